@@ -1,39 +1,39 @@
 //! One deadline per component, in a calendar that finds its own width.
 //!
-//! A component is added once and gets a slot; setting its deadline overwrites the old one. A deadline that moves to later leaves its slot
-//! where the calendar stores it and is reinserted when that time comes up, so timers that every acknowledgement restarts cost one store.
+//! A component is added once and gets a slot; setting its deadline overwrites the old one. A deadline that moves later is updated in its
+//! slot only, which stays in its bucket and is reinserted when the old time comes up. So a timer that every ACK restarts costs one store.
 //!
 //! # The order of events
 //!
 //! Events come in the order of four keys, of which each decides where those before it are equal:
 //!
 //! 1. `due`, the time of the event;
-//! 2. [`TieBreak::scheduled_at`], the time from which on it was bound to happen;
+//! 2. [`TieBreak::scheduled_at`], the time at which it was scheduled;
 //! 3. [`TieBreak::entered_buffer_at`], the time at which its packet entered the buffer of its link;
 //! 4. the [`ComponentId`], by kind and then by number.
 //!
-//! The second key is ns-2's rule: of two events at one time the one that was scheduled first comes first. A packet reaches the far end of a
-//! link since the beginning of its transmission, and a deadline is bound to come since it was set. A start or a change that the
-//! scenario gives is bound to come since time zero, each repetition of the change too. An event without a packet has `entered_buffer_at` equal
-//! to `scheduled_at`. Packets that a link holds until one time go on in one event, whose keys are those of the packet held first.
+//! The second key is ns-2's rule: of two events at one time the one that was scheduled first comes first. An arrival at the far end of a
+//! link is scheduled when its transmission begins, and a deadline when it is set. Flow starts and link changes of the scenario, repetitions
+//! included, are scheduled at time zero. An event without a packet has `entered_buffer_at` equal to `scheduled_at`. Packets that an
+//! impairment delays until the same time are released in one event, with the keys of the packet delayed first.
 //!
 //! All four keys are times and names of the simulated network. So the order is the same whether a departure is computed when the packet
-//! enters or by an event at the end of the transmission before, whether a run goes on in slices, and whatever a probe looks at.
-//! A component has one deadline, so two events never have all four keys in common. An event that another one causes at its own instant comes
+//! enters or by an event at the end of the transmission before, whether a run is computed in slices, and which probes observe it. A
+//! component has one deadline, so two events never have all four keys in common. An event that another one causes at its own instant comes
 //! after it, whatever their keys are.
 //!
 //! # The calendar
 //!
 //! The calendar queue (Brown 1988) is an array of buckets of equal width, each a list through the components themselves; a bitmap skips
-//! empty buckets. The current bucket is sorted into `ready`. The width follows the mean gap between events and changes nothing about
-//! their order.
+//! empty buckets. The current bucket is sorted into `ready`. The width follows the mean gap between events and changes nothing about their
+//! order.
 //!
-//! One difference from Brown: a deadline that is more than a lap of the buckets ahead waits in a heap, so that idle components are not met again at
-//! each lap. No step searches a list, so the work grows with the number of deadlines, by no more than its logarithm for those far ahead,
-//! also if all of them are at one instant.
+//! One difference from Brown: a deadline that is more than a lap of the buckets ahead waits in a heap, so that idle components are not
+//! visited at each lap. No step searches a list, so the work grows with the number of deadlines, by no more than its logarithm for those
+//! far ahead, even if all of them are at one instant.
 //!
-//! A `BinaryHeap` with lazy deletion instead would take 27 %, 36 % and 44 % more instructions per packet-hop (callgrind, 60, 600 and 1000 flows
-//! of `benches/`, 23 November 2026).
+//! A `BinaryHeap` with lazy deletion instead would take 27 %, 36 % and 44 % more instructions per packet-hop (callgrind, 60, 600 and 1000
+//! flows of `benches/`, 23 November 2026).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,28 +42,28 @@ use ecnlab_units::Time;
 
 use crate::component::{ComponentId, ComponentKind};
 
-/// Slot 0 is a sentinel that ends each list: updates of a neighbour need no check whether there is one.
+/// Slot 0 is a sentinel that ends each list, so that list updates need no bounds check.
 const SENTINEL_SLOT: u32 = 0;
 /// Time of a slot whose component has no deadline.
 const NO_DEADLINE: u64 = u64::MAX;
-/// Up to this many entries are kept in order by insertion.
+/// Up to this many entries are sorted by insertion.
 const INSERTION_SORT_LIMIT: usize = 16;
 /// Events before the bucket width is fitted for the first time.
 const EVENTS_BEFORE_FIRST_FIT: u64 = 256;
-/// Least events from one fit of the width to the next.
+/// Minimum number of events between two fits of the bucket width.
 const MIN_EVENTS_BETWEEN_FITS: u64 = 4096;
 
-/// Tie-break key of a deadline, before its component. The default is that of what a scenario gives.
+/// Tie-break key of a deadline, before its component. The default is that of events from the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TieBreak {
-    /// Time from which on it was bound to happen.
+    /// Time at which it was scheduled.
     pub scheduled_at: Time,
-    /// Time at which its packet entered the buffer of its link; `scheduled_at` where it belongs to no packet.
+    /// Time at which its packet entered the buffer of its link; `scheduled_at` if it belongs to no packet.
     pub entered_buffer_at: Time,
 }
 
 impl TieBreak {
-    /// Of a deadline that is set at this time.
+    /// Key of a deadline that is set at time `now`.
     #[inline(always)]
     pub fn scheduled_now(now: Time) -> TieBreak {
         TieBreak { scheduled_at: now, entered_buffer_at: now }
@@ -85,10 +85,10 @@ pub struct CalendarQueue {
     current_bucket: u64,
     /// Entries of the current bucket, the earliest last.
     ready: Vec<ReadyEntry>,
-    /// Entries that came into the current bucket since it is current, and are not among its next few.
+    /// Entries that were inserted into the current bucket after it became current, and are not among its next few.
     ready_overflow: BinaryHeap<Reverse<ReadyEntry>>,
     popped_events: u64,
-    /// Time of the last fit of the width, its number of pops, and the number of pops of the next fit.
+    /// Time of the last fit of the width, the number of pops then, and the number of pops of the next fit.
     width_fitted_at: u64,
     width_fitted_at_pops: u64,
     next_width_fit: u64,
@@ -137,7 +137,7 @@ struct ReadyEntry {
     due: u64,
     tie_break: TieBreak,
     component: ComponentId,
-    /// Index of its slot, which decides nothing: no other entry has the same component.
+    /// Index of its slot; never decides the order, since no other entry has the same component.
     slot: u32,
 }
 
@@ -158,7 +158,7 @@ impl ReadyEntry {
 }
 
 impl CalendarQueue {
-    /// No deadlines yet, with room for about so many components.
+    /// No deadlines yet, with capacity for about so many components.
     pub fn new(components: usize) -> CalendarQueue {
         let mut slots = Vec::with_capacity(components + 1);
         slots.push(Slot::EMPTY);
@@ -191,8 +191,9 @@ impl CalendarQueue {
         self.set_deadline_with_tie_break(slot, due, TieBreak::scheduled_now(now));
     }
 
-    /// Sets a component's deadline with this order, which is not before that of a deadline of the component that was set for the same time.
-    // Every packet runs this: calls are in functions of their own, so that no register has to be saved.
+    /// Sets a component's deadline with this tie-break key. The key must not be before that of an earlier deadline that the component had
+    /// for the same time.
+    // Runs for every packet: calls are in separate functions, so that no register has to be saved.
     pub fn set_deadline_with_tie_break(&mut self, slot: u32, due: Time, tie_break: TieBreak) {
         let state = &mut self.slots[slot as usize];
         state.due = due.picos();
@@ -221,7 +222,7 @@ impl CalendarQueue {
     }
 
     /// Removes the earliest deadline, if it is not after `until`; returns its time and its component.
-    // Inlined into each kind of run, since every packet runs this: one shared copy costs 3 % of a run.
+    // Runs for every packet and is therefore inlined into each kind of run: one shared copy costs 3 % of a run.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, ComponentId)> {
         loop {
@@ -235,10 +236,10 @@ impl CalendarQueue {
                 self.ready.truncate(self.ready.len() - 1);
                 let state = &self.slots[slot as usize];
                 if state.stored_due != due {
-                    // It was reinserted at an earlier time since.
+                    // The slot has been reinserted at an earlier time since.
                     continue;
                 }
-                // Otherwise it was moved since, to this time again or to another.
+                // Otherwise the deadline has been moved since, to this time again or to another.
                 if state.due == due && state.tie_break == tie_break {
                     return Some(self.fire_deadline(slot));
                 }
@@ -279,7 +280,7 @@ impl CalendarQueue {
         }
     }
 
-    /// Moves the earliest entry of `ready_overflow` to the end of `ready` if it comes before what is there.
+    /// Moves the earliest entry of `ready_overflow` to the end of `ready` if it comes before that end.
     #[cold]
     fn merge_ready_overflow(&mut self) {
         let is_next = |late: &ReadyEntry| self.ready.last().is_none_or(|ready| late.is_before(ready));
@@ -288,7 +289,7 @@ impl CalendarQueue {
         }
     }
 
-    /// Clears a deadline that has come.
+    /// Clears a deadline that has expired.
     #[inline]
     fn fire_deadline(&mut self, slot: u32) -> (Time, ComponentId) {
         let state = &mut self.slots[slot as usize];
@@ -311,7 +312,7 @@ impl CalendarQueue {
         }
     }
 
-    /// Inserts a slot by its new deadline, where the calendar stores it at a later time or the deadline is in no bucket ahead.
+    /// Reinserts a slot by its new deadline if the calendar stores it at a later time or in no bucket ahead.
     #[cold]
     #[inline(never)]
     fn reinsert_earlier(&mut self, slot: u32) {
@@ -347,7 +348,8 @@ impl CalendarQueue {
         self.first_overflow_bucket = self.first_overflow_bucket.min(due >> self.bucket_shift);
     }
 
-    /// Removes a slot from its bucket, to be inserted at an earlier time. Its entries in `ready` and `overflow` are recognised as stale by their time.
+    /// Removes a slot from its bucket, to be inserted at an earlier time. Its entries in `ready` and `overflow` are recognized as stale by
+    /// their time.
     fn remove_from_bucket(&mut self, slot: u32) {
         let Slot { stored_due, location, .. } = self.slots[slot as usize];
         if location == SlotLocation::Bucket {
@@ -368,7 +370,7 @@ impl CalendarQueue {
         Some(self.buckets.drain_bucket(bucket))
     }
 
-    /// The next occupied bucket, after all of `overflow` that is less than a lap ahead of it has moved into the buckets.
+    /// The next occupied bucket, after all entries of `overflow` less than a lap ahead of it have moved into the buckets.
     #[cold]
     #[inline(never)]
     fn advance_and_refill(&mut self) -> Option<u64> {
@@ -388,12 +390,12 @@ impl CalendarQueue {
         }
     }
 
-    /// Moves all of `overflow` that is less than a lap ahead into the buckets.
+    /// Moves all entries of `overflow` that are less than a lap ahead into the buckets.
     fn refill_from_overflow(&mut self) {
         while let Some(&Reverse((stored_due, slot))) = self.overflow.peek() {
             let bucket = stored_due >> self.bucket_shift;
             let state = &mut self.slots[slot as usize];
-            // Otherwise it was reinserted elsewhere since.
+            // Otherwise the slot has been reinserted elsewhere since.
             if state.location == SlotLocation::Overflow && state.stored_due == stored_due {
                 if bucket > self.current_bucket + self.buckets.mask {
                     break;
@@ -407,14 +409,14 @@ impl CalendarQueue {
         self.first_overflow_bucket = self.overflow.peek().map_or(NO_DEADLINE, |&Reverse((stored_due, _))| stored_due >> self.bucket_shift);
     }
 
-    /// Moves a list into `ready`.
+    /// Moves the list that starts at `slot` into `ready`.
     #[inline(always)]
     fn move_to_ready(&mut self, mut slot: u32) {
         while slot != SENTINEL_SLOT {
             self.count_visit();
             let state = &mut self.slots[slot as usize];
             state.location = SlotLocation::Ready;
-            // A deadline that was moved to later comes up at its old time, and is reinserted then.
+            // A deadline that was moved later comes up at its old time, and is reinserted then.
             let entry = ReadyEntry { due: state.stored_due, tie_break: state.tie_break, component: state.component, slot };
             slot = state.next;
             if self.ready.len() < INSERTION_SORT_LIMIT { self.insert_ready(entry) } else { self.ready.push(entry) }
@@ -489,7 +491,7 @@ impl CalendarQueue {
     fn count_visit(&mut self) {}
 }
 
-/// Number of buckets that leaves few slots in each.
+/// Number of buckets for a mean of few slots in each.
 fn bucket_count_for(components: usize) -> usize {
     (components * 2).next_power_of_two().clamp(1 << 10, 1 << 17)
 }
@@ -498,7 +500,7 @@ fn bucket_count_for(components: usize) -> usize {
 struct BucketRing {
     heads: Vec<u32>,
     occupied: Vec<u64>,
-    /// Number of buckets, which is a power of two, less one.
+    /// Number of buckets, a power of two, minus one.
     mask: u64,
 }
 
@@ -626,7 +628,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a plain list that is searched.
+        /// Compares with a plain list that is searched linearly.
         #[test]
         fn any_sequence_of_operations_agrees_with_a_sorted_list(
             operations in prop::collection::vec((0u8..4, 0u32..40, 0u64..48, 0u64..1000), 1..3000)
@@ -658,8 +660,8 @@ mod tests {
         }
     }
 
-    /// Entries visited in a life of so many components that all start at one instant, whose timers all lie at another and move to
-    /// earlier one after the other, and of which most then wait for long.
+    /// Entries visited when so many components all start at one instant. Their timers all lie at another instant, move earlier one after
+    /// the other, and most then wait for long.
     fn entries_visited(components: usize) -> u64 {
         let mut calendar = calendar_with(components);
         let all = 0..components as u32;

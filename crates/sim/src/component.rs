@@ -1,7 +1,7 @@
-//! Anything that can be woken: a link's far end, a transmitter, a timer.
+//! Components: anything that has a deadline, such as a link's far end, a transmitter or a timer.
 //!
-//! The calendar of deadlines hands back what a deadline belongs to. Each kind counts its members for itself, so that another link or
-//! flow, also one that comes while the run goes on, renumbers nothing.
+//! The calendar queue returns the component of an expired deadline. Each kind numbers its components separately, so that another link or
+//! flow, even one added during the run, renumbers nothing.
 
 use std::ops::RangeInclusive;
 
@@ -9,30 +9,29 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComponentId(u32);
 
-/// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow, that of a hold that
-/// of its link.
+/// Kind of a component. Its index is that of its queue, flow, application or link among those of the run.
 ///
-/// Kinds are listed in tie-break order ([`deadlines`](crate::calendar_queue)): the measured interval
-/// begins and a link changes before anything of that instant is done, and flows start before applications.
+/// Kinds are listed in tie-break order ([`deadlines`](crate::calendar_queue)): at one instant the measured interval begins and links change
+/// first, and flows start before applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ComponentKind {
-    /// What the run as a whole does at its own times.
+    /// Sampling, bins and the beginning of the measured interval.
     RunTimer,
-    /// A change of a link.
+    /// A scheduled change of a link.
     LinkChange,
-    /// What a measured queue does at its own times.
+    /// The timer of a measured queue's discipline or AQM.
     QueueTimer,
-    /// What a link holds before its queue.
+    /// Packets that an impairment of a link delays.
     DelayedPackets,
     /// A link's far end: the first packet on the wire arrives.
     Link,
     /// A measured queue's transmitter has finished a packet.
     Transmitter,
-    /// A flow's start, later its sender's deadline.
+    /// A flow's start, later its sender's timer.
     FlowTimer,
     SinkTimer,
-    /// An application's start, later its deadline.
+    /// An application's start, later its timer.
     App,
 }
 
@@ -74,7 +73,7 @@ impl ComponentId {
         self.0 & ((1 << INDEX_BITS) - 1)
     }
 
-    /// Kind and index as one number, for the fingerprint.
+    /// Kind and index as one number, for the fingerprint of a run.
     #[inline(always)]
     pub fn as_u32(self) -> u32 {
         self.0

@@ -25,25 +25,25 @@ use ecnlab_units::{Ecn, Span, Time};
 use crate::network::{AppSpec, FlowSpec, FlowTemplate, Network};
 use crate::packet::Direction;
 
-/// An output of the simulation to the driver, in the order of events. `at` is the exact time.
+/// An output of the simulation for the driver, in the order of events. `at` is the exact time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SimOutput {
-    /// A packet has reached the end of its route. `ece` and `cwr` are as the path has left them.
+    /// A packet has reached the end of its route. `ece` and `cwr` are the flags after impairments of the path.
     Arrived { handle: u32, at: Time, flow: u32, direction: Direction, ecn: Ecn, ece: bool, cwr: bool },
-    /// A packet is gone: dropped by a queue or a buffer, or lost by an impairment.
+    /// A packet was dropped by a queue or a buffer, or lost by an impairment.
     Lost { handle: u32, at: Time },
-    /// A link has made a copy of a packet: one more `Arrived` or `Lost` comes for this handle.
+    /// A link has copied a packet: one more `Arrived` or `Lost` follows for this handle.
     Duplicated { handle: u32 },
-    /// A packet has come to a queue that a kernel serves ([`KernelQdisc`](ecnlab_queue::KernelQdisc)), and waits there until
+    /// A packet has entered a queue that a kernel serves ([`KernelQdisc`](ecnlab_queue::KernelQdisc)), and waits there until
     /// [`Simulation::on_kernel_dequeue`](crate::Simulation::on_kernel_dequeue) or
     /// [`Simulation::on_kernel_drop`](crate::Simulation::on_kernel_drop).
     KernelEnqueued { handle: u32, at: Time, link: u32, ecn: Ecn },
-    /// A new connection is to be opened in the flow's place, or datagrams begin, and this is to be sent over it. A connection that was there
-    /// is forgotten. `connection` counts those of the flow from 0.
+    /// Open a new connection for the flow, or begin datagrams, and send this over it. The previous connection is forgotten. `connection`
+    /// counts those of the flow from 0.
     Open { flow: u32, connection: u32, demand: AppWrite, at: Time },
-    /// This is to be sent in the other direction of the connection that flow `to` has opened.
+    /// Send this in the other direction of the connection that flow `to` has opened.
     Answer { flow: u32, to: u32, demand: AppWrite, at: Time },
-    /// This is to be sent too, over the flow's connection or as datagrams.
+    /// Send this too, over the flow's connection or as datagrams.
     Write { flow: u32, demand: AppWrite, at: Time },
 }
 
@@ -54,13 +54,13 @@ pub enum HostInput {
     Opened,
     /// The application at the sink could read so many more bytes.
     Delivered { bytes: u64 },
-    /// All that the flow was asked to send is acknowledged.
+    /// All data that the flow was to send are acknowledged.
     Acknowledged,
     /// The sender has measured a round-trip time.
     RoundTrip(Span),
     /// The sender's congestion window and threshold, in packets.
     Window(CongestionWindow),
-    /// Counts of the sender since its last report. `sent` is ignored: packets are counted as they enter the network.
+    /// Counters of the sender since its last report. `sent` is ignored: packets are counted as they enter the network.
     Counters(SendCounters),
 }
 

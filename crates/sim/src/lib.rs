@@ -1,8 +1,8 @@
 //! The event engine: links, queues, senders and receivers in simulated time.
 //!
-//! A [`Simulation`] is made of a [`Network`], a seed and a [`Probe`]; it goes on to a time or to its end, and hands over what was measured.
-//! It reads no clock, opens no file and starts no thread: the same network and seed give the same bytes on any machine.
-//! Its flows may also end at hosts that are not part of it ([`external_hosts`]).
+//! A [`Simulation`] is built from a [`Network`], a seed and a [`Probe`]; it advances to a time or to its end, and returns the measures. It
+//! reads no clock, opens no file and starts no thread: the same network and seed give the same bytes on any machine. Its flows may also end
+//! at external hosts ([`external_hosts`]).
 
 pub mod calendar_queue;
 mod component;
@@ -40,7 +40,7 @@ pub use trace::{IpVersion, TraceFormat, TraceSpec, Tracer};
 use measures::columns;
 use measures::table::TableDescription;
 
-/// Every table that a run can give, as data: the measures, then what can be recorded, and a trace.
+/// Descriptions of all tables of a run: the measures, the recordings, and the packet trace.
 pub fn tables() -> Vec<TableDescription> {
     let flows = [columns::FLOWS.describe(), columns::GROUPS.describe(), columns::TOTAL.describe(), columns::COMPLETIONS.describe()];
     let queues = [columns::QUEUES.describe(), columns::BANDS.describe(), columns::IMPAIRMENTS.describe()];

@@ -1,8 +1,8 @@
-//! Links: a buffer, a transmitter and a wire. What is on the wire is a chain of packets with one deadline, that of the first.
+//! Links: a buffer, a transmitter and a wire. Packets on the wire form a chain with one deadline, that of the first.
 //!
-//! Four packets in five cross pipes, whose departures are computed as packets arrive. What that takes lies in the first of a link's two
-//! cache lines; the second is read for what few packets need: a transmission time with a fraction of a picosecond, a pipe that may be
-//! full, a measured queue, an impairment.
+//! Four packets in five cross pipes, whose departures are computed as packets arrive. Their data lie in the first of a link's two cache
+//! lines. The second is read for few packets: transmission times with a fraction of a picosecond, a pipe that may be full, a measured
+//! queue, an impairment.
 
 use ecnlab_queue::{self as queue, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
@@ -13,43 +13,43 @@ use crate::measures::QueueMeasures;
 use crate::packet::{NONE, Packet, PacketArena, PacketId};
 use crate::trace_driven_link::DeliverySchedule;
 
-/// One direction of a link as it runs.
+/// One direction of a link during a run.
 #[repr(C, align(64))]
 pub struct Link {
-    /// When the transmitter is free; a pipe's departures are known on arrival.
+    /// Time at which the transmitter is free; a pipe's departures are known on arrival.
     free_at: Time,
     delay: Span,
-    /// How long a packet of `size` bytes takes to send, cut to whole picoseconds.
+    /// Transmission time of a packet of `size` bytes, truncated to whole picoseconds.
     transmission: Span,
-    /// Packets that came to the link.
+    /// Packets that have entered the link.
     pub arrived_packets: u64,
     /// Packets that reached the far end.
     pub delivered_packets: u64,
     head: PacketId,
     tail: PacketId,
     last_size: u32,
-    /// How many more packets there can be from `head` to `tail` before the buffer of a pipe might be full: below zero there are more.
+    /// Number of packets that may be added between `head` and `tail` before the buffer of a pipe might be full; negative if exceeded.
     packets_until_full: i32,
-    /// Its place in the calendar.
+    /// Slot in the calendar queue of the next arrival at the far end.
     pub arrival_slot: u32,
-    /// Nothing is cut off `transmission` and `free_at`.
+    /// Whether `transmission` and `free_at` have no truncated fraction.
     is_whole_picos: bool,
     /// A pipe without an impairment.
     pub is_plain_pipe: bool,
 
-    // The second line.
+    // Second cache line.
     rate: Rate,
-    /// What is cut off `transmission`, in 1/rate of a picosecond.
+    /// Truncated fraction of `transmission`, in 1/rate of a picosecond.
     transmission_remainder: u64,
-    /// What was cut off `free_at`: back-to-back packets add up exactly.
+    /// Truncated fraction of `free_at`: back-to-back packets add up exactly.
     free_at_remainder: u64,
-    /// Packets of a pipe known to have begun their transmission, and the last one of them if it is still on the link.
+    /// Packets of a pipe whose transmission is known to have begun, and the last of them if it is still on the link.
     begun_packets: u64,
     last_begun_packet: PacketId,
     limit: i32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
-    /// What happens to packets before they wait, if anything.
+    /// Impairments that packets pass before the buffer.
     pub impairment: Option<Box<LinkImpairments>>,
     /// Packets that a pipe or an impairment dropped.
     pub dropped_packets: u64,
@@ -83,19 +83,19 @@ impl Link {
         }
     }
 
-    /// Occupies the transmitter with a packet, now or when it is free; returns when its transmission begins and ends.
+    /// Reserves the transmitter for a packet, now or when it is free; returns the begin and end of the transmission.
     #[inline]
     pub fn schedule_departure(&mut self, size: u32, now: Time) -> (Time, Time) {
         if self.repeats_last_size(size) { self.repeat_transmission(now) } else { self.schedule_departure_exact(size, now) }
     }
 
-    /// Does the same for a pipe with room and a packet of the same size as the last, where nothing is cut off; else does nothing.
+    /// The same for a pipe that is not full and a packet of the last size, with whole picoseconds; `None` otherwise, without effect.
     #[inline(always)]
     pub fn schedule_repeated_departure(&mut self, size: u32, now: Time) -> Option<(Time, Time)> {
         (self.packets_until_full > 0 && self.repeats_last_size(size)).then(|| self.repeat_transmission(now))
     }
 
-    /// Whether a packet is like the last, and takes a whole number of picoseconds.
+    /// Whether a packet has the last size and takes a whole number of picoseconds.
     #[inline(always)]
     fn repeats_last_size(&self, size: u32) -> bool {
         size == self.last_size && self.is_whole_picos
@@ -108,7 +108,7 @@ impl Link {
         (begins, self.free_at)
     }
 
-    /// The same for another size than the last, and where fractions of picoseconds add up.
+    /// The same for another size than the last, and with fractions of picoseconds.
     #[inline(never)]
     fn schedule_departure_exact(&mut self, size: u32, now: Time) -> (Time, Time) {
         if size != self.last_size {
@@ -130,21 +130,21 @@ impl Link {
         (begins, self.free_at)
     }
 
-    /// How long a packet of this size takes to send.
+    /// Transmission time of a packet of this size.
     pub fn transmission_time(&self, size: u32) -> Span {
         self.rate.transmission_time(size)
     }
 
-    /// Transmissions that begin from now on go at this rate.
+    /// Sets the rate of transmissions that begin from now on.
     pub fn set_rate(&mut self, rate: Rate) {
         let fraction = u128::from(self.free_at_remainder) * u128::from(rate.bps()) / u128::from(self.rate.bps());
         self.free_at_remainder = fraction as u64;
         self.rate = rate;
-        // A size that no packet has.
+        // No packet has this size.
         self.last_size = 0;
     }
 
-    /// A pipe is from now on another flow's, with its rate, delay and buffer. What is on it goes on.
+    /// Reassigns a pipe to another flow, with its rate, delay and buffer. Packets on it continue.
     pub fn reassign(&mut self, rate: Rate, delay: Span, limit: u32) {
         self.set_rate(rate);
         self.set_delay(delay);
@@ -153,7 +153,7 @@ impl Link {
         self.limit = limit;
     }
 
-    /// Takes all packets off the wire; returns the first of their chain.
+    /// Removes all packets from the wire; returns the first of their chain.
     pub fn clear_wire(&mut self) -> PacketId {
         self.packets_until_full = self.limit;
         self.tail = NONE;
@@ -164,28 +164,28 @@ impl Link {
         self.delay
     }
 
-    /// A pipe without impairments: all that has come to it is on the wire, or will be at a time that is known.
+    /// Whether it is a pipe without impairments: the arrival time of each of its packets is known on entry.
     pub fn has_plain_pipe(&self) -> bool {
         self.queue == NONE && self.impairment.is_none()
     }
 
-    /// When the first packet on the wire arrives.
+    /// Arrival time of the first packet on the wire.
     pub fn next_arrival(&self, packets: &PacketArena) -> Option<Time> {
         (self.head != NONE).then(|| packets[self.head].arrives_at)
     }
 
-    /// From now on packets take this long over the wire; none of them overtakes one that is there.
+    /// Sets the delay of later packets; none of them overtakes a packet on the wire.
     pub fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
     }
 
-    /// Whether a pipe's buffer holds as many waiting packets as it may. Exact, but counted only when it might be so.
+    /// Whether the buffer of a pipe is full. Exact, but counted only when it might be full.
     #[inline]
     pub fn is_full(&mut self, packets: &PacketArena, now: Time) -> bool {
         self.packets_until_full <= 0 && self.free_at > now && self.waiting_packets(packets, now) >= self.limit as u64
     }
 
-    /// Packets in a pipe whose transmission has not begun. Each packet is passed once, however often this is asked.
+    /// Packets in a pipe whose transmission has not begun. Amortized: each packet is passed once.
     #[inline(never)]
     fn waiting_packets(&mut self, packets: &PacketArena, now: Time) -> u64 {
         let mut next = if self.begun_packets > self.delivered_packets { packets[self.last_begun_packet].next } else { self.head };
@@ -202,7 +202,7 @@ impl Link {
         self.delivered_packets + u64::from(self.packet_count()) - self.begun_packets
     }
 
-    /// Puts a packet on the wire. True if it is the first one there: the link's deadline is now its own.
+    /// Puts a packet on the wire. Returns whether it is the first one: then the link's deadline is that of this packet.
     #[inline]
     pub fn push_to_wire(&mut self, packets: &mut PacketArena, id: PacketId, departs: Time, tie_break: TieBreak) -> bool {
         self.packets_until_full -= 1;
@@ -223,7 +223,7 @@ impl Link {
         first
     }
 
-    /// Takes the packet that has reached the far end, and tells when the next one will.
+    /// Removes the packet that has reached the far end, and returns the time of the next arrival.
     #[inline]
     pub fn pop_arrived<'a>(&mut self, packets: &'a mut PacketArena) -> (PacketId, &'a mut Packet, Option<(Time, TieBreak)>) {
         let id = self.head;
@@ -239,33 +239,33 @@ impl Link {
         std::iter::successors((self.head != NONE).then_some(self.head), |&id| Some(packets[id].next).filter(|&next| next != NONE))
     }
 
-    /// Packets from the buffer's exit to the far end.
+    /// Number of packets between the buffer's exit and the far end.
     pub fn packet_count(&self) -> u32 {
         self.limit.abs_diff(self.packets_until_full)
     }
 }
 
-/// A measured queue as it runs.
+/// A measured queue during a run.
 pub struct LinkQueue {
     pub discipline: queue::Queue<QueuedPacket>,
     pub rng: Rng,
     pub link: u32,
-    /// The transmitter's place in the calendar.
+    /// Slot of the transmitter in the calendar queue.
     pub transmitter_slot: u32,
-    /// The place in the calendar of the discipline's own deadline, or `NONE` if it has none.
+    /// Slot of the discipline's timer in the calendar queue, or `NONE` if it has none.
     pub timer_slot: u32,
-    /// A transmission goes on, or the queue waits for an opportunity.
+    /// Whether a transmission is in progress, or the queue waits for a delivery opportunity.
     pub transmitting: bool,
-    /// Its link is down.
+    /// Whether its link is down.
     pub is_down: bool,
-    /// When its link sends, if that is not at its rate.
+    /// Delivery opportunities of its link, if it does not send at a rate.
     pub delivery_schedule: Option<Box<DeliverySchedule>>,
     pub measures: QueueMeasures,
 }
 
 /// A waiting packet as its queue sees it.
 ///
-/// It says what its packet said when it came, and the marks that it has been given since.
+/// It holds the packet's fields at arrival, and marks set since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedPacket {
     pub packet: PacketId,
@@ -296,7 +296,7 @@ impl QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// The round-trip time that it shows, in microseconds; zero if none.
+    /// Round-trip time that the packet reports, in microseconds; zero if none.
     pub fn rtt_us(&self) -> u32 {
         self.rtt_us
     }
@@ -319,7 +319,7 @@ impl QueueItem for QueuedPacket {
         self.ecn_semantics
     }
 
-    /// One direction of a connection: what comes later over a flow's place is another flow to the queue, as it has another port.
+    /// Identifies one direction of a connection: a later connection of the same flow is another flow to the queue, as it has another port.
     fn flow(&self) -> u64 {
         u64::from(self.connection) << 33 | u64::from(self.flow) << 1 | u64::from(self.is_ack)
     }

@@ -1,4 +1,4 @@
-//! What is simulated: links, flows with their routes over them, and applications that say what flows send.
+//! The network to simulate: links, flows with their routes, and applications.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ pub struct Network {
     pub links: Vec<LinkSpec>,
     pub flows: Vec<FlowSpec>,
     pub apps: Vec<AppSpec>,
-    /// Names of the groups that the flows fall into.
+    /// Names of the groups of flows.
     pub groups: Vec<Arc<str>>,
     pub processing_time: MaxProcessingTime,
 }
 
-/// The maximum of the random processing time at each sender's host (ns-2 `overhead_`).
+/// Maximum of the random processing time at each sender's host (ns-2 `overhead_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxProcessingTime {
-    /// Zero: packets leave at once.
+    /// This time; zero sends packets at once.
     Fixed(Span),
     /// The transmission time of one of the flow's full packets at the bottleneck: the slowest link of its route that has a measured queue, or
     /// the slowest link where none has.
@@ -41,7 +41,7 @@ impl Default for MaxProcessingTime {
 }
 
 impl Network {
-    /// Adds a flow that sends by itself, or one with an application of its own.
+    /// Adds a flow that sends by itself, or one with its application.
     pub fn add_flow(&mut self, flow: FlowSpec, traffic: &Traffic) {
         let number = self.flows.len() as u32;
         let FlowSpec { group, member, start, .. } = flow;
@@ -54,7 +54,7 @@ impl Network {
         }
     }
 
-    /// Numbers the flows anew, so that those with a row of their own come first and their numbers are those of the rows.
+    /// Renumbers the flows, so that those with a separate row come first and have the numbers of their rows.
     pub fn renumber_rows_first(&mut self) {
         let (rows, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.flows).into_iter().enumerate().partition(|(_, flow)| flow.row_policy == RowPolicy::OwnRow);
@@ -66,7 +66,7 @@ impl Network {
         self.apps.iter_mut().flat_map(|app| &mut app.flows).for_each(|flow| *flow = numbers[*flow as usize]);
     }
 
-    /// Adds the flows of a group's member with their own links, and the application that owns them.
+    /// Adds the flows of a group's member with their private links, and the application that owns them.
     pub fn add_member(&mut self, template: &FlowTemplate, member: u32, traffic: &Traffic) {
         let links = &mut self.links;
         let mut add = |link: LinkSpec| {
@@ -82,7 +82,7 @@ impl Network {
         let first = self.flows.len() as u32;
         self.flows.extend(headings.iter().map(|&heading| template.flow_of_member(member, &own, heading)));
         let flows = (first..self.flows.len() as u32).collect();
-        // Who comes and goes is one of many: only a flow that is there from the beginning has a row.
+        // A member that may come and go gets no row: only a flow that exists from the beginning has one.
         let one_of_many =
             || FlowTemplate { flow: FlowSpec { row_policy: RowPolicy::GroupOnly, ..template.flow.clone() }, ..template.clone() };
         let member_template = spec.spawns_flows().then(|| Box::new(one_of_many()));
@@ -98,43 +98,43 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Each run lengthens the delay by a draw between nothing and this; [`FlowSpec::base_rtt`] leaves it out.
+    /// Each run adds a uniform draw between zero and this to the delay; [`FlowSpec::base_rtt`] excludes it.
     pub delay_spread: Span,
     pub buffer: Buffer,
-    /// What happens to packets before they wait, if anything.
+    /// Impairments that packets pass before the buffer.
     pub impairment: Option<Box<ImpairmentSpec>>,
-    /// Of a flow's own link: what its rate, delay and buffer follow from.
+    /// For a private link: source of its rate, delay and buffer.
     pub private_params: Option<Arc<PrivateLinkParams>>,
 }
 
-/// The links of their own that the flows of a group have at one end. Flow `n` has entry `n` of each list, which begins anew at its end.
+/// Private links of a group's flows at one end. Flow `n` has entry `n` of each list, modulo the list's length.
 #[derive(Clone, Debug)]
 pub struct PrivateLinkParams {
     pub rates: Vec<Rate>,
-    /// From a distribution each run draws each flow's own.
+    /// Propagation delays; each run draws every flow's delay from its distribution.
     pub delays: Vec<TimeDistribution>,
-    /// Packets that may wait.
+    /// Buffer limits in packets.
     pub limits: Vec<u32>,
 }
 
-/// What ends the shown name of a link's way back.
+/// Suffix of the displayed name of a link's reverse direction.
 pub const REVERSE_SUFFIX: &str = ".reverse";
 
-/// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
+/// Identity of a link. The name, not an index, names its random streams: adding a link changes no draw of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {
-    /// A link that flows share.
+    /// A link that several flows share.
     Shared { name: Arc<str>, direction: Direction },
-    /// A flow's own link to the first node of its route, by the flow's group and its place there.
+    /// A flow's private link to the first node of its route, by the flow's group and its member number.
     Access { group: Arc<str>, member: u32, direction: Direction },
     /// The same from the last node.
     Exit { group: Arc<str>, member: u32, direction: Direction },
 }
 
-/// What waits before a link.
+/// Buffer of a link.
 #[derive(Clone, Debug)]
 pub enum Buffer {
-    /// A plain drop-tail buffer that is not measured: one event a packet, for access links and return paths.
+    /// A drop-tail buffer without measures: one event a packet, for access links and return paths.
     Pipe { limit: u32 },
     /// A measured queue.
     Queue(Box<QueueSpec>),
@@ -145,19 +145,19 @@ pub enum Buffer {
 pub struct QueueSpec {
     /// Names the queue's random stream.
     pub name: String,
-    /// What it is made of.
+    /// Its discipline and AQM.
     pub config: QueueConfig,
-    /// How its link changes while the run goes on.
+    /// Scheduled changes of its link.
     pub changes: Vec<LinkChange>,
-    /// When its link sends, if that is not at its rate.
+    /// Delivery opportunities of its link, if it does not send at a rate.
     pub delivery_trace: Option<DeliveryTrace>,
 }
 
-/// A change of a link. A link that changes has a measured queue: a plain buffer computes its departures as packets arrive.
+/// A scheduled change of a link, which needs a measured queue: a pipe computes its departures as packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkChange {
     pub time: Time,
-    /// How long after that again, and again, if at all.
+    /// Interval of repetitions, if it repeats.
     pub repeat_interval: Option<Span>,
     pub rate: Option<Rate>,
     pub delay: Option<Span>,
@@ -169,13 +169,13 @@ pub struct LinkChange {
 pub enum LinkState {
     Up,
     Down {
-        /// What is on the wire is lost, in place of arriving.
+        /// Whether packets on the wire are lost instead of arriving.
         drops_wire_packets: bool,
     },
 }
 
 impl QueueSpec {
-    /// On a link that does not change and sends at its rate.
+    /// A queue of a link without changes that sends at its rate.
     pub fn new(name: impl Into<String>, config: QueueConfig) -> QueueSpec {
         QueueSpec { name: name.into(), config, changes: Vec::new(), delivery_trace: None }
     }
@@ -184,7 +184,7 @@ impl QueueSpec {
 /// A flow and its routes.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
-    /// Index into [`Network::groups`], and which flow of the group this is.
+    /// Index into [`Network::groups`], and the flow's number in this group.
     pub group: u32,
     pub member: u32,
     /// Links from source to sink, in order.
@@ -192,22 +192,22 @@ pub struct FlowSpec {
     /// Links from sink to source.
     pub back: Vec<u32>,
     pub transport: Transport,
-    /// What it sends at its start; nothing if an application opens it.
+    /// Data that it sends at its start; `None` if an application opens it.
     pub initial_write: Option<AppWrite>,
     pub start: Time,
-    /// How far the clocks of both hosts have gone at time zero; drawn from the seed, each by itself, where it is not given.
+    /// Phase of the clocks of both hosts at time zero; drawn from the seed for each host if not given.
     pub clock_phase: Option<Span>,
     pub row_policy: RowPolicy,
 }
 
-/// Where a flow's measures go.
+/// Rows to which a flow's measures are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowPolicy {
-    /// To a row of its own, to its group and to the total.
+    /// A separate row, its group and the total.
     OwnRow,
-    /// To its group and to the total: it is one of many that come and go.
+    /// Its group and the total, for one of many flows that come and go.
     GroupOnly,
-    /// Nowhere: it carries requests against the route of its group.
+    /// None: it carries requests against the direction of its group.
     NotCounted,
 }
 
@@ -215,28 +215,28 @@ pub enum RowPolicy {
 #[derive(Clone, Debug)]
 pub struct AppSpec {
     pub spec: Arc<dyn ApplicationSpec>,
-    /// Index into [`Network::groups`], and which of the group's applications this is; together they name its random stream.
+    /// Index into [`Network::groups`], and the application's number in the group; together they name its random stream.
     pub group: u32,
     pub member: u32,
     pub start: Time,
     /// Its members, as indices into [`Network::flows`].
     pub flows: Vec<u32>,
-    /// How more of them are made, where it may have more.
+    /// Template for more members, if it may add them.
     pub member_template: Option<Box<FlowTemplate>>,
 }
 
-/// The flows of a group: all that is alike among them.
+/// Template of the flows of a group: their common properties.
 #[derive(Clone, Debug)]
 pub struct FlowTemplate {
-    /// A flow with the routes over shared links alone.
+    /// A flow whose routes contain the shared links only.
     pub flow: FlowSpec,
-    /// A flow's own link to the first node of its route, and the one back.
+    /// A flow's private link to the first node of its route, and its reverse.
     pub access: Option<[LinkSpec; 2]>,
-    /// A flow's own link from the last node of its route, and the one back.
+    /// A flow's private link from the last node of its route, and its reverse.
     pub exit: Option<[LinkSpec; 2]>,
 }
 
-/// The numbers of a flow's own links, each with that of the way back.
+/// Numbers of a flow's private links, each with that of its reverse.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrivateLinkIds {
     pub access: Option<[u32; 2]>,
@@ -244,14 +244,14 @@ pub struct PrivateLinkIds {
 }
 
 impl FlowTemplate {
-    /// Makes the own links of a member; `add` takes each and tells its number.
+    /// Creates the private links of a member; `add` adds a link and returns its number.
     pub fn add_private_links(&self, member: u32, mut add: impl FnMut(LinkSpec) -> u32) -> PrivateLinkIds {
         let mut both =
             |links: &Option<[LinkSpec; 2]>| links.as_ref().map(|links| links.each_ref().map(|link| add(link.for_member(member))));
         PrivateLinkIds { access: both(&self.access), exit: both(&self.exit) }
     }
 
-    /// A member's flow over its own links and the shared ones.
+    /// A member's flow over its private links and the shared ones.
     pub fn flow_of_member(&self, member: u32, own: &PrivateLinkIds, heading: FlowDirection) -> FlowSpec {
         let route_delay =
             |first: Option<u32>, shared: &[u32], last: Option<u32>| first.into_iter().chain(shared.iter().copied()).chain(last).collect();
@@ -267,7 +267,7 @@ impl FlowTemplate {
 }
 
 impl FlowSpec {
-    /// Names a random stream of the flow by the name of its group and its place there, so that flows of other groups shift no draw.
+    /// Name of a random stream of the flow, from the name of its group and its member number, so that flows of other groups change no draw.
     pub fn rng_role(&self, role: &str, group: &str) -> String {
         format!("{role} {} {group}", self.member)
     }
@@ -284,7 +284,7 @@ impl FlowSpec {
 }
 
 impl LinkSpec {
-    /// The own link of the flow that the name tells.
+    /// The private link with this name.
     pub fn private_link(name: LinkName, of: Arc<PrivateLinkParams>) -> LinkSpec {
         let number = name.member().unwrap_or(0) as usize;
         let delay = &of.delays[number % of.delays.len()].0;
@@ -299,7 +299,7 @@ impl LinkSpec {
         }
     }
 
-    /// The same link of another flow of the group.
+    /// The same private link of another flow of the group.
     pub fn for_member(&self, number: u32) -> LinkSpec {
         let name = self.name.for_member(number);
         match &self.private_params {
@@ -312,8 +312,8 @@ impl LinkSpec {
         }
     }
 
-    /// The delay of this link in the run with a seed, without its spread: declared, or drawn from a stream of the flow whose own it is. Both
-    /// ways of a link have the same.
+    /// Delay of this link in the run with this seed, without the delay spread: constant, or drawn from a stream of the flow that owns the
+    /// link. Both directions of a link have the same.
     pub fn delay_in_run(&self, seed: u64) -> Span {
         let (role, group, member) = match &self.name {
             LinkName::Shared { .. } => return self.delay,
@@ -331,7 +331,7 @@ impl LinkName {
         LinkName::Shared { name: name.into(), direction }
     }
 
-    /// As a trace shows it: its label, and of a flow's own link which flow's it is.
+    /// Name in traces: the label, and for a private link also the flow's number.
     pub fn display_name(&self) -> String {
         let label = self.result_label();
         match (self.member(), label.strip_suffix(REVERSE_SUFFIX)) {
@@ -341,7 +341,7 @@ impl LinkName {
         }
     }
 
-    /// What it is called in results, where a group's own links are one.
+    /// Label in results, where a group's private links share one.
     pub fn result_label(&self) -> String {
         let (of, direction) = match self {
             LinkName::Shared { name, direction } => (name.to_string(), direction),
@@ -351,7 +351,7 @@ impl LinkName {
         if *direction == Direction::Forward { of } else { of + REVERSE_SUFFIX }
     }
 
-    /// Which of its group's flows the link belongs to, if to one.
+    /// Member number of the flow that owns the link, if it is private.
     fn member(&self) -> Option<u32> {
         match self {
             LinkName::Shared { .. } => None,
@@ -359,7 +359,7 @@ impl LinkName {
         }
     }
 
-    /// The name of the same link of another flow of the group.
+    /// Name of the same private link of another flow of the group.
     fn for_member(&self, number: u32) -> LinkName {
         let mut name = self.clone();
         if let LinkName::Access { member, .. } | LinkName::Exit { member, .. } = &mut name {
@@ -369,7 +369,7 @@ impl LinkName {
     }
 }
 
-/// Two links of one network never read alike, since what a user chose stands last.
+/// Names of two links of a network always differ, since the part that a user chose comes last.
 impl fmt::Display for LinkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route_delay = |direction: &Direction| if *direction == Direction::Forward { "forward" } else { "back" };

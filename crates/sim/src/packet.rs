@@ -10,13 +10,13 @@ pub type PacketId = u32;
 
 pub const NONE: PacketId = PacketId::MAX;
 
-/// The direction of a packet or of a link, seen from the flows that it was declared for.
+/// Direction of a packet or a link, relative to the flow for which it was declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// From source to sink, as data goes.
+    /// From source to sink, the direction of data.
     #[default]
     Forward,
-    /// From sink to source, as an acknowledgement without data goes.
+    /// From sink to source, the direction of pure ACKs.
     Back,
 }
 
@@ -31,39 +31,39 @@ pub struct ExternalPacket {
     pub payload: u32,
     pub retransmission: bool,
     pub ecn: Ecn,
-    /// The round-trip time that queues are to see, where one is known; packets towards the source show none.
+    /// Round-trip time reported to queues, if known; packets to the source report none.
     pub rtt: Option<Span>,
-    /// Tells connections of one flow apart to queues.
+    /// Distinguishes connections of one flow for queues.
     pub connection_id: u8,
-    /// What it does to the connection, and its flags, for impairments that look at them. One towards the sink that does nothing and carries
-    /// nothing is an acknowledgement of its sender, and no data.
+    /// Its segment type and flags, for impairments that match them. A packet to the sink without flags and data is an ACK of its sender,
+    /// not data.
     pub segment_type: SegmentType,
     pub ece: bool,
     pub cwr: bool,
-    /// The driver's number for it.
+    /// The driver's number of it.
     pub handle: u32,
 }
 
-/// A packet on its way. The first two fields are of the link that it is on.
+/// A packet in the network. The first two fields belong to the link that it is on.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// When it reaches the far end of its link.
+    /// Arrival time at the far end of its link.
     pub arrives_at: Time,
     pub tie_break: TieBreak,
     pub next: PacketId,
-    /// Where on its route it is: an index into the engine's hops.
+    /// Position on its route: an index into the engine's hops.
     pub hop_index: u32,
     /// A segment's number, or the next segment that an acknowledgement expects.
     pub seq: u64,
-    /// When the segment was sent; an acknowledgement carries that of the segment that caused it.
+    /// Time at which the segment was sent; an ACK carries that of the segment that caused it.
     pub sent_at: Time,
     pub flow: u32,
     pub size: u32,
-    /// Read by [`PacketArena::rtt_us`] and [`Packet::ext_index`].
+    /// Accessed by [`PacketArena::rtt_us`] and [`Packet::ext_index`].
     ext_or_rtt_us: u32,
     pub ecn: Ecn,
-    /// Which of its flow's connections it belongs to, modulo 256.
+    /// Number of its flow's connection, modulo 256.
     pub connection_id: u8,
     pub flags: PacketFlags,
 }
@@ -92,13 +92,13 @@ impl PacketFlags {
         )
     }
 
-    /// Of all packets of a sender: what their ECN field means, and whether they are datagrams.
+    /// Flags common to all packets of a sender: ECN semantics, and whether they are datagrams.
     pub fn for_sender(ecn_semantics: EcnSemantics, datagrams: bool) -> PacketFlags {
         let mecn = if ecn_semantics == EcnSemantics::Mecn { PacketFlags::MECN } else { 0 };
         PacketFlags(if datagrams { mecn | PacketFlags::DATAGRAM } else { mecn })
     }
 
-    /// With more bits set.
+    /// Sets more bits.
     fn with_bits(self, bits: u16) -> PacketFlags {
         PacketFlags(self.0 | bits)
     }
@@ -111,7 +111,7 @@ impl PacketFlags {
         self.0 & PacketFlags::ECE != 0
     }
 
-    /// Of an acknowledgement: of the segment that caused it.
+    /// For an ACK: whether the segment that caused it was a retransmission.
     pub fn is_retransmission(self) -> bool {
         self.0 & PacketFlags::RETRANSMISSION != 0
     }
@@ -126,35 +126,35 @@ impl PacketFlags {
         }
     }
 
-    /// The application has written no more for now.
+    /// PSH: the application has written no more data for now.
     pub fn push(self) -> bool {
         self.0 & PacketFlags::PUSH != 0
     }
 
-    /// Of data with a piggybacked acknowledgement of the other direction.
+    /// Whether data carry a piggybacked ACK of the other direction.
     #[inline]
     pub fn is_piggybacked(self) -> bool {
         self.0 & PacketFlags::PIGGYBACKED != 0
     }
 
-    /// Of a packet of an external host.
+    /// Whether it belongs to an external host.
     #[inline]
     pub fn is_external(self) -> bool {
         self.0 & PacketFlags::EXTERNAL != 0
     }
 
-    /// Of a copy that a link made of a packet.
+    /// Whether a link created it as a copy of a packet.
     pub fn is_duplicate(self) -> bool {
         self.0 & PacketFlags::COPY != 0
     }
 
-    /// Without the bits by which TCP's ends speak of ECN.
+    /// Clears the ECN flags of TCP (ECE, CWR).
     pub fn without_ecn(self) -> PacketFlags {
         PacketFlags(self.0 & !(PacketFlags::CWR | PacketFlags::ECE))
     }
 }
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// From a TCP sender to its sink.
@@ -164,7 +164,7 @@ pub enum PacketKind {
     Datagram,
 }
 
-/// Whose packet it is, where its route begins and what is the same of all packets from there.
+/// Origin of packets: their flow, the first hop of their route and the common flags.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketOrigin {
     pub flow: u32,
@@ -212,7 +212,7 @@ impl Packet {
         }
     }
 
-    /// An external packet that enters the network. Its number is the handle, below the bytes that it carries.
+    /// An external packet that enters the network. Its `seq` holds the payload size and, below it, the handle.
     pub fn from_external(external: &ExternalPacket, origin: PacketOrigin, now: Time) -> Packet {
         let is_bare = external.direction == Direction::Forward && external.segment_type == SegmentType::Plain && external.payload == 0;
         let segment_type = if is_bare { SegmentType::PureAck } else { external.segment_type };
@@ -238,22 +238,22 @@ impl Packet {
         }
     }
 
-    /// Of an external packet: by what its host tells it.
+    /// For an external packet: the driver's number of it.
     pub fn handle(&self) -> u32 {
         self.seq as u32
     }
 
-    /// Of an external packet: which end takes it.
+    /// For an external packet: its direction.
     pub fn direction(&self) -> Direction {
         if self.is_ack() { Direction::Back } else { Direction::Forward }
     }
 
-    /// Of an external packet: application data that came for the first time.
+    /// For an external packet: application data that are not retransmitted.
     pub fn first_time_payload(&self) -> u32 {
         if self.flags.is_retransmission() || self.flags.is_duplicate() { 0 } else { (self.seq >> 32) as u32 }
     }
 
-    /// What it is; a TCP sender's own acknowledgement without data counts as data.
+    /// Its kind; a TCP sender's pure ACK counts as data.
     #[inline]
     pub fn kind(&self) -> PacketKind {
         match self.flags.0 & (PacketFlags::ACK | PacketFlags::DATAGRAM) {
@@ -263,25 +263,25 @@ impl Packet {
         }
     }
 
-    /// Whether it is an acknowledgement on its way back.
+    /// Whether it is an ACK on its return route.
     #[inline]
     pub fn is_ack(&self) -> bool {
         self.flags.0 & PacketFlags::ACK != 0
     }
 
-    /// What its ECN field means.
+    /// Semantics of its ECN field.
     #[inline]
     pub fn ecn_semantics(&self) -> EcnSemantics {
         if self.flags.0 & PacketFlags::MECN == 0 { EcnSemantics::Classic } else { EcnSemantics::Mecn }
     }
 
-    /// What it does to the connection.
+    /// Segment type by its TCP flags.
     #[inline]
     pub fn segment_type(&self) -> SegmentType {
         self.flags.segment_type()
     }
 
-    /// Whether it is of a kind that may have an extension.
+    /// Whether a packet of its kind may have an extension.
     #[inline]
     fn may_have_ext(&self) -> bool {
         self.flags.0 & (PacketFlags::ACK | PacketFlags::PIGGYBACKED) != 0
@@ -325,7 +325,7 @@ impl Packet {
     }
 }
 
-/// Fields that few packets have, stored apart so that a packet fits one cache line.
+/// Fields that few packets have, stored separately so that a packet fits one cache line.
 #[derive(Clone, Debug)]
 struct PacketExt {
     sacks: SackOption,
@@ -333,7 +333,7 @@ struct PacketExt {
     piggybacked_ack: PiggybackedAck,
 }
 
-/// Of data with a piggybacked acknowledgement: the fields of that, and the round-trip time that the packet itself reports.
+/// For data with a piggybacked ACK: the fields of the ACK, and the RTT that the packet itself reports.
 #[derive(Clone, Copy, Debug, Default)]
 struct PiggybackedAck {
     next: u64,
@@ -354,7 +354,7 @@ pub struct PacketArena {
     packets: Vec<Packet>,
     first_free: PacketId,
     live_packets: u32,
-    /// Extensions of packets, and the free ones among them.
+    /// Extensions of packets, and the indices of free ones.
     exts: Vec<PacketExt>,
     free_exts: Vec<u32>,
 }
@@ -389,7 +389,7 @@ impl PacketArena {
         self.insert(packet)
     }
 
-    /// Puts data with a piggybacked acknowledgement of the other direction into the network; the echo of marks is a flag of the packet.
+    /// Inserts data with a piggybacked ACK of the other direction; ECE of the ACK becomes a flag of the packet.
     pub fn insert_with_ack(&mut self, mut packet: Packet, ack: Ack) -> PacketId {
         let Ack { next, echo, echo_retransmission, window, sacks, ece, .. } = ack;
         let piggybacked_ack = PiggybackedAck { next, echo, echo_retransmission, rtt_us: packet.ext_or_rtt_us };
@@ -398,7 +398,7 @@ impl PacketArena {
         self.insert(packet)
     }
 
-    /// Removes the acknowledgement that is piggybacked on data.
+    /// Removes the piggybacked ACK from data.
     pub fn remove_piggybacked_ack(&mut self, id: PacketId) -> Option<Ack> {
         let packet = self[id];
         let place = packet.ext_index().filter(|_| packet.flags.is_piggybacked())?;
@@ -410,7 +410,7 @@ impl PacketArena {
         Some(Ack { ece: packet.flags.ece(), echo, echo_retransmission, window, on_data: true, sacks, ..Ack::plain(next, packet.size) })
     }
 
-    /// The round-trip time that a packet reports, in microseconds; zero if it reports none, as acknowledgements do.
+    /// Round-trip time that a packet reports, in microseconds; zero if it reports none, as ACKs do.
     #[inline]
     pub fn rtt_us(&self, id: PacketId) -> u32 {
         let packet = &self[id];
@@ -422,7 +422,7 @@ impl PacketArena {
         packet.ext_index().map_or(0, |place| self.exts[place as usize].piggybacked_ack.rtt_us)
     }
 
-    /// Puts a copy of a packet into the network.
+    /// Inserts a copy of a packet.
     pub fn duplicate(&mut self, id: PacketId) -> PacketId {
         let mut copy = self[id];
         copy.flags = copy.flags.with_bits(PacketFlags::COPY);
@@ -432,7 +432,7 @@ impl PacketArena {
         self.insert(copy)
     }
 
-    /// Removes an acknowledgement from the network.
+    /// Removes an ACK from the network.
     #[inline(always)]
     pub fn remove_ack(&mut self, id: PacketId) -> Ack {
         let ack = match self[id].ext_index() {
@@ -470,7 +470,7 @@ impl PacketArena {
         self.packets[id as usize].next = std::mem::replace(&mut self.first_free, id);
     }
 
-    /// Packets in the network now.
+    /// Number of packets in the network.
     pub fn live_packets(&self) -> u32 {
         self.live_packets
     }
@@ -500,7 +500,7 @@ mod tests {
         Packet::from_segment(&Segment { segment_type: SegmentType::Fin, push: true, ..Segment::plain(5, 1500) }, origin, Time::ZERO, 40_000)
     }
 
-    /// A piggybacked acknowledgement with every field set.
+    /// A piggybacked ACK with every field set.
     fn full_ack() -> Ack {
         let echo = Time::ZERO + Span::from_millis(3);
         let mut ack = Ack { ece: true, echo, echo_retransmission: true, window: 65_535, on_data: true, ..Ack::plain(9, 1500) };

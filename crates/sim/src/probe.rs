@@ -1,4 +1,4 @@
-//! Observers of a run. A probe is a type parameter of the simulation: what it does not implement costs nothing.
+//! Observers of a run. A probe is a type parameter of the simulation: hooks that it does not implement have no cost.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
 use crate::queue_log::QueueLogEvent;
 
-/// A recording that has reached its bound.
+/// A recording that has reached its size limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordingFull {
-    /// When it did.
+    /// Time at which it was reached.
     pub at: Time,
     pub duration: Time,
     pub max_bytes: u64,
-    /// The table that takes most of it.
+    /// The table with the most bytes.
     pub table: &'static str,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for RecordingFull {
 
 impl std::error::Error for RecordingFull {}
 
-/// A data packet was marked or dropped at a link.
+/// A mark or drop of a data packet at a link.
 #[derive(Clone, Copy, Debug)]
 pub struct SignalEvent<'a> {
     pub link: u32,
@@ -51,19 +51,19 @@ pub struct SignalEvent<'a> {
     pub signal: MarkOrDrop,
 }
 
-/// An acknowledgement was dropped at a link.
+/// Drop of an ACK at a link.
 #[derive(Clone, Copy, Debug)]
 pub struct AckDrop {
     pub link: u32,
     /// The link's measured queue, if it has one.
     pub queue: Option<u32>,
     pub flow: u32,
-    /// The next segment that it expected.
+    /// The next segment that the ACK expected.
     pub ack_seq: u64,
     pub signal: MarkOrDrop,
 }
 
-/// An acknowledgement was marked at a link.
+/// Mark of an ACK at a link.
 #[derive(Clone, Copy, Debug)]
 pub struct AckMark {
     /// The link's measured queue, if it has one.
@@ -72,10 +72,10 @@ pub struct AckMark {
     pub signal: MarkOrDrop,
 }
 
-/// A mark or a drop, and what it came from.
+/// A mark or a drop, and its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkOrDrop {
-    /// By the queue.
+    /// Marked by the queue.
     Marked(SignalCause),
     Dropped(SignalCause),
     /// Marked before the queue, by an impairment.
@@ -86,12 +86,12 @@ pub enum MarkOrDrop {
     DroppedForEcn,
 }
 
-/// Kind of the times in a histogram.
+/// Quantity of a histogram of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeHistogramKind {
     /// One-way delays of a group's packets.
     Delay { group: u32 },
-    /// Sojourn times in a queue, or in one of its bands where it has several: the band's place among those of all queues.
+    /// Sojourn times in a queue, or in one of its several bands, by its index among the bands of all queues.
     Sojourn { queue: u32, band: Option<u32> },
 }
 
@@ -100,9 +100,9 @@ pub enum TimeHistogramKind {
 pub struct PacketCreationContext<'a> {
     /// Its flow's sender, whose send buffer maps the packet's number to data.
     pub endpoint: &'a SenderEndpoint,
-    /// The acknowledgement that it is, or that is piggybacked on it.
+    /// The ACK that the packet is or carries.
     pub ack: Option<&'a Ack>,
-    /// The other direction of its connection, where acknowledgements are piggybacked on data.
+    /// The other direction of its connection if ACKs are piggybacked on data.
     pub reverse_flow: Option<ReverseFlow<'a>>,
 }
 
@@ -117,27 +117,28 @@ pub struct ReverseFlow<'a> {
 
 /// Observer of a run, called in the order of events.
 pub trait Probe {
-    /// Whether the hooks of links and packets are called, those from [`Probe::on_link_added`] to [`Probe::on_link_exit`]. They cost nothing if not.
+    /// Whether the hooks of links and packets are called, those from [`Probe::on_link_added`] to [`Probe::on_link_exit`]. They have no cost
+    /// if not.
     const OBSERVES_PACKETS: bool = false;
     /// Whether [`Probe::on_queue_event`] is called, for every event of a measured queue.
     const OBSERVES_QUEUES: bool = false;
 
     fn on_link_added(&mut self, _link: u32, _spec: &LinkSpec) {}
     fn on_flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
-    /// A packet comes into the network.
+    /// A packet enters the network.
     fn on_packet_created(&mut self, _now: Time, _id: PacketId, _packet: &Packet, _context: &PacketCreationContext) {}
-    /// A link makes a copy of it.
+    /// A link creates a copy of a packet.
     fn on_packet_duplicated(&mut self, _copy: PacketId, _of: PacketId) {}
-    /// It comes to a link, before anything that the link does to it.
+    /// A packet enters a link, before its impairments and buffer.
     fn on_link_entry(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
-    /// Its transmission begins: now or, as a pipe knows ahead, later.
+    /// The transmission of a packet begins: now or, in a pipe, which computes it in advance, later.
     fn on_transmission_start(&mut self, _now: Time, _begins: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
-    /// A link drops it.
+    /// A link drops a packet.
     fn on_packet_drop(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
-    /// It reaches the far end of a link.
+    /// A packet reaches the far end of a link.
     fn on_link_exit(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
 
-    /// A measured queue did something, or something was done to it.
+    /// An event of a measured queue.
     fn on_queue_event(&mut self, _now: Time, _queue: u32, _event: QueueLogEvent) {}
 
     /// Interval of [`Probe::on_queue_sample`]; `None` for no samples.
@@ -150,7 +151,7 @@ pub trait Probe {
         None
     }
 
-    /// The limit that it has reached, so that the run is of no more use. The caller of the simulation checks it between two slices.
+    /// The limit that it has reached, after which continuing the run is useless. The owner of the simulation checks it between two slices.
     fn recording_full(&self) -> Option<RecordingFull> {
         None
     }
@@ -158,31 +159,32 @@ pub trait Probe {
     fn on_segment_sent(&mut self, _now: Time, _flow: u32, _segment: &Segment) {}
     fn on_segment_received(&mut self, _now: Time, _flow: u32, _segment: &Segment) {}
     fn on_ack_sent(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
-    /// An acknowledgement is piggybacked on the last segment of the other direction ([`Probe::on_segment_sent`]).
+    /// An ACK is piggybacked on the last segment of the other direction ([`Probe::on_segment_sent`]).
     fn on_ack_piggybacked(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn on_ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn on_signal(&mut self, _now: Time, _signal: &SignalEvent) {}
     fn on_ack_drop(&mut self, _now: Time, _drop: &AckDrop) {}
     fn on_ack_mark(&mut self, _now: Time, _mark: &AckMark) {}
     fn on_window_update(&mut self, _now: Time, _flow: u32, _window: &CongestionWindow) {}
-    /// An acknowledgement gave a sample of the round-trip time.
+    /// An ACK gave an RTT sample.
     fn on_rtt_sample(&mut self, _now: Time, _group: u32, _rtt: Span) {}
     fn on_queue_sample(&mut self, _now: Time, _queue: u32, _packets: u32, _average: Option<f64>) {}
-    /// A band of a queue that has several, and its place among the bands of all queues; called after the queue's [`Probe::on_queue_sample`].
+    /// A band of a queue with several bands, and its index among the bands of all queues; called after the queue's
+    /// [`Probe::on_queue_sample`].
     fn on_band_sample(&mut self, _now: Time, _queue: u32, _band: u8, _place: u32) {}
     /// A gauge of a queue's discipline or AQM, by name; called after its [`Probe::on_queue_sample`].
     fn on_gauge_sample(&mut self, _now: Time, _queue: u32, _gauge: &'static str, _value: f64) {}
-    /// `alpha` is DCTCP's, where there is one.
+    /// `alpha` is DCTCP's marked fraction, if the sender has one.
     fn on_window_sample(&mut self, _now: Time, _flow: u32, _window: &CongestionWindow, _alpha: Option<f64>) {}
     /// The measured interval begins.
     fn on_measurement_start(&mut self, _now: Time) {}
     /// A one-second bin of a group has ended.
     fn on_rate_bin(&mut self, _now: Time, _group: u32, _bin: &RateBin) {}
-    /// Something that a user of a group's flow waited for since it began has ended: `bytes` of application data.
+    /// The end of a transfer of `bytes` of application data that a user of a group's flow has waited for since `began`.
     fn on_transfer_end(&mut self, _now: Time, _group: u32, _began: Time, _bytes: u64) {}
-    /// A flow delivered nothing from one time to another, for longer than its threshold.
+    /// A flow delivered nothing in this interval, which exceeds its lockout threshold.
     fn on_lockout(&mut self, _flow: u32, _from: Time, _to: Time) {}
-    /// How times were distributed over the measured interval; told when the run ends.
+    /// Distribution of times over the measured interval; called at the end of the run.
     fn on_distribution(&mut self, _of: TimeHistogramKind, _times: &Histogram<8>) {}
 }
 
@@ -197,7 +199,7 @@ pub struct RateBin {
 }
 
 impl RateBin {
-    /// A bin in which nothing has happened yet.
+    /// An empty bin.
     pub fn starting_at(start: Time) -> RateBin {
         RateBin { start, bytes: [0; 3], marks: 0, drops: 0 }
     }

@@ -1,4 +1,4 @@
-//! All that came to measured queues and all that they did, in order: enough to put the same packets through the same queue again
+//! Log of a queue: arrivals and decisions in order, sufficient to replay the same packets through the same queue
 //! ([`replay`](crate::replay)).
 
 use ecnlab_queue::{QueueItem, SignalCause};
@@ -8,32 +8,32 @@ use crate::link::QueuedPacket;
 use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column};
 use crate::packet::PacketId;
 
-/// What a queue did, or what was done to it.
+/// An event of a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum QueueLogEvent<'a> {
-    /// A packet came.
+    /// A packet arrived.
     Arrived(&'a QueuedPacket),
-    /// It was marked; it is shown as it is now.
+    /// A packet was marked; its fields are those after the mark.
     Marked(&'a QueuedPacket, SignalCause),
     Dropped(&'a QueuedPacket, SignalCause),
-    /// It left a band of the queue after this sojourn time, to be sent.
+    /// A packet left a band of the queue after this sojourn time, to be sent.
     Departed {
         frame: &'a QueuedPacket,
         sojourn: Span,
         band: u8,
     },
-    /// The queue was asked for a packet and lets none go before this time.
+    /// A dequeue returned no packet: none may leave before this time.
     DepartureDelayed(Time),
-    /// The queue was asked for a packet and had none.
+    /// A dequeue found the queue empty.
     Empty,
-    /// The queue's own time had come.
+    /// The timer of the queue expired.
     TimerFired,
-    /// The link has another rate from now on.
+    /// The link changed to this rate.
     RateChanged(Rate),
 }
 
 words! {
-    /// What a queue did, or what was done to it.
+    /// Kind of a queue event.
     pub enum QueueLogKind {
         Arrival = "arrival",
         Mark = "mark",
@@ -47,12 +47,12 @@ words! {
 }
 
 words! {
-    /// What a mark or a drop came from.
+    /// Cause of a mark or a drop.
     pub enum QueueLogCause { None = "none", Early = "early", Forced = "forced", Overflow = "overflow" }
 }
 
 words! {
-    /// An ECN field under what it means.
+    /// An ECN field with its semantics.
     pub enum EcnField {
         NotEct = "not-ect",
         Ect1 = "ect1",
@@ -65,16 +65,16 @@ words! {
     }
 }
 
-/// One line of what happened at a queue.
+/// One entry of a queue's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLogEntry {
     pub time: Time,
     pub kind: QueueLogKind,
-    /// Which of the packets it was that came to the queue, from 0; where no packet is spoken of, how many had come.
+    /// Number of the packet among the queue's arrivals, from 0; for entries without a packet, the number of arrivals so far.
     pub packet: u32,
     pub size: u32,
     pub ecn_field: EcnField,
-    /// Of a packet its flow, as the queue tells flows; of a wait the time until which, in picoseconds; of a rate how many bit/s.
+    /// Meaning by kind: a packet's flow, as queues identify flows; the end of a delay in picoseconds; a rate in bit/s.
     pub value: u64,
     pub rtt_us: u32,
     pub cause: QueueLogCause,
@@ -124,10 +124,10 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
     ]],
 };
 
-/// Numbers the packets of each queue as they come.
+/// Numbers the arrivals of each queue.
 #[derive(Default)]
 pub struct PacketNumbering {
-    /// How many have come, by queue.
+    /// Number of arrivals, by queue.
     arrived_by_queue: Vec<u32>,
     /// The number of each packet at the queue where it is, by its place in the arena.
     number_by_packet: Vec<u32>,
@@ -192,7 +192,7 @@ fn packet_entry(time: Time, packet: u32, kind: QueueLogKind, cause: QueueLogCaus
 }
 
 impl EcnField {
-    /// A codepoint under what it means.
+    /// A codepoint with its semantics.
     pub fn from_codepoint(ecn_semantics: EcnSemantics, ecn: Ecn) -> EcnField {
         use EcnField::{Ce, Ect0, Ect1, MecnCe, MecnEct0, MecnEct1, MecnNotEct, NotEct};
         let [classic, mecn] = match ecn {

@@ -1,7 +1,7 @@
-//! The recorder: what a scenario asks to be recorded besides the measures, as tables.
+//! Recorder: the recordings that a scenario requests in addition to the measures, as tables.
 //!
-//! Nothing is stored that was not asked for, and no more than a bound of bytes: a recorder that has reached it stores nothing more, says
-//! so ([`Probe::full`]), and its run ends with [`RecordingFull`] in place of tables.
+//! Only requested tables are stored, up to a limit of bytes. A recorder that has reached the limit stores nothing more and reports it
+//! ([`Probe::recording_full`]); its run ends with [`RecordingFull`] instead of tables.
 
 use ecnlab_queue::SignalCause;
 use ecnlab_transport::CongestionWindow;
@@ -15,32 +15,32 @@ use crate::measures::table::{
 use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, RateBin, RecordingFull, SignalEvent, TimeHistogramKind};
 use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
 
-/// What to record.
+/// Recordings of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordingConfig {
-    /// Interval at which every queue's length and the sojourn times since the sample before are taken.
+    /// Interval of samples of every queue's length and its sojourn times since the previous sample.
     pub queue_interval: Option<Span>,
-    /// Interval at which every sender's window is taken.
+    /// Interval of samples of every sender's window.
     pub window_interval: Option<Span>,
-    /// What each group did in each second.
+    /// Throughput of each group in one-second bins.
     pub rates: bool,
     /// Each mark, drop and lockout.
     pub events: bool,
-    /// How delays, round-trip times and waits are distributed.
+    /// Distributions of one-way delays, round-trip times and sojourn times.
     pub distributions: bool,
-    /// Each transaction that ended.
+    /// Each finished transaction.
     pub transfers: bool,
-    /// All that comes to queues and all that they do.
+    /// Each arrival and decision of queues.
     pub arrivals: bool,
 }
 
-/// Bytes of rows that the recording of one run may take.
+/// Maximum bytes of rows in the recording of one run.
 pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
-/// Records what was asked for.
+/// Records the configured tables.
 pub struct Recorder {
     config: RecordingConfig,
-    /// When the run ends, to foresee what the recording would take.
+    /// End of the run, to estimate the size of the recording.
     duration: Time,
     budget: RowBudget,
     queues: TableBuilder<QueueSample>,
@@ -61,11 +61,11 @@ pub struct Recorder {
     round_trips: Vec<Histogram<8>>,
 }
 
-/// How many bytes rows may still take.
+/// Bytes that rows may still take.
 struct RowBudget {
     max_bytes: u64,
     used_bytes: u64,
-    /// When a row found no room any more.
+    /// Time of the first row that exceeded the limit.
     full_at: Option<Time>,
 }
 
@@ -80,7 +80,7 @@ pub struct QueueSample {
 pub struct BandSample {
     time: Time,
     queue: u32,
-    /// Its place among the bands of all queues.
+    /// Its index among the bands of all queues.
     band: u32,
     sojourns: SojournStats,
 }
@@ -103,7 +103,7 @@ struct SojournStats {
 pub struct GaugeSample {
     time: Time,
     queue: u32,
-    /// Its place among the names of gauges.
+    /// Its index among the names of gauges.
     gauge: u32,
     value: f64,
 }
@@ -156,7 +156,7 @@ pub struct DistributionRow {
 }
 
 words! {
-    /// Which packet of a flow it was.
+    /// Kind of a flow's packet.
     pub enum EventPacketKind {
         /// From its source, datagrams included.
         Data = "data",
@@ -165,12 +165,12 @@ words! {
 }
 
 words! {
-    /// What was done to a packet.
+    /// Kind of an event.
     pub enum EventKind { Mark = "mark", Drop = "drop" }
 }
 
 words! {
-    /// What a mark or a drop came from.
+    /// Cause of a mark or a drop.
     pub enum EventCause {
         Early = "early",
         Forced = "forced",
@@ -185,7 +185,7 @@ words! {
 }
 
 words! {
-    /// What a distribution is of.
+    /// Quantity of a distribution.
     #[derive(PartialOrd, Ord)]
     pub enum DistributionQuantity { Delay = "delay", Rtt = "rtt", Sojourn = "sojourn" }
 }
@@ -330,7 +330,7 @@ pub static TRANSFERS: TableSpec<TransferRow> = TableSpec {
 };
 
 impl Recorder {
-    /// Of a run that ends at `duration`.
+    /// A recorder for a run that ends at `duration`.
     pub fn new(config: RecordingConfig, duration: Time) -> Recorder {
         Recorder {
             config,
@@ -416,7 +416,7 @@ impl Recorder {
         bands[band].add(sojourn);
     }
 
-    /// Stores what was done to a packet at a measured queue.
+    /// Stores a mark or drop of a packet at a measured queue.
     fn record_event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacketKind, what: MarkOrDrop) {
         let (true, Some(queue)) = (self.config.events, queue) else { return };
         let (kind, cause) = kind_and_cause(what);
@@ -441,7 +441,7 @@ impl Recorder {
 }
 
 impl RowBudget {
-    /// Stores a row if there is room for it.
+    /// Stores a row unless the limit is exceeded.
     fn store_row<R>(&mut self, filling: &mut TableBuilder<R>, row: &R, now: Time) {
         if self.full_at.is_none() && self.used_bytes + filling.row_bytes() > self.max_bytes {
             self.full_at = Some(now);
@@ -576,7 +576,7 @@ impl SojournStats {
     }
 }
 
-/// What an event says of a mark or a drop.
+/// Kind and cause of a mark or a drop.
 fn kind_and_cause(what: MarkOrDrop) -> (EventKind, EventCause) {
     match what {
         MarkOrDrop::Marked(cause) => (EventKind::Mark, event_cause(cause)),

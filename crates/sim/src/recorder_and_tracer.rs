@@ -1,4 +1,4 @@
-//! A run that is recorded and watched packet by packet at once.
+//! Records a run and traces its packets at the same time.
 
 use ecnlab_transport::{Ack, CongestionWindow};
 use ecnlab_units::{Span, Time};

@@ -1,8 +1,8 @@
-//! Replay: what came to a queue, put through the same queue again, and what it does now against what it did then.
+//! Replay: runs the recorded arrivals of a queue through the same queue again, and compares its decisions with the recorded ones.
 //!
-//! A queue is a function of what comes to it, when it is asked, and its random stream. All of that stands in the table
-//! [`arrivals`](crate::queue_log::ARRIVALS) and in the scenario and seed, wherever the packets came from: so a queue of real time can be
-//! judged decision by decision, long after it was.
+//! A queue's decisions depend on its arrivals, the times of dequeues, and its random stream only. The table
+//! [`arrivals`](crate::queue_log::ARRIVALS), the scenario and the seed contain all of these. So the queue of a real-time run can be
+//! verified decision by decision afterwards.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::measures::table::{Column, Table};
 use crate::network::{Buffer, Network, QueueSpec};
 use crate::queue_log::{EcnField, QueueLogCause, QueueLogEntry, QueueLogKind};
 
-/// What was replayed until a decision was another, in packets.
+/// Packets replayed until the first difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
     pub arrivals: u64,
@@ -22,37 +22,37 @@ pub struct ReplayCounts {
     pub drops: u64,
 }
 
-/// The first decision that was another.
+/// The first decision that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayDifference {
-    /// Which line of the queue's record it is, from 0.
+    /// Index of the entry in the queue's log, from 0.
     pub entry: usize,
     pub time: Time,
-    /// What the queue did then; nothing if it did nothing more.
+    /// The recorded decision; `None` if the log has ended.
     pub recorded: Option<QueueLogEntry>,
-    /// What it does now.
+    /// The replayed decision.
     pub replayed: Option<QueueLogEntry>,
 }
 
-/// What becomes of a queue's record when it is replayed: how much of it was the same, and the first decision that was another, if one was.
+/// Result of a replay: the counts of equal decisions, and the first difference, if any.
 pub type ReplayOutcome = (ReplayCounts, Option<ReplayDifference>);
 
-/// Why a queue cannot be replayed.
+/// Reason why a queue cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
     /// The network has no measured queue of this name.
     NoQueue(String),
-    /// The queue is a kernel's, whose law is not known here.
+    /// The queue is a kernel's, whose algorithm is unavailable here.
     Kernel(String),
-    /// The table lacks this column, or holds something in it that none of ours does.
+    /// The table lacks this column, or the column has an invalid value.
     Column(&'static str),
 }
 
-/// Replays the queues of a recorded table, all of them or the one of this name; each with its name, in the order of the network. A kernel's
-/// queue beside others has no outcome.
+/// Replays all queues of a recorded table, or the one with this name; returns names and outcomes in the order of the network. Kernel queues
+/// among several are skipped.
 ///
 /// # Errors
-/// If a queue cannot be replayed, or none of all.
+/// If the named queue, or every queue, cannot be replayed.
 pub fn replay(
     network: &Network,
     seed: u64,
@@ -99,19 +99,19 @@ pub fn replay_queue(spec: &QueueSpec, rate: Rate, seed: u64, entries: &[QueueLog
     (replay.counts, None)
 }
 
-/// A queue as it is replayed.
+/// State of a queue's replay.
 struct QueueReplay<'l> {
     queue: Queue<ReplayedPacket>,
     rng: Rng,
     entries: &'l [QueueLogEntry],
-    /// The line at hand.
+    /// Index of the current entry.
     next_entry: usize,
     arrived_packets: u32,
     counts: ReplayCounts,
 }
 
 impl QueueReplay<'_> {
-    /// Does what the line at hand says was done to the queue, and compares what the queue did with the lines that follow.
+    /// Applies the current entry to the queue, and compares the queue's decisions with the entries that follow.
     fn replay_next(&mut self) -> Result<(), ReplayDifference> {
         let line = self.entries[self.next_entry];
         let now = line.time;
@@ -146,7 +146,7 @@ impl QueueReplay<'_> {
         }
     }
 
-    /// Asks the queue for a packet, as it was asked then: what it did stands from the line at hand on.
+    /// Dequeues as recorded, and compares the decisions with the entries from `line` on.
     fn replay_dequeue(&mut self, line: QueueLogEntry) -> Result<(), ReplayDifference> {
         let now = line.time;
         let is_dequeue_result = |line: &QueueLogEntry| !matches!(line.kind, QueueLogKind::Mark | QueueLogKind::Drop);
@@ -175,12 +175,12 @@ impl QueueReplay<'_> {
         let of_newcomer =
             self.entries[..first].last().is_some_and(|before| before.kind == QueueLogKind::Arrival && before.packet == line.packet);
         self.compare_with_next_entries(&done).map_err(|found| {
-            // What it did then to the packet that has just come, it does not do now.
+            // The recorded decision about the packet that has just arrived is missing in the replay.
             if of_newcomer && found.entry == first { ReplayDifference { replayed: None, ..found } } else { found }
         })
     }
 
-    /// Compares what the queue does now with the next lines.
+    /// Compares the queue's decisions with the next entries.
     fn compare_with_next_entries(&mut self, done: &[QueueLogEntry]) -> Result<(), ReplayDifference> {
         for now in done {
             if self.entries.get(self.next_entry) != Some(now) {
@@ -204,7 +204,7 @@ impl QueueReplay<'_> {
     }
 }
 
-/// What a queue did, where it is a decision.
+/// Entry of a queue event if it is a decision.
 fn entry_of_event(now: Time, event: QueueEvent<ReplayedPacket>) -> Option<QueueLogEntry> {
     match event {
         QueueEvent::Stored(_) => None,
@@ -213,7 +213,7 @@ fn entry_of_event(now: Time, event: QueueEvent<ReplayedPacket>) -> Option<QueueL
     }
 }
 
-/// A packet of a record.
+/// A packet from a log.
 #[derive(Clone, Copy, Debug)]
 struct ReplayedPacket {
     number: u32,
@@ -262,7 +262,7 @@ impl QueueItem for ReplayedPacket {
     }
 }
 
-/// The columns of a recorded table.
+/// Columns of a recorded table.
 struct RecordedColumns<'t> {
     time: &'t [u64],
     values: &'t [u64],
@@ -301,7 +301,7 @@ impl<'t> RecordedColumns<'t> {
         })
     }
 
-    /// The lines of a queue, in order.
+    /// Entries of a queue, in order.
     fn entries_of_queue(&self, name: &str) -> Vec<QueueLogEntry> {
         let Some(place) = self.names.iter().position(|known| &**known == name) else { return Vec::new() };
         let rows = (0..self.queue.len()).filter(|&row| self.queue[row] as usize == place);
@@ -319,7 +319,7 @@ impl<'t> RecordedColumns<'t> {
     }
 }
 
-/// Reads a column of words as the values that they stand for.
+/// Parses a column of words into the values that they name.
 fn parse_word_column<W: Copy>(table: &Table, name: &'static str, known: &[&str], all: &[W]) -> Result<Vec<W>, ReplayError> {
     let Some(Column::Name { index, names }) = table.find(name) else { return Err(ReplayError::Column(name)) };
     let of_name: Vec<Option<W>> = names.iter().map(|name| known.iter().position(|word| *word == &**name).map(|place| all[place])).collect();

@@ -1,9 +1,9 @@
-//! Links that follow a trace of delivery opportunities, as cellular networks were recorded (Winstein, Sivaraman and Balakrishnan 2013) and
-//! mahimahi replays them (Netravali et al. 2015).
+//! Links that follow a trace of delivery opportunities, as recorded in cellular networks (Winstein, Sivaraman and Balakrishnan 2013) and
+//! replayed by mahimahi (Netravali et al. 2015).
 //!
 //! A trace is a list of times in whole milliseconds, at each of which the link carries up to 1500 bytes. Bytes are counted, not packets:
-//! small packets share an opportunity, and one that does not fit goes on at the next. What is left of an opportunity when nothing waits
-//! is lost. After its last time the trace begins again.
+//! small packets share an opportunity, and the rest of one that does not fit uses the next. Bytes of an opportunity that find no packet
+//! waiting are lost. After its last time the trace repeats.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::packet::PacketId;
 /// Bytes that an opportunity carries.
 pub const BYTES_PER_OPPORTUNITY: u32 = 1500;
 
-/// A trace has at most so many opportunities.
+/// Maximum number of opportunities of a trace.
 pub const MAX_OPPORTUNITIES: usize = 10_000_000;
 
 /// The times of a trace.
@@ -24,18 +24,18 @@ pub struct DeliveryTrace {
     millis: Arc<[u32]>,
 }
 
-/// What is wrong with a trace: the line or place in the list, from 1, if it is about one, and what it is.
+/// Error in a trace: the line or index in the list, from 1, if it concerns one, and the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTraceError {
     pub line: Option<usize>,
     pub message: String,
 }
 
-/// A trace as it is followed.
+/// Position of a link in its trace.
 #[derive(Debug)]
 pub struct DeliverySchedule {
     trace: DeliveryTrace,
-    /// The next opportunity that is not used or lost.
+    /// The next opportunity that is neither used nor lost.
     next_opportunity: u64,
     /// The packet of which some bytes are still to be sent.
     pub partly_sent: Option<PartlySentPacket>,
@@ -54,10 +54,10 @@ pub struct PartlySentPacket {
 }
 
 impl DeliveryTrace {
-    /// Of times in milliseconds.
+    /// A trace from times in milliseconds.
     ///
     /// # Errors
-    /// If there are none or too many, if one is before the one that it follows, or if the last is 0.
+    /// If there are none or too many, if they decrease, or if the last is 0.
     pub fn new(millis: Vec<u32>) -> Result<DeliveryTrace, DeliveryTraceError> {
         let error_without_line = |message: String| Err(DeliveryTraceError { line: None, message });
         if millis.len() > MAX_OPPORTUNITIES {
@@ -74,10 +74,10 @@ impl DeliveryTrace {
         }
     }
 
-    /// Reads a trace as it is published: a time in whole milliseconds on each line. Empty lines are passed over.
+    /// Reads a trace as it is published: a time in whole milliseconds on each line. Empty lines are skipped.
     ///
     /// # Errors
-    /// As for [`DeliveryTrace::new`], and if a line is no whole number.
+    /// As for [`DeliveryTrace::new`], and if a line is not a whole number.
     pub fn parse(text: &str) -> Result<DeliveryTrace, DeliveryTraceError> {
         let mut millis = Vec::new();
         let mut lines = Vec::new();
@@ -103,18 +103,18 @@ impl DeliveryTrace {
         &self.millis
     }
 
-    /// What the link carries on average if there is always something to send.
+    /// Mean rate of the link when packets always wait.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.millis.len() as u128 * u128::from(BYTES_PER_OPPORTUNITY) * 8;
         let bps = (bits * 1000 / u128::from(self.period_ms())) as u64;
         Rate::from_bps(bps.max(1)).unwrap_or_else(|| unreachable!("a rate of at least 1 bps"))
     }
 
-    /// Opportunities before a time, or at it.
+    /// Number of opportunities up to and including a time.
     pub fn opportunities_until(&self, time: Time) -> u64 {
         let millis = time.picos() / Span::from_millis(1).picos();
         let (rounds, rest) = (millis / u64::from(self.period_ms()), millis % u64::from(self.period_ms()));
-        // At the time at which it begins again the last of the round before has been.
+        // At the time of the repetition, the last opportunity of the previous round has passed.
         let opportunities_in_period = |rest: u64| self.millis.partition_point(|&at| u64::from(at) <= rest) as u64;
         rounds * self.millis.len() as u64 + opportunities_in_period(rest)
     }
@@ -141,7 +141,7 @@ impl DeliverySchedule {
         DeliverySchedule { trace, next_opportunity: 0, partly_sent: None, sent_bytes: 0, sent_bytes_before: 0 }
     }
 
-    /// The time of the next opportunity, now or later; those that have passed are lost.
+    /// Time of the next opportunity, now or later; passed ones are lost.
     pub fn next_opportunity_time(&mut self, now: Time) -> Time {
         if self.trace.opportunity_time(self.next_opportunity) < now {
             self.next_opportunity = self.next_opportunity.max(self.trace.first_opportunity_from(now));
@@ -149,13 +149,13 @@ impl DeliverySchedule {
         self.trace.opportunity_time(self.next_opportunity)
     }
 
-    /// Uses the next opportunity; tells how many bytes it carries.
+    /// Uses the next opportunity; returns its bytes.
     pub fn use_opportunity(&mut self) -> u32 {
         self.next_opportunity += 1;
         BYTES_PER_OPPORTUNITY
     }
 
-    /// Share of the bytes that could be sent from a time to another that were, since [`DeliverySchedule::begin_measuring`]; 0 if none could.
+    /// Share of the available bytes between two times that were sent since [`DeliverySchedule::begin_measuring`]; 0 if there were none.
     pub fn utilisation(&self, from: Time, to: Time) -> f64 {
         match self.trace.opportunities_until(to) - self.trace.first_opportunity_from(from) {
             0 => 0.0,

@@ -1,4 +1,4 @@
-//! Applications in the engine: what their calls do to flows, and what they hear.
+//! Applications in the engine: their calls on flows, and their events.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -12,7 +12,7 @@ use ecnlab_transport::application::{AppEvent, FinishedTransaction, FlowDirection
 use ecnlab_transport::{AppWrite, Segment, Transport, datagram};
 use ecnlab_units::{Ecn, Span, Time};
 
-/// Which flows sent a SYN, and the codepoints of data that each sent.
+/// Flows that sent a SYN, and the ECN codepoints of each flow's data.
 #[derive(Default)]
 struct SentSegments {
     syns: Vec<u32>,
@@ -44,7 +44,7 @@ fn the_reverse_direction_needs_no_handshake_and_inherits_ecn() {
         let members = [FlowDirection::Against, FlowDirection::Along];
         let (run, heard, sent) = run(&template(host(ecn)), &members, false, exchange, SentSegments::default());
         let codepoint = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        // The flow with a row is number 0, and the one that carries requests comes after.
+        // The flow with a row is number 0; the one that carries requests follows.
         assert_eq!((vec![1], vec![(1, codepoint), (0, codepoint)]), (sent.syns, sent.data));
         let events: Vec<AppEvent> = heard.iter().map(|(_, event)| *event).collect();
         let (delivered, acknowledged) = (AppEvent::Delivered, AppEvent::Acknowledged);
@@ -147,14 +147,14 @@ fn datagrams_are_sent_on_write_without_acknowledgements() {
     let settings = datagram::DatagramSettings { packet_size: 1_000, header: 28, ecn: datagram::DatagramEcn::Ect0 };
     let (run, heard, sent) = run(&template(Transport::Datagrams(settings)), &[FlowDirection::Along], false, clock, SentSegments::default());
     let flow_value = |column| run.report.reals("flows", column)[0];
-    // Nineteen times two full packets and one with the rest of 56 bytes; what was sent at 1.9 s arrived in time, and at 2.0 s it did not.
+    // Nineteen times two full packets and one with the remaining 56 bytes; data sent at 1.9 s arrived in time, data sent at 2.0 s did not.
     assert_eq!((20.0 * 3.0, 19.0 * 2_000.0 * 8.0 / 2.0), (flow_value("sent"), flow_value("goodput_bps")));
     assert!(sent.data.iter().all(|&(flow, ecn)| (flow, ecn) == (0, Ecn::Ect0)));
     assert_eq!(19 * 3, heard.iter().filter(|(_, event)| matches!(event, AppEvent::Delivered(0, _))).count());
     assert!(flow_value("rtt_mean_s").is_nan() && flow_value("lockouts") == 0.0);
 }
 
-/// An application is asked for flows by number, so a wrong number is a fault of its own and not of the network.
+/// An application selects flows by number, so a wrong number is an error of the application, not of the network.
 #[test]
 #[should_panic(expected = "the application may have more members")]
 fn an_application_with_fixed_members_cannot_add_more() {

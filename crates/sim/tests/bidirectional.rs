@@ -1,4 +1,4 @@
-//! Connections that carry data both ways: acknowledgements ride on data, and what rides is taken as what goes by itself.
+//! Connections that carry data both ways: a piggybacked ACK has the same effect as a pure one.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -13,7 +13,7 @@ use ecnlab_transport::settings::RecoveryName;
 use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, SegmentType, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
-/// The flow of the requests, which have no row of their own and come after the flow of the responses.
+/// Flow of the requests, which has no separate row and follows the flow of the responses.
 const REQUEST_FLOW: u32 = 1;
 const RESPONSE_FLOW: u32 = 0;
 
@@ -54,7 +54,7 @@ fn linux_settings(piggyback: bool) -> TcpSettings {
     TcpSettings { quirks: Quirks { piggyback_acks: piggyback, ..profile::quirks("linux") }, ..profile::settings("linux") }
 }
 
-/// Over links of 100 Mbps and 20 ms each way, whose buffers have room for so many packets.
+/// Runs over links of 100 Mbps and 20 ms each way, with buffers of `room` packets.
 fn run_with_buffer(settings: TcpSettings, room: u32, act: AppScript) -> (Run, SentPackets) {
     let told = ScriptedApp { members: vec![FlowDirection::Against, FlowDirection::Along], grows: false, act, heard: Arc::default() };
     let mut network: Network = network(&template(Transport::Tcp(Arc::new(settings))), Arc::new(told));
@@ -75,7 +75,7 @@ fn request_and_respond(event: AppEvent, now: Time, calls: &mut dyn EngineCalls) 
     next.filter(|_| matches!(event, AppEvent::Start | AppEvent::Timer))
 }
 
-/// A server that sends as much as its client while that goes on sending; both close.
+/// A server that sends as much as its client for as long as the client sends; both close.
 fn send_both_ways(event: AppEvent, now: Time, calls: &mut dyn EngineCalls) -> Option<Time> {
     match event {
         AppEvent::Start => calls.open_connection(0, AppWrite::keep_open(1000)),
@@ -90,7 +90,7 @@ fn send_both_ways(event: AppEvent, now: Time, calls: &mut dyn EngineCalls) -> Op
 
 const BYTES_EACH_WAY: u64 = 2_000_000;
 
-/// The recoveries that count duplicates and those that read blocks.
+/// Recovery algorithms with duplicate ACKs and with SACK blocks.
 const RECOVERIES: [RecoveryName; 6] =
     [RecoveryName::Tahoe, RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Fack, RecoveryName::Rack];
 
@@ -98,8 +98,8 @@ fn flow_column(run: &Run, column: &str) -> f64 {
     run.report.reals("flows", column)[0]
 }
 
-/// As Linux 6.1 does it in that case: a server that does not know yet that it will answer acknowledges the first request by itself; from then on
-/// there are four packets of response with the acknowledgement of the request on each, and none goes by itself.
+/// Linux 6.1 does this in the recorded case. A server that cannot know yet that it will answer sends a pure ACK for the first request. From
+/// then on each response has four packets with the ACK piggybacked, and there are no pure ACKs.
 #[test]
 fn the_ack_of_a_request_is_piggybacked_on_its_response() {
     let (run, made) = run_with_buffer(linux_settings(true), 1000, request_and_respond);
@@ -117,7 +117,7 @@ fn the_ack_of_a_request_is_piggybacked_on_its_response() {
     assert!(run.packet_hops < apart.packet_hops);
 }
 
-/// RFC 5681, section 2: what comes with data is no duplicate, however often it says the same.
+/// RFC 5681, section 2: an ACK with data is never a duplicate ACK.
 #[test]
 fn without_losses_nothing_is_retransmitted() {
     for recovery in RECOVERIES {
@@ -142,7 +142,7 @@ fn losses_in_both_directions_are_recovered() {
     }
 }
 
-/// Each side has one FIN, which the other acknowledges, and answers with none where it has data with a FIN of its own.
+/// Each side sends one FIN, which the other acknowledges; a side with FIN-carrying data sends no further FIN.
 #[test]
 fn each_side_closes_once() {
     let server_closes: AppScript = |event, _, calls| {
@@ -172,7 +172,7 @@ fn each_side_closes_once() {
     }
 }
 
-/// A client that begins anew while the server still sends: what rides on that is of no connection any more.
+/// A client reconnects while the server still sends: ACKs on data of the closed connection are ignored.
 #[test]
 fn acks_on_data_of_a_closed_connection_are_ignored() {
     let restless: AppScript = |event, now, calls| {
@@ -181,7 +181,7 @@ fn acks_on_data_of_a_closed_connection_are_ignored() {
             AppEvent::Delivered(0, 200) => calls.write_reverse(1, 0, AppWrite::keep_open(200_000)),
             _ => return None,
         }
-        // The response left 15 ms ago and has not arrived.
+        // The response was sent 15 ms ago and has not arrived.
         Some(now + Span::from_millis(75)).filter(|_| matches!(event, AppEvent::Start | AppEvent::Timer))
     };
     let (_, made) = run_with_buffer(linux_settings(true), 1000, restless);

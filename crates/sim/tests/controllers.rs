@@ -1,4 +1,4 @@
-//! PI, PIE, PI2 and DualPI2 before one bottleneck with TCP, held against what their papers and RFCs claim.
+//! PI, PIE, PI2 and DualPI2 at a bottleneck with TCP, compared with claims of their papers and RFCs.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -11,11 +11,11 @@ use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec,
 use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
-/// Long flows of one kind.
+/// Long flows with the same settings.
 struct FlowGroup {
     count: u32,
     tcp: TcpSettings,
-    /// Round-trip times without waiting, in milliseconds, spread evenly over the flows.
+    /// Base round-trip times in milliseconds, spread evenly over the flows.
     rtt_ms: (u64, u64),
 }
 
@@ -41,7 +41,7 @@ fn dualpi2(given: &[(&str, &str)], limit: u32) -> QueueConfig {
     QueueConfig { discipline, values: values(discipline.parameters, given), child: Child::Buffer { limit: Limit::Packets(limit) } }
 }
 
-/// One measured queue, an access link for each flow, and a way back.
+/// One measured queue, an access link for each flow, and a return link.
 fn network(queue: QueueConfig, kbps: u64, groups: &[FlowGroup]) -> Network {
     let buffer = Buffer::Queue(Box::new(QueueSpec::new("bottleneck", queue)));
     let mut network = Network { links: vec![LinkSpec { buffer, ..pipe(kbps, 0, 0) }, pipe(1_000_000, 0, 1_000_000)], ..Network::default() };
@@ -73,7 +73,7 @@ fn run(network: &Network, seconds: (u64, u64), seed: u64) -> (Run, QueueLengthSa
     run_with(network, &Options { duration: at(seconds.1), measure_from: at(seconds.0), seed }, QueueLengthSamples::from(at(seconds.0)))
 }
 
-/// The queue's length, sampled every 10 ms of the measured interval.
+/// Queue length, sampled every 10 ms of the measured interval.
 struct QueueLengthSamples {
     from: Time,
     packets: Vec<f64>,
@@ -135,7 +135,7 @@ fn pi_holds_its_reference_where_red_wanders() {
 /// RFC 8033, section 4.2, and RFC 9332, appendix A.1: a target of 15 ms.
 #[test]
 fn pie_and_pi2_hold_fifteen_milliseconds_with_long_flows() {
-    // One run of four flows wanders by 0.4 ms (standard deviation), so the mean is judged.
+    // A single run of four flows varies by 0.4 ms (standard deviation), so the test uses the mean.
     const SEED_COUNT: u64 = 5;
     for name in ["pie", "pi2"] {
         for (flows, variant, ecn) in [(4, "newreno", "true"), (4, "cubic", "false"), (20, "cubic", "true"), (60, "newreno", "false")] {
@@ -158,8 +158,8 @@ struct TrafficMix {
     rtt_ms: u64,
 }
 
-/// What came of a mix at 40 Mbps: the mean wait of both bands, the 99th percentile of the low-latency one, its drops, and how much more a
-/// scalable flow got than a classic one.
+/// Results of a mix at 40 Mbps: the mean sojourn times of both bands, the 99th percentile of the low-latency one, its drops, and the ratio
+/// of a scalable flow's rate to a classic one's.
 #[derive(Debug)]
 struct MixResult {
     waits: [f64; 2],
@@ -168,7 +168,7 @@ struct MixResult {
     ratio: f64,
 }
 
-/// One flow beside one loses a packet every few seconds, so that a single run's shares say little: the mean of several.
+/// With one flow of each kind, each loses a packet every few seconds, so shares of a single run vary: use the mean of several.
 const RUN_COUNT: u64 = 5;
 
 fn run_mix(mix: &TrafficMix, given: &[(&str, &str)]) -> MixResult {
@@ -187,8 +187,8 @@ fn run_mix(mix: &TrafficMix, given: &[(&str, &str)]) -> MixResult {
     }
 }
 
-/// RFC 9332, section 1.4: the mean wait in the low-latency queue below 1 ms, the 99th percentile no worse than 2 ms, no losses in it. And
-/// appendix C.2: k = 2 is chosen for about equal rates at 25 ms; at a shorter round trip the ratio goes with R_C / (1.22 R_L), equation 10.
+/// RFC 9332, section 1.4: in the low-latency queue the mean sojourn time is below 1 ms, the 99th percentile at most 2 ms, without losses.
+/// Appendix C.2: k = 2 gives about equal rates at 25 ms; at a shorter RTT the ratio follows R_C / (1.22 R_L), equation 10.
 #[test]
 fn dualpi2_keeps_scalable_flows_from_waiting_and_shares_with_classic_ones() {
     for (scalable, classic) in [(1, 1), (2, 2), (5, 5), (10, 2), (2, 10)] {
@@ -197,8 +197,8 @@ fn dualpi2_keeps_scalable_flows_from_waiting_and_shares_with_classic_ones() {
             let shared = run_mix(&mix, &[]);
             let what = format!("{scalable} scalable, {classic} of {variant}, {rtt_ms} ms: {shared:?}");
             assert!(shared.waits[0] < 0.001 && shared.p99 < 0.002, "{what}");
-            // A kernel's window does not fall below two segments: where the share of a flow is near that, marks cannot always slow the flows, and
-            // the queue drops as it does for those that do not respond (RFC 9332, section 4.2.3).
+            // A kernel's window does not fall below two segments. If a flow's share is near that, marks cannot always slow the flows, and
+            // the queue drops as for unresponsive flows (RFC 9332, section 4.2.3).
             let segments = 40e6 * (rtt_ms as f64 / 1000.0 + shared.waits[0]) / (8.0 * 1500.0) / f64::from(scalable + classic);
             assert!(shared.drops == 0.0 || segments < 4.0 && shared.drops < 10.0, "{what}: {segments} segments a flow");
             assert!(shared.waits[1] > 0.010 && shared.waits[1] < 0.020, "{what}");
@@ -216,7 +216,7 @@ fn without_the_coupling_scalable_flows_take_the_link() {
     assert!(alone.ratio > 5.0 * coupled.ratio, "{coupled:?} {alone:?}");
 }
 
-/// RFC 9332, section 4.2.3: unresponsive traffic that claims to be scalable is dropped like all other, and the delay kept at the target.
+/// RFC 9332, section 4.2.3: unresponsive traffic with ECT(1) is dropped like any other, and the delay stays at the target.
 #[test]
 fn dualpi2_drops_what_marks_cannot_slow() {
     let deaf = tcp("linux", "newreno", &[("ecn", "true"), ("ecn_response", "none"), ("ect_codepoint", "ect1")]);

@@ -1,4 +1,4 @@
-//! Events at one instant come in an order that the network gives: how a run was computed does not change it.
+//! The order of events at one instant depends on the network only, not on how a run is computed.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -16,10 +16,10 @@ use proptest::prelude::*;
 
 /// Packets of 1000 bytes take a millisecond.
 const LINK_KBPS: u64 = 8_000;
-/// The link that all flows share. The flows' own links are numbered from 1 on: flow `n` has `2 n + 1` and, on its way back, `2 n + 2`.
+/// The link that all flows share. Private links are numbered from 1: flow `n` has `2 n + 1` and, in reverse, `2 n + 2`.
 const SHARED_LINK: u32 = 0;
 
-/// Whether the flows' own links compute departures when packets arrive, or have an event for the end of each transmission.
+/// Whether private links compute departures when packets arrive, or have an event for the end of each transmission.
 #[derive(Clone, Copy, Debug)]
 enum PrivateLinkKind {
     Pipe,
@@ -35,7 +35,7 @@ fn droptail(kbps: u64, delay_us: u64, name: &str, packets: u32) -> LinkSpec {
     queue_link(kbps, delay_us, name, aqm, Values::defaults(aqm.parameters), Limit::Packets(packets))
 }
 
-/// A flow's own link, whose buffer never overflows.
+/// A flow's private link, whose buffer never overflows.
 fn private_link(as_what: PrivateLinkKind, delay_us: u64) -> LinkSpec {
     match as_what {
         PrivateLinkKind::Pipe => pipe(LINK_KBPS, delay_us, 100_000),
@@ -43,7 +43,7 @@ fn private_link(as_what: PrivateLinkKind, delay_us: u64) -> LinkSpec {
     }
 }
 
-/// A flow that sends one thing over its own link and the shared one.
+/// A flow with one transfer over its private link and the shared one.
 fn flow(member: u32, start: Time, bytes: u64, max_rwnd: u64) -> FlowSpec {
     let tcp = TcpSettings { max_rwnd, ..profile::settings("ns2") };
     FlowSpec {
@@ -59,7 +59,7 @@ fn flow(member: u32, start: Time, bytes: u64, max_rwnd: u64) -> FlowSpec {
     }
 }
 
-/// So many flows with equal links of their own, which begin at time zero.
+/// So many flows with equal private links, all starting at time zero.
 fn equal_flows(count: u32, as_what: PrivateLinkKind) -> Network {
     let owns = (0..2 * count).map(|_| private_link(as_what, 5_000));
     let links = std::iter::once(droptail(LINK_KBPS, 1_000, "shared", 100)).chain(owns).collect();
@@ -67,7 +67,7 @@ fn equal_flows(count: u32, as_what: PrivateLinkKind) -> Network {
     Network { links, flows, groups: vec!["all".into()], ..Network::default() }
 }
 
-/// The handles of packets that are injected into the flows' own links at these times, in the order in which they arrive.
+/// Handles of packets that are injected into the private links at these times, in order of arrival.
 fn order_of_arrivals(network: Network, injected: &[(u64, u32, u32)]) -> Vec<u32> {
     let mut simulation = Simulation::new(&network.with_external_hosts(), &options(1, 1), NoProbe);
     for &(micros, flow, handle) in injected {
@@ -79,7 +79,8 @@ fn order_of_arrivals(network: Network, injected: &[(u64, u32, u32)]) -> Vec<u32>
     simulation.drain_outputs().filter_map(arrived_handle).collect()
 }
 
-/// Both second packets begin their transmission after 1 ms. That of flow 1 was there first, although flow 0's transmitter was occupied first.
+/// Both second packets begin their transmission after 1 ms. That of flow 1 entered its link first, although flow 0's transmitter was
+/// occupied first.
 #[test]
 fn simultaneous_transmissions_arrive_in_the_order_of_link_entry() {
     for as_what in [PrivateLinkKind::Pipe, PrivateLinkKind::Queue] {
@@ -96,10 +97,10 @@ fn simultaneous_entries_arrive_in_the_order_of_link_numbers() {
     }
 }
 
-/// A packet as it reached the far end of a link: when, which link, whose, its number, and whether it is an acknowledgement.
+/// A packet at the far end of a link: time, link, flow, number, and whether it is an ACK.
 type LinkArrival = (Time, u32, u32, u64, bool);
 
-/// Writes down every packet that reaches the far end of a link, in order.
+/// Logs every packet that reaches the far end of a link, in order.
 #[derive(Default)]
 struct ArrivalLog(Vec<LinkArrival>);
 
@@ -111,7 +112,7 @@ impl Probe for ArrivalLog {
     }
 }
 
-/// The arrivals of a run to which the flows from `first` on are added a time before their start.
+/// Arrivals of a run in which the flows from `first` on are added `before` their start.
 fn arrivals_in_slices(network: &Network, options: &Options, first: usize, before: Span) -> Vec<LinkArrival> {
     let begun = Network { flows: network.flows[..first].to_vec(), ..network.clone() };
     let mut simulation = Simulation::new(&begun, options, ArrivalLog::default());
@@ -122,7 +123,8 @@ fn arrivals_in_slices(network: &Network, options: &Options, first: usize, before
     simulation.finish().1.0
 }
 
-/// The first packet of flow 0, of 40 bytes, begins its way of 5 ms at 4.96 ms and comes to the shared link at 10 ms, when flow 1 starts there.
+/// The first packet of flow 0, of 40 bytes, starts its 5 ms of propagation at 4.96 ms. It reaches the shared link at 10 ms, when flow 1
+/// starts there.
 #[test]
 fn a_flow_start_precedes_later_scheduled_events_whenever_the_flow_was_added() {
     let mut network = equal_flows(2, PrivateLinkKind::Pipe);
@@ -141,7 +143,7 @@ fn rate_change(second: u64, every: Option<Span>, bps: u64) -> LinkChange {
     LinkChange { time: at(second * 1_000_000), repeat_interval: every, rate: Rate::from_bps(bps), delay: None, state: None }
 }
 
-/// Both changes are due at 3 s, and the second is listed later. A packet of 40 bytes takes 20 ms at 16 kbit/s and 80 ms at 4 kbit/s.
+/// Both changes are due at 3 s, and `second` is listed later. A packet of 40 bytes takes 20 ms at 16 kbit/s and 80 ms at 4 kbit/s.
 #[test]
 fn of_two_simultaneous_changes_the_later_listed_one_wins() {
     for begin in [1, 2, 3] {
@@ -154,11 +156,11 @@ fn of_two_simultaneous_changes_the_later_listed_one_wins() {
     }
 }
 
-/// A tiny network whose flows differ in when they start, what they send and whether they have a link of their own on the way: every second
-/// flow starts at the shared link. All starts are multiples of 40 us, as the times of packets are, so that starts and packets tie.
+/// A tiny network whose flows differ in start time, size and whether they have a private link: every second flow starts at the shared link.
+/// All starts are multiples of 40 us, as the times of packets are, so that starts and packets tie.
 #[derive(Clone, Debug)]
 struct TinyNetwork {
-    /// Each flow's start in microseconds, and the kilobytes that it sends.
+    /// Each flow's start in microseconds, and its kilobytes.
     flows: Vec<(u64, u64)>,
     delay_ms: u64,
     buffer: u32,
@@ -182,7 +184,7 @@ fn tiny_networks() -> impl Strategy<Value = TinyNetwork> {
     let start = (1u64..20, 0u64..4).prop_map(|(millis, small)| millis * 1_000 + small * 40);
     let flows = prop::collection::vec((start, 1u64..200), 3..8).prop_map(|mut flows| {
         flows.sort_unstable();
-        // So that at least the first packets of the flows 0 and 2 tie.
+        // At least the first packets of the flows 0 and 2 tie.
         (flows[1].0, flows[2].0) = (flows[0].0, flows[0].0);
         flows
     });
@@ -192,7 +194,7 @@ fn tiny_networks() -> impl Strategy<Value = TinyNetwork> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
-    /// To the last packet, in one order: with an event for each end of a transmission and without, watched and not, in one go and in slices.
+    /// All packets keep their order with and without events for ends of transmissions, with and without a probe, and in one slice or many.
     #[test]
     fn how_a_run_is_computed_changes_no_packet(
         tiny in tiny_networks(), before_us in 1u64..4_000, first in 1usize..7, slices in prop::collection::vec((0u64..200, 1u64..2_000), 1..10)
@@ -225,7 +227,7 @@ proptest! {
     }
 }
 
-/// Where two lists of arrivals part.
+/// The first difference of two lists of arrivals.
 fn first_difference(one: &[LinkArrival], other: &[LinkArrival]) -> String {
     let at = one.iter().zip(other).position(|(one, other)| one != other).unwrap_or(one.len().min(other.len()));
     format!("arrival {at}: {:?} and {:?}", one.get(at), other.get(at))

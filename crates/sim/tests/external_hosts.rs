@@ -1,4 +1,4 @@
-//! Hosts outside of the engine: their packets take the same ways, and applications hear of them what they hear of those inside.
+//! External hosts: their packets take the same paths, and applications get the same events as with simulated hosts.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -38,7 +38,7 @@ fn packets_arrive_at_exact_link_times_however_late_the_driver_polls() {
         vec![SimOutput::Open { flow: 0, connection: 0, demand: AppWrite::ENDLESS, at: at(0) }],
         simulation.drain_outputs().collect::<Vec<_>>()
     );
-    // The link has one packet of 1 ms in transmission and three that wait: the fifth finds no room.
+    // One packet is in transmission for 1 ms and three wait: the fifth is dropped.
     (0..5).for_each(|handle| simulation.inject(&data_packet(handle)));
     simulation.inject(&ExternalPacket { direction: Direction::Back, size: 60, payload: 0, ..data_packet(9) });
     assert_eq!(vec![SimOutput::Lost { handle: 4, at: at(10) }], simulation.drain_outputs().collect::<Vec<_>>());
@@ -108,7 +108,7 @@ fn application_requests_reach_external_hosts_and_their_events_return() {
     let mut simulation = simulation(&network(&template(host(true)), Arc::new(app)).with_external_hosts());
     let drained_outputs = |simulation: &mut Simulation<NoProbe>| simulation.drain_outputs().collect::<Vec<_>>();
     simulation.advance_to(at(150));
-    // The flow with a row is number 0, and the one that carries requests comes after.
+    // The flow with a row is number 0; the one that carries requests follows.
     assert_eq!(
         vec![SimOutput::Open { flow: 1, connection: 0, demand: AppWrite::keep_open(100), at: at(100) }],
         drained_outputs(&mut simulation)
@@ -135,7 +135,7 @@ fn application_requests_reach_external_hosts_and_their_events_return() {
     assert_eq!(vec![0.15], run.report.reals("flows", "transaction_mean_s"));
 }
 
-/// What a driver does.
+/// A step of the driver.
 #[derive(Clone, Debug)]
 enum DriverStep {
     Advance(u64),
@@ -151,7 +151,7 @@ enum DriverStep {
         against: bool,
         told: HostInput,
     },
-    /// Of the packets that wait in the kernel, by place.
+    /// Dequeues a packet in the kernel queue, by index.
     Release(usize, Ecn),
     Drop(usize),
 }
@@ -187,7 +187,7 @@ fn driver_steps() -> impl Strategy<Value = Vec<DriverStep>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// Exchanges over a lossy link with a kernel's queue.
+/// Request and response over a lossy link with a kernel queue.
 fn lossy_network_with_kernel_queue() -> Network {
     let act: AppScript = |event, now, calls| {
         match event {
@@ -243,7 +243,7 @@ proptest! {
                 }
             }
         }
-        // What is left in the kernel leaves; then all that is under way arrives before the end, but for what the slow pipe still has.
+        // The kernel queue is drained; then all packets in flight arrive before the end, except those in the slow pipe.
         waiting.drain(..).for_each(|handle| assert!(simulation.on_kernel_dequeue(0, handle, Ecn::NotEct)));
         let before = simulation.now();
         simulation.advance_to(before + Span::from_millis(1_500));
@@ -261,7 +261,7 @@ proptest! {
         once.dedup();
         prop_assert_eq!(&once, &back, "none comes back twice");
         prop_assert!(offered.is_empty() && back.iter().all(|&handle| handle < injected));
-        // The end checks that none is lost or made.
+        // `finish` checks conservation of packets.
         simulation.finish();
     }
 }

@@ -1,4 +1,4 @@
-//! What a path does to packets before they reach a link's queue.
+//! Effects of path impairments on packets before a link's queue.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -12,7 +12,7 @@ use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, RowPolicy, Run};
 use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
-/// An ECN flow over a marking queue with impairments there and back.
+/// An ECN flow over a marking queue with impairments in both directions.
 fn run_impaired(there: ImpairmentSpec, back: ImpairmentSpec) -> Run {
     run_impaired_flow("ns2", there, back)
 }

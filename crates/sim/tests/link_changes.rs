@@ -1,4 +1,4 @@
-//! Links that change while the run goes on, and links that follow a trace of delivery opportunities, held against formulas.
+//! Links that change during the run, and links that follow a trace of delivery opportunities, compared with formulas.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 const DELAY_US: u64 = 10_000;
 
-/// What was sent, and what has arrived when.
+/// Segments sent, and arrival times.
 #[derive(Default)]
 struct SegmentLog {
     sent: Vec<(u64, bool)>,
@@ -38,7 +38,7 @@ fn at(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// Nothing changes yet at this time.
+/// A change at this time without effect.
 fn empty_change(millis: u64) -> LinkChange {
     LinkChange { time: at(millis), repeat_interval: None, rate: None, delay: None, state: None }
 }
@@ -47,7 +47,7 @@ fn rate_of_kbps(kbps: u64) -> Option<Rate> {
     Rate::from_bps(kbps * 1000)
 }
 
-/// Full-sized flows of 1000 bytes over one queue of 10 ms delay, and back without delay.
+/// Full-sized flows of 1000 bytes over one queue with 10 ms delay, and a return link without delay.
 fn network(kbps: u64, aqm: &str, given: &[(&str, &str)], flows: u32, shape: impl FnOnce(&mut QueueSpec)) -> Network {
     let entry = Registry::builtin().aqm(aqm).unwrap();
     let mut values = Values::defaults(entry.parameters);
@@ -75,7 +75,7 @@ fn run_logged(network: &Network, seconds: u64) -> (Run, SegmentLog) {
     run_with(network, &options(seconds, 1), SegmentLog::default())
 }
 
-/// When the packets of a run have departed, which they did one right behind the other from some time on.
+/// Departure times of the packets of a run, which are back to back from `from` on.
 fn departure_times(segment_log: &SegmentLog, from: Time) -> Vec<Time> {
     let times = segment_log.arrived.iter().map(|(time, _)| Time::from_picos(time.picos() - Span::from_micros(DELAY_US).picos()));
     times.filter(|&time| time >= from).collect()
@@ -88,13 +88,13 @@ fn segment_bits(segment_log: &SegmentLog) -> u64 {
 
 #[test]
 fn transmissions_that_begin_after_a_step_take_the_new_time_to_the_picosecond() {
-    // A third of a picosecond is cut off each transmission at 3 Mbps, and adds up.
+    // At 3 Mbps a third of a picosecond is truncated in each transmission, and accumulates.
     for (before, after) in [(1_000, 4_000), (4_000, 1_000), (1_500, 3_000), (3_000, 7_000)] {
         let step = LinkChange { rate: rate_of_kbps(after), ..empty_change(5_000) };
         let (_, segment_log) = run_logged(&network(before, "droptail", &[], 1, |queue| queue.changes.push(step)), 10);
         let (bits, departures) = (segment_bits(&segment_log), departure_times(&segment_log, at(2_000)));
         let first_new = departures.iter().position(|&time| time >= step.time).unwrap();
-        // That one began before the step and ends as it would have; the ones behind it begin after.
+        // A transmission that began before the step keeps its old rate; later ones have the new rate.
         for (from, to, kbps) in [(0, first_new, before), (first_new, departures.len() - 1, after)] {
             for last in from..=to {
                 let exact = u128::from(bits) * (last - from) as u128 * 1_000_000_000 / u128::from(kbps);
@@ -125,7 +125,7 @@ fn packets_behind_a_longer_delay_come_later_by_it_and_those_behind_a_shorter_one
         let (_, segment_log) = run_logged(&network(4_000, "droptail", &[], 1, |queue| queue.changes.push(step)), 10);
         let arrivals: Vec<Time> = segment_log.arrived.iter().map(|(time, _)| *time).collect();
         assert!(arrivals.is_sorted());
-        // The packet in transmission at the step is on the wire. The next one ends 2 ms later and takes the new delay.
+        // The packet in transmission at the step keeps the old delay. The next transmission ends 2 ms later and has the new delay.
         let spread = segment_bits(&segment_log) / 4;
         assert_eq!(2_000, spread);
         let gaps: Vec<u64> = arrivals.windows(2).map(|pair| pair[1].since(pair[0]).picos() / 1_000_000_000).collect();
@@ -134,7 +134,7 @@ fn packets_behind_a_longer_delay_come_later_by_it_and_those_behind_a_shorter_one
             assert!(gaps.contains(&gap), "no gap of {gap} ms");
             assert_eq!(1, steady, "one gap that is not a transmission");
         } else {
-            // Packets that would have overtaken arrive with the last one that was on the wire: 9 ms less at 2 ms each.
+            // Packets that would have overtaken arrive together with the last one that was on the wire: 9 ms less at 2 ms each.
             assert_eq!(4, gaps.iter().filter(|&&gap| gap == 0).count(), "{gaps:?}");
         }
     }
@@ -148,7 +148,7 @@ fn a_link_that_is_down_begins_no_transmission_and_what_is_on_the_wire_arrives_or
         let (run, segment_log) = run_logged(&network(4_000, "droptail", &[], 1, |queue| queue.changes.extend([down, up])), 10);
         let arrivals_between =
             |from: u64, to: u64| segment_log.arrived.iter().filter(|(time, _)| *time > at(from) && *time < at(to)).count();
-        // 10 ms of delay and 2 ms of a transmission: the last one before began within 2 ms before it went down.
+        // 10 ms of delay and 2 ms of transmission: the last packet began within 2 ms before the link went down.
         let on_the_wire = arrivals_between(5_001, 6_012);
         assert_eq!(if drops_wire_packets { 0 } else { 6 }, on_the_wire, "{drops_wire_packets}");
         assert_eq!(0, arrivals_between(5_014, 6_012));
@@ -157,7 +157,7 @@ fn a_link_that_is_down_begins_no_transmission_and_what_is_on_the_wire_arrives_or
     }
 }
 
-/// Nine seconds of ten of full use, of the tenth nothing: a link that is down is not used.
+/// Nine seconds of ten are fully used, and the tenth is not: a link that is down counts as unused.
 #[test]
 fn utilisation_is_the_share_of_the_time_in_which_something_was_sent() {
     let down = LinkChange { state: Some(LinkState::Down { drops_wire_packets: false }), ..empty_change(5_000) };
@@ -169,8 +169,8 @@ fn utilisation_is_the_share_of_the_time_in_which_something_was_sent() {
     assert!((run.report.reals("queues", "utilisation")[0] - 0.9).abs() < 0.001);
 }
 
-/// What an AQM holds after a step of the rate is what it holds where the rate was that from the beginning, in the mean over seeds and to four
-/// standard errors of the difference.
+/// After a step to a rate, an AQM holds the same queue as with that rate from the beginning: the means over seeds agree to four standard
+/// errors.
 #[test]
 fn aqms_hold_their_target_after_a_step_of_the_rate() {
     for (aqm, given) in [("codel", &[][..]), ("pie", &[]), ("pi2", &[]), ("ared", &[("min_th", "auto"), ("max_th", "auto")])] {
@@ -191,8 +191,8 @@ fn aqms_hold_their_target_after_a_step_of_the_rate() {
 
 const SEED_COUNT: u64 = 12;
 
-/// Not 10 Mbps: there 20 packets leave within PI2's interval of 16 ms to the picosecond, so that it always looks at the queue at the same
-/// instant of a transmission, another one after a step, and holds up to 3 % more or less by it.
+/// Not 10 Mbps: there PI2's interval of 16 ms is exactly 20 transmissions, so it samples the queue always at the same phase of a
+/// transmission. A step changes this phase and thereby the held queue by up to 3 %.
 const KBPS_AFTER_STEP: u64 = 10_007;
 
 /// Mean of independent values, and its standard error.
@@ -221,7 +221,7 @@ fn link_change_lists() -> impl Strategy<Value = Vec<LinkChange>> {
     prop::collection::vec(one, 0..8)
 }
 
-/// Random times of a trace, which never fall.
+/// Random ascending times of a trace.
 fn delivery_traces() -> impl Strategy<Value = Option<DeliveryTrace>> {
     let steps = prop::collection::vec(0u32..40, 1..60).prop_map(|steps| {
         let mut time = 0;
@@ -241,7 +241,7 @@ fn delivery_traces() -> impl Strategy<Value = Option<DeliveryTrace>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
-    /// That nothing is lost or made is asserted at the end of each run.
+    /// The end of each run checks conservation of packets.
     #[test]
     fn no_packet_overtakes_another_however_the_link_changes(
         changes in link_change_lists(), trace in delivery_traces(), losses in 0.0f64..0.05, kbps in 100u64..10_000
@@ -260,12 +260,12 @@ proptest! {
     }
 }
 
-/// Packets depart with the last of their bytes: where something always waits, the first `k` opportunities carry `1500 k` bytes, and with them as
-/// many whole packets as that makes, but for what the first of them had left over from a packet before.
+/// A packet departs with its last byte. While packets always wait, the first `k` opportunities carry `1500 k` bytes. That gives the number
+/// of whole packets, except for the bytes left from an earlier packet.
 #[test]
 fn packets_depart_at_the_opportunities_and_all_their_bytes_are_used() {
     const TRACE_TIMES: [u32; 8] = [3, 3, 7, 20, 21, 21, 21, 40];
-    /// The instants of a round, each with how many of its opportunities have been by then.
+    /// Instants of a round, each with the number of its opportunities so far.
     const PACKETS_BY_INSTANT: [(u64, u64); 5] = [(3, 2), (7, 3), (20, 4), (21, 7), (40, 8)];
     for size in [500, 1000, 1500] {
         let trace = DeliveryTrace::new(TRACE_TIMES.to_vec()).unwrap();

@@ -1,4 +1,4 @@
-//! How long a driver may look away: one that looks only when something may come out hears the same, and hears it in time.
+//! Lookahead: a driver that polls only at possible outputs gets the same outputs, and gets them in time.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -16,8 +16,8 @@ use ecnlab_transport::application::{AppEvent, FlowDirection};
 use ecnlab_units::{Ecn, Span, Time, Values};
 use proptest::prelude::*;
 
-/// Three links in a row and two back, of which some may hold, lose or copy packets, and one gets shorter while the run goes on; over them
-/// an application that opens something by its own clock, and a flow that begins late.
+/// Three links in a row and two back, of which some may delay, lose or copy packets, and one gets shorter during the run. Over them run an
+/// application with a timer, and a flow that starts late.
 fn five_link_network(delays_us: [u64; 4], impaired: bool, shorter_us: Option<u64>) -> Network {
     let act: AppScript = |event, now, calls| {
         if matches!(event, AppEvent::Start | AppEvent::Timer) {
@@ -51,7 +51,8 @@ fn five_link_network(delays_us: [u64; 4], impaired: bool, shorter_us: Option<u64
     made.with_external_hosts()
 }
 
-/// Injects packets at their times and looks when `next` says. Tells what was heard, each with the time at which it was heard, and how often it looked.
+/// Injects packets at their times and polls at the times that `next` returns. Returns the outputs, each with the time of its poll, and the
+/// number of polls.
 fn run_driver(
     network: &Network,
     packets: &[(Time, ExternalPacket)],
@@ -75,7 +76,7 @@ fn run_driver(
     (heard, looks)
 }
 
-/// When it happened, if whoever drives is to do something then.
+/// Time of an output if the driver has to react then.
 fn required_poll_time(happened: &SimOutput) -> Option<Time> {
     match happened {
         SimOutput::Arrived { at, .. } | SimOutput::Open { at, .. } | SimOutput::Write { at, .. } => Some(*at),
@@ -131,11 +132,11 @@ fn a_chain_of_links_needs_about_one_poll_per_arrival() {
         .map(|handle| (at(u64::from(handle) * 5 + 1), ExternalPacket { size: 1000, ecn: Ecn::Ect0, handle, ..ExternalPacket::default() }))
         .collect();
     let mut network = five_link_network([5_000, 20_000, 10_000, 10_000], false, None);
-    // The late flow's route ends before the last link, where packets of the other would have to be looked at as well.
+    // The late flow's route ends before the last link, where the other's packets would also need polls.
     network.flows.truncate(1);
     let (heard, looks) = run_driver(&network, &packets, Simulation::next_output_time);
     let (_, looks_each) = run_driver(&network, &packets, Simulation::next_event_time);
     assert_eq!(100, heard.iter().filter(|(_, happened)| matches!(happened, SimOutput::Arrived { .. })).count());
-    // An injection and an arrival for each packet, 28 wishes, and few for nothing.
+    // An injection and an arrival for each packet, 28 requests, and few idle polls.
     assert!((looks, looks_each) < (260, 460) && looks_each > 400, "{looks} of {looks_each}");
 }

@@ -1,4 +1,4 @@
-//! Random small networks: nothing is lost or made, measures keep their bounds, and a run depends on its network and seed alone.
+//! Random small networks: packets are conserved, measures stay within bounds, and a run depends on its network and seed alone.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::RngSeed;
 
-/// A link of a chain as it is drawn.
+/// Random parameters of a link in a chain.
 #[derive(Clone, Debug)]
 struct RandomLink {
     kbps: u64,
@@ -32,15 +32,15 @@ struct RandomLink {
     drop_numbers: Vec<u64>,
     drops: Vec<(u64, u32)>,
     ecn: EcnPath,
-    /// There and back.
+    /// In both directions.
     loss: [f64; 2],
     loss_every: u64,
-    /// More impairments there and back.
+    /// More impairments in both directions.
     parts: Vec<Impairment>,
     parts_back: Vec<Impairment>,
 }
 
-/// A flow as it is drawn: it enters the chain at one link and leaves it after another.
+/// Random parameters of a flow: it enters the chain at one link and leaves it after another.
 #[derive(Clone, Debug)]
 struct RandomFlow {
     enters: usize,
@@ -48,7 +48,7 @@ struct RandomFlow {
     profile: &'static str,
     ecn: bool,
     delayed_ack: bool,
-    /// A three-way handshake, and a FIN at the end of finite traffic.
+    /// Whether it has a three-way handshake, and a FIN at the end of finite traffic.
     three_way: bool,
     max_rwnd: u64,
     load: RandomTraffic,
@@ -56,7 +56,7 @@ struct RandomFlow {
     access: bool,
 }
 
-/// What a flow is to send, as it is drawn.
+/// Random traffic of a flow.
 #[derive(Clone, Copy, Debug)]
 enum RandomTraffic {
     Endless,
@@ -148,7 +148,7 @@ impl RandomTraffic {
         }
     }
 
-    /// Bytes of one transfer, and how many there are in all; zero is no end.
+    /// Bytes of one transfer, and the number of transfers; zero means unlimited.
     fn transfers(self, payload: u32) -> Option<(u64, u64)> {
         match self {
             RandomTraffic::Endless => None,
@@ -174,7 +174,7 @@ fn networks() -> impl Strategy<Value = Network> {
         .prop_map(|(hops, draws, processing_time)| Network { processing_time, ..network(&hops, &draws) })
 }
 
-/// The same with what each flow is to send.
+/// Random networks with the traffic of each flow.
 fn loaded_networks() -> impl Strategy<Value = (Network, Vec<RandomTraffic>)> {
     let drawn = (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9), processing_time());
     drawn.prop_map(|(hops, draws, processing_time)| {
@@ -268,7 +268,7 @@ fn table(run: &Run, name: &str) -> String {
     format!("{:?}", run.report.tables.iter().find(|(known, _)| *known == name))
 }
 
-/// What was sent and acknowledged, and the last window, by flow.
+/// Segments sent and acknowledged, and the last window, by flow.
 #[derive(Default)]
 struct FlowWatch {
     cwnd: Vec<f64>,
@@ -310,7 +310,7 @@ impl Probe for FlowWatch {
     }
 }
 
-/// The same 300 cases every time, unless PROPTEST_CASES or PROPTEST_RNG_SEED ask for others.
+/// The same 300 cases every time, unless PROPTEST_CASES or PROPTEST_RNG_SEED is set.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     let rng_seed = if config.rng_seed == RngSeed::Random { RngSeed::Fixed(1) } else { config.rng_seed };
@@ -347,7 +347,7 @@ proptest! {
             let Some(demand) = flow.initial_write else { continue };
             if completion.is_nan() {
                 let outstanding = watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at];
-                // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
+                // After marks at a window of one, ns-2's sender waits for its timer with no packet in flight.
                 let waits_for_timer = watch.cwnd[at] < 1.0;
                 let processes = network.processing_time != MaxProcessingTime::default();
                 let is_processed = processes && watch.last_ack.get(at).is_some_and(|ack| *ack + MAX_PROCESSING_TIME > end);
@@ -355,7 +355,7 @@ proptest! {
             } else {
                 let Transport::Tcp(tcp) = &flow.transport else { panic!("{flow:?}") };
                 let data = demand.bytes.div_ceil(u64::from(tcp.payload()));
-                // A FIN that rides on data has no number of its own.
+                // A FIN on data has no separate sequence number.
                 let rides = watch.fin.get(at).is_some_and(|&size| size > tcp.quirks.ack_size);
                 let all = data + u64::from(tcp.has_syn()) + u64::from(tcp.quirks.fin) - u64::from(rides);
                 prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
@@ -423,7 +423,7 @@ proptest! {
     }
 }
 
-/// One Reno flow over a drop-tail bottleneck of 10 Mbps, 100 ms there and back, with a buffer of `f` BDP.
+/// One Reno flow over a drop-tail bottleneck of 10 Mbps with 100 ms base RTT and a buffer of `f` BDP.
 fn one_reno_flow(f: f64) -> Network {
     const BDP_PACKETS: f64 = 125.0;
     let aqm = Registry::builtin().aqm("droptail").unwrap();
@@ -445,7 +445,7 @@ fn one_reno_flow(f: f64) -> Network {
     Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: vec!["all".into()], ..Network::default() }
 }
 
-/// (3 + 6f - f²) / (4 (1 + f)): the saw-tooth of one flow whose window falls by half when `1 + f` BDP overflow. ns-2 within 0.01.
+/// (3 + 6f - f²) / (4 (1 + f)): the saw-tooth of one flow whose window is halved when `1 + f` BDP overflow. ns-2 agrees within 0.01.
 #[test]
 fn one_reno_flow_fills_a_small_buffer_as_the_saw_tooth_says() {
     for (f, ns2) in [(0.048, 0.782), (0.096, 0.812), (0.248, 0.886), (0.496, 0.961), (1.0, 1.000)] {

@@ -1,4 +1,4 @@
-//! What queues do to packets as a run counts and shows it: marks over several queues, and acknowledgements that wait.
+//! Effects of queues on packets, as a run counts them: marks over several queues, and queueing of ACKs.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -14,7 +14,7 @@ use ecnlab_transport::settings::EcnResponseName;
 use ecnlab_transport::{Ack, AppWrite, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values};
 
-/// Signals every packet that has to wait behind another, and drops the oldest one at a full buffer.
+/// Signals every packet that arrives at a non-empty queue, and drops the head at a full buffer.
 struct SignalAll;
 
 impl Aqm for SignalAll {
@@ -30,7 +30,7 @@ impl Aqm for SignalAll {
     }
 }
 
-/// Passes packets that report no RTT, and fails at any other.
+/// Passes packets that report no RTT, and panics at any other.
 struct AssertNoRtt;
 
 impl Aqm for AssertNoRtt {
@@ -51,7 +51,7 @@ fn queue(kbps: u64, name: &str, aqm: &'static AqmEntry, packets: u32) -> LinkSpe
     queue_link(kbps, 5_000, name, aqm, Values::defaults(aqm.parameters), Limit::Packets(packets))
 }
 
-/// One flow of 200 packets over these links and back over those, with what the probe saw.
+/// One flow of 200 packets over these links, with the observations of the probe.
 fn run(tcp: TcpSettings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, SignalLog) {
     let (there, all) = (forward.len() as u32, (forward.len() + back.len()) as u32);
     let flow = FlowSpec {
@@ -73,7 +73,7 @@ fn run(tcp: TcpSettings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, S
     )
 }
 
-/// A sender that keeps its window whatever is marked.
+/// A sender with a fixed window that ignores marks.
 fn unresponsive_ecn_settings() -> TcpSettings {
     TcpSettings { ecn: true, ecn_response: EcnResponseName::None, max_rwnd: 30, ..profile::settings("ns2") }
 }
@@ -82,7 +82,7 @@ fn unresponsive_ecn_settings() -> TcpSettings {
 struct SignalLog {
     /// Data packets that arrived marked.
     arrived_marked: u64,
-    /// ECN fields of packets as they were marked, and as they were dropped.
+    /// ECN fields of marked packets, and of dropped ones.
     marked: Vec<Ecn>,
     dropped: Vec<Ecn>,
     acks: u64,

@@ -1,4 +1,4 @@
-//! What a recorder stores: what was asked for, under names, within its bound.
+//! Recorder output: the requested tables, with names, within the size limit.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -23,7 +23,7 @@ const RECORD_EVERYTHING: RecordingConfig = RecordingConfig {
     arrivals: true,
 };
 
-/// Three flows in two groups over a small drop-tail queue, whose path loses some packets.
+/// Three flows in two groups over a small drop-tail queue and a lossy path.
 fn network() -> Network {
     let aqm = Registry::builtin().aqm("droptail").unwrap();
     let mut link = queue_link(2_000, 10_000, "bottleneck", aqm, Values::defaults(aqm.parameters), Limit::Packets(10));
@@ -76,7 +76,7 @@ fn only_requested_tables_are_recorded() {
 fn declared_tables_and_produced_tables_are_the_same() {
     let (run, more) = run_recorded(RECORD_EVERYTHING);
     let made: Vec<_> = run.report.tables.iter().chain(&more).collect();
-    // The last one is that of a trace, which no recorder makes.
+    // The last table is the packet trace, which no recorder creates.
     let all = tables();
     let (trace, declared) = all.split_last().unwrap();
     assert_eq!("trace", trace.name);

@@ -1,4 +1,4 @@
-//! What the papers of BLUE, SRED, FRED and REM say of their behaviour, asked of runs.
+//! Claims of the papers of BLUE, SRED, FRED and REM, checked on runs.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -19,7 +19,7 @@ struct SharedLink {
     packets: u32,
     kbps: u64,
     flows: u32,
-    /// Measured between these seconds.
+    /// Measured interval, in seconds.
     seconds: (u64, u64),
 }
 
@@ -55,7 +55,7 @@ fn queue_column(run: &Run, column: &str) -> f64 {
     run.report.reals("queues", column)[0]
 }
 
-/// The price must first rise to what so many flows need, which takes minutes at the default gamma.
+/// The price must first rise to the level for so many flows, which takes minutes at the default gamma.
 #[test]
 fn rem_holds_its_target_queue_whatever_the_number_of_flows() {
     for flows in [10, 40, 100] {
@@ -66,8 +66,8 @@ fn rem_holds_its_target_queue_whatever_the_number_of_flows() {
     }
 }
 
-/// Packets that it drops count as input, so at rest alpha (b - target) + dropped = 0 in an interval: the queue is below the target. The price
-/// is not quite the same at both ends: over 300 000 intervals a change of 30 is worth one packet.
+/// Packets that it drops count as input, so in steady state alpha (b - target) + dropped = 0 in an interval: the queue is below the target.
+/// The price is not quite the same at both ends: over 300 000 intervals a change of 30 is worth one packet.
 #[test]
 fn rem_without_ecn_rests_below_its_target_by_what_it_drops() {
     for flows in [10, 40, 100] {
@@ -80,9 +80,9 @@ fn rem_without_ecn_rests_below_its_target_by_what_it_drops() {
     }
 }
 
-/// The paper's claim, on a link of its rate: the buffer's occupation does not depend on the number of flows. p_zap is as (N / 256)^2, so
-/// together they have about 256 sqrt(3/2) / sqrt(p_sred) packets under way: 800 at p_max and 1600 at p_max / 4. With 400 on the wires
-/// either 400 or 1200 would wait, so the queue rests at the edge between the two, B/3 = 800.
+/// The paper's claim, on a link of its rate: the buffer occupancy does not depend on the number of flows. p_zap is proportional to (N /
+/// 256)^2, so together the flows have about 256 sqrt(3/2) / sqrt(p_sred) packets in flight: 800 at p_max and 1600 at p_max / 4. With 400 on
+/// the wires either 400 or 1200 would wait, so the queue settles at the boundary of the two, B/3 = 800.
 #[test]
 fn sred_rests_at_a_third_of_the_buffer_whatever_the_number_of_flows() {
     let values: [&'static [(&str, &str)]; 2] = [&[("full", "false")], &[]];
@@ -101,7 +101,7 @@ fn sred_rests_at_a_third_of_the_buffer_whatever_the_number_of_flows() {
     assert!(queue_column(&droptail, "length_mean_packets") > 1600.0);
 }
 
-/// One of eleven flows keeps its window of 200 packets whatever is marked.
+/// One of eleven flows keeps its window of 200 packets and ignores marks.
 #[test]
 fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
     let one_greedy = |member| {
@@ -118,7 +118,7 @@ fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
     assert!(fred < 1.2 && ecn > 3.0, "{fred} of an equal share under FRED, {ecn} under RED with ECN");
 }
 
-/// The paper's claim: with ECN, BLUE loses next to nothing in a buffer in which RED's average comes too late for many flows.
+/// The paper's claim: with ECN, BLUE has almost no losses with a buffer in which RED's average reacts too late for many flows.
 #[test]
 fn blue_with_ecn_loses_next_to_nothing_where_red_loses_much() {
     let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "45")];

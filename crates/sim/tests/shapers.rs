@@ -1,4 +1,4 @@
-//! Shaped links as the engine runs them: their rate, what is conserved, and that no packet is forgotten while a shaper waits.
+//! Shaped links in the engine: their rate, conservation of packets, and progress while a shaper waits.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -31,7 +31,7 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings { max_rwnd: 60, ..profile::settings("ns2") }
 }
 
-/// So many flows over these links, back over an open way.
+/// So many flows over these links, with a return link that is not shaped.
 fn network(links: Vec<LinkSpec>, tcp: &TcpSettings, flows: u32, demand: AppWrite) -> Network {
     let there = links.len() as u32;
     let flow = |member| FlowSpec {

@@ -1,4 +1,4 @@
-//! A simulation is the same however it is sliced, and whether its parts were there from the beginning or came later.
+//! A simulation does not depend on its slicing, nor on whether its parts existed from the beginning or were added later.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 const BOTTLENECK: u32 = 0;
 const REVERSE_LINK: u32 = 1;
 
-/// A marking bottleneck and its way back, without flows.
+/// A marking bottleneck and its return link, without flows.
 fn bottleneck_network() -> Network {
     let aqm = Registry::builtin().aqm("ecn").unwrap();
     let mut values = Values::defaults(aqm.parameters);
@@ -30,7 +30,7 @@ fn bottleneck_network() -> Network {
     Network { links, groups: vec!["bulk".into(), "requests".into()], ..Network::default() }
 }
 
-/// A flow's own links to the bottleneck and back.
+/// A flow's private links to the bottleneck and back.
 fn access_links(group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
     [Direction::Forward, Direction::Back].map(|direction| LinkSpec {
         name: LinkName::Access { group: group.clone(), member, direction },
@@ -62,7 +62,7 @@ fn flow(group: u32, member: u32, start: Time, own: u32) -> (FlowSpec, Traffic) {
     )
 }
 
-/// So many flows over the bottleneck, of both groups in turn, each starting a little later than the one before.
+/// So many flows over the bottleneck, alternating between both groups, each starting a little later than the one before.
 fn network(flows: u32) -> Network {
     let mut network = bottleneck_network();
     for number in 0..flows {
@@ -75,7 +75,7 @@ fn network(flows: u32) -> Network {
     network
 }
 
-/// At no time at which anything else happens.
+/// A time at which no other event happens.
 fn start_time(number: u32) -> Time {
     Time::ZERO + Span::from_millis(400) * u64::from(number) + Span::from_picos(777)
 }
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// A table's columns but for those that ask about every second that a flow was there.
+/// A table's columns, except those about one-second bins since a flow was added.
 fn columns_without_bins(table: &Table) -> Vec<(&str, &Column)> {
     let columns = table.columns.iter().map(|(name, column)| (&**name, column));
     columns.filter(|(name, _)| !name.starts_with("jain_1s")).collect()
@@ -148,7 +148,7 @@ fn a_flow_added_later_equals_one_scheduled_from_the_start() {
     }
 }
 
-/// The same network with the flows' own links listed before all others, and the last flow first.
+/// The same network with the private links listed before all others, and the last flow first.
 fn reordered_network(network: &Network) -> Network {
     let links = network.links.len() as u32;
     let renumber = |route: &[u32]| route.iter().map(|link| links - 1 - link).collect();

@@ -1,4 +1,4 @@
-//! Traffic of finite transfers: what the application reads, how long it takes, and when the next transfer begins.
+//! Traffic of finite transfers: data read by the application, completion times, and the start of the next transfer.
 
 #[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
@@ -52,7 +52,7 @@ fn flow_column(run: &Run, column: &str) -> f64 {
     run.report.reals("flows", column)[0]
 }
 
-/// When segment 0 was sent, for each connection, and how many segments in all.
+/// Times at which segment 0 was sent, for each connection, and the number of all segments.
 #[derive(Default)]
 struct SegmentTimes {
     openings: Vec<Time>,
@@ -96,7 +96,7 @@ fn the_gap_begins_when_all_is_acknowledged() {
         assert_eq!(3.0, flow_column(&run, "transactions"), "{connection:?}");
         let opens = if connection == ConnectionReuse::New { 3 } else { 1 };
         assert_eq!(opens, tape.openings.len(), "{connection:?}");
-        // A transfer is one segment, and a SYN where the connection is new.
+        // A transfer is one segment, plus a SYN if the connection is new.
         let starts: Vec<Time> = match connection {
             ConnectionReuse::New => tape.openings,
             ConnectionReuse::Keep => [0, 2, 3].map(|at| tape.sent[at].0).to_vec(),
@@ -141,10 +141,10 @@ fn transfers_count_in_the_interval_of_their_end() {
     assert_eq!([4.0, 3.0], [all, some]);
 }
 
-/// The sender's timer of a connection that is over, its receiver's held acknowledgement and its packets concern nobody.
+/// The sender's timer, the delayed ACK and the packets of a closed connection have no effect.
 #[test]
 fn packets_of_an_earlier_connection_are_discarded() {
-    // A timer that is shorter than the round trip resends each connection's first segments.
+    // An RTO below the RTT, so that each connection's first segments are retransmitted.
     let hasty = TcpSettings {
         delayed_ack: true,
         delayed_ack_time: Span::from_millis(200),
@@ -165,15 +165,15 @@ fn packets_of_an_earlier_connection_are_discarded() {
     assert!((done..=done + 5_000.0).contains(&read), "{read} bytes read in transfers of {done}");
 }
 
-/// When the only flow's connection was opened, when that was sent which has just arrived, and what of it was taken.
+/// Time at which the only flow's connection was opened, send time of the packet that has just arrived, and whether it was accepted.
 #[derive(Default)]
 struct ConnectionAges {
     opened: Time,
     arrived: Option<(u64, Time)>,
-    /// Segments and acknowledgements that its ends took, and how many of them were sent before their connection opened.
+    /// Segments and ACKs accepted by the endpoints, and how many of them were sent before their connection opened.
     taken: [u64; 2],
     of_before: [u64; 2],
-    /// Those that arrived so late.
+    /// Packets that arrived so late.
     late: u64,
 }
 
@@ -209,12 +209,12 @@ impl Probe for ConnectionAges {
     }
 }
 
-/// A packet's number of its connection comes again after 256 of them.
+/// The connection number of packets repeats after 256 connections.
 #[test]
 fn packets_older_than_256_connections_belong_to_none() {
     let entry = IMPAIRMENT_KINDS.iter().find(|entry| entry.name == "jitter").unwrap();
     let mut values = Values::defaults(entry.parameters);
-    // A transfer takes two round trips, 256 of them 20 s, and more where a packet is held up and sent again.
+    // A transfer takes two RTTs, 256 of them 20 s, and more if a packet is delayed and retransmitted.
     let delays = (0..20).map(|late| format!("{} s: 0.0025", 20 + late)).fold("mix 0 s: 0.95".to_owned(), |all, one| all + ", " + &one);
     for (name, text) in [("delay", delays.as_str()), ("order", "overtake")] {
         values.set_from_text(name, text).unwrap();

@@ -1,7 +1,7 @@
-//! Applications: the engine tells them of events and does what they ask for.
+//! Applications: the engine reports events to them and executes their calls.
 //!
-//! An application is taken out of its place while it acts, so that what it asks for may work on the whole simulation. What happens to it
-//! meanwhile is told afterwards, in order.
+//! An application is moved out of its slot while it runs, so that its calls may borrow the whole simulation. Events that occur meanwhile
+//! are queued and delivered afterwards, in order.
 
 use std::collections::VecDeque;
 
@@ -17,21 +17,21 @@ use crate::network::{AppSpec, FlowTemplate, PrivateLinkIds};
 use crate::packet::NONE;
 use crate::probe::Probe;
 
-/// Flows of one application that may be there at once; each takes about 3 KB.
+/// Maximum number of simultaneous flows of one application; each takes about 3 KB.
 const MAX_MEMBERS: u32 = 1_000_000;
 
 /// An application as it runs.
 pub struct App {
-    /// Not here while it acts.
+    /// `None` while it runs.
     application: Option<Box<dyn Application>>,
-    /// What happened to it while it acted.
+    /// Events that occurred while it ran.
     pending_events: VecDeque<AppEvent>,
     started: bool,
     wants_deliveries: bool,
-    /// Its place in the calendar.
+    /// Its slot in the calendar queue.
     timer_slot: u32,
     next_deadline: Option<Time>,
-    /// Its members' flows.
+    /// Flows of its members.
     flows: Vec<u32>,
     member_factory: Option<Box<AppMemberFactory>>,
 }
@@ -39,29 +39,29 @@ pub struct App {
 /// Template from which an application gets more members.
 struct AppMemberFactory {
     template: FlowTemplate,
-    /// The own links of each member that was made.
+    /// Private links of each member that was added.
     private_links: Vec<PrivateLinkIds>,
-    /// How many members it began with.
+    /// Number of members at the start.
     initial_members: u32,
 }
 
 impl App {
-    /// When it acts by itself next.
+    /// Time of its next own timer.
     pub fn next_deadline(&self) -> Option<Time> {
         self.next_deadline
     }
 
-    /// Whether it may have more flows than it has.
+    /// Whether it may add flows.
     pub fn can_add_members(&self) -> bool {
         self.member_factory.is_some()
     }
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Adds an application whose flows are there; returns its number. It begins at its `start`, or at once if that is over.
+    /// Adds an application whose flows exist already; returns its number. It starts at its `start`, or at once if that has passed.
     ///
     /// # Panics
-    /// If it owns a flow that there is not, or one that another application owns.
+    /// If it owns a flow that does not exist, or one that another application owns.
     pub fn add_app(&mut self, spec: &AppSpec) -> u32 {
         let number = self.apps.len() as u32;
         let group = &self.group_names[spec.group as usize];
@@ -96,7 +96,7 @@ impl<P: Probe> Simulation<P> {
         owner.flows.push(flow);
     }
 
-    /// An application's deadline: its start, later its timer.
+    /// The timer of an application: its start, later the timer that it has set.
     pub(super) fn on_app_timer(&mut self, app: u32) {
         let owner = &mut self.apps[app as usize];
         owner.next_deadline = None;
@@ -104,14 +104,14 @@ impl<P: Probe> Simulation<P> {
         self.notify_app(app, if started { AppEvent::Timer } else { AppEvent::Start });
     }
 
-    /// Tells a flow's application.
+    /// Delivers an event to the application of a flow.
     #[cold]
     pub(super) fn notify_app_of_flow(&mut self, flow: u32, event: impl FnOnce(FlowIndex) -> AppEvent) {
         let flow = &self.flows[flow as usize];
         self.notify_app(flow.app, event(flow.app_member));
     }
 
-    /// Tells an application, and does what it asks for.
+    /// Delivers an event to an application, and executes its calls.
     pub(super) fn notify_app(&mut self, app: u32, event: AppEvent) {
         let Some(mut application) = self.apps[app as usize].application.take() else {
             return self.apps[app as usize].pending_events.push_back(event);
@@ -142,7 +142,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A flow's connection is over.
+    /// Ends the pairing of a flow with its reverse flow when its connection is over.
     fn unpair_directions(&mut self, flow: u32) {
         let reverse_flow = std::mem::replace(&mut self.flows[flow as usize].reverse_flow, NONE);
         if reverse_flow != NONE {
@@ -151,17 +151,17 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// Does what an application asks for.
+/// Executes the calls of an application.
 struct AppCalls<'a, P> {
     simulation: &'a mut Simulation<P>,
     app: u32,
 }
 
 impl<P: Probe> AppCalls<'_, P> {
-    /// The flow of a member, which comes into being if the application may have more.
+    /// The flow of a member, which is created if the application may add members.
     ///
     /// # Panics
-    /// If there is no such member and the application may not have more.
+    /// If the member does not exist and the application may not add members.
     fn flow_of_member(&mut self, member: FlowIndex) -> u32 {
         while member as usize >= self.simulation.apps[self.app as usize].flows.len() {
             self.add_member();
@@ -170,7 +170,7 @@ impl<P: Probe> AppCalls<'_, P> {
     }
 
     /// # Panics
-    /// If flows come faster than the network carries them, until there are too many.
+    /// If flows are added faster than the network completes them, up to `MAX_MEMBERS`.
     fn add_member(&mut self) {
         let mut more = self.simulation.apps[self.app as usize].member_factory.take().expect("the application may have more members");
         let number = self.simulation.apps[self.app as usize].flows.len() as u32;
@@ -186,7 +186,8 @@ impl<P: Probe> AppCalls<'_, P> {
         self.simulation.assign_flow_to_app(self.app, flow);
     }
 
-    /// Where a flow's last data brings a FIN and the flow is one direction of a connection, the other direction's FIN is not answered by another.
+    /// If a flow's last data carries a FIN and the flow is one direction of a bidirectional connection, the sink does not answer that FIN
+    /// with another.
     fn suppress_fin_reply(&mut self, at: u32, demand: &AppWrite) {
         let reverse_flow = self.simulation.flows[at as usize].reverse_flow;
         if demand.closes && reverse_flow != NONE {
@@ -194,7 +195,7 @@ impl<P: Probe> AppCalls<'_, P> {
         }
     }
 
-    /// Lets a new connection's sender begin.
+    /// Starts the sender of a new connection.
     fn start_sender(&mut self, at: u32, demand: AppWrite) {
         let simulation = &mut *self.simulation;
         let flow = &mut simulation.flows[at as usize];

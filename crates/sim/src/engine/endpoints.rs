@@ -1,4 +1,4 @@
-//! Where packets begin and end: senders, receivers and what they make.
+//! Endpoints of flows: senders, receivers and the packets that they create.
 
 use ecnlab_transport::application::AppEvent;
 use ecnlab_transport::receiver::ReceiveOutcome;
@@ -13,7 +13,7 @@ use crate::probe::{PacketCreationContext, Probe, ReverseFlow};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink.
-    // Each packet comes here, or to `acknowledge`: what they do stands in the loop itself.
+    // Runs for each packet (this or `acknowledge`), so their work is inlined in the event loop.
     #[inline(always)]
     pub(super) fn deliver_to_sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
@@ -31,8 +31,8 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// Data with a piggybacked acknowledgement of the other direction has reached its sink. The acknowledgement comes first, then the data; and what the
-    /// acknowledgement lets go takes along what there is to say of the data.
+    /// Data with a piggybacked ACK of the other direction has reached its sink. The ACK is processed first, then the data; segments that
+    /// the ACK releases carry the ACK of the data.
     #[inline(never)]
     fn deliver_piggybacked_to_sink(&mut self, id: PacketId) {
         let ack = self.packets.remove_piggybacked_ack(id);
@@ -56,7 +56,7 @@ impl<P: Probe> Simulation<P> {
         self.end_transfer_if_done(reverse_flow);
     }
 
-    /// Lets the sink take a packet, sends what comes of it and tells the application; nothing comes of one of an earlier connection.
+    /// Delivers a packet to the sink, sends its ACK and notifies the application. A packet of an earlier connection is ignored.
     #[inline(always)]
     fn receive_at_sink(&mut self, packet: &Packet, send: impl FnOnce(&mut Self, &mut ReceiveOutcome)) {
         let flow = &mut self.flows[packet.flow as usize];
@@ -88,7 +88,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A sink's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    /// The timer of a sink: a delayed ACK, or a retransmission of the handshake.
     #[inline(never)]
     pub(super) fn on_sink_timer(&mut self, flow: u32) {
         let ack = self.flows[flow as usize].sink.on_timer(self.now);
@@ -98,7 +98,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Sets a sink's deadline if it is not what it was `before`.
+    /// Sets a sink's timer if its deadline differs from `before`.
     #[inline(always)]
     fn update_sink_timer(&mut self, flow: u32, before: Option<Time>) {
         let flow = &self.flows[flow as usize];
@@ -109,7 +109,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Puts an acknowledgement into the network, which takes its SACK blocks.
+    /// Sends an ACK, which takes its SACK blocks along.
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.on_ack_sent(self.now, flow, ack);
         let from = &self.flows[flow as usize];
@@ -120,7 +120,7 @@ impl<P: Probe> Simulation<P> {
         self.enter_link(self.route_hops[cursor as usize], id);
     }
 
-    /// An acknowledgement has reached its source.
+    /// An ACK has reached its source.
     pub(super) fn deliver_ack_to_sender(&mut self, id: PacketId) {
         let Packet { flow: at, connection_id, .. } = self.packets[id];
         let ack = self.packets.remove_ack(id);
@@ -138,7 +138,7 @@ impl<P: Probe> Simulation<P> {
         self.end_transfer_if_done(at);
     }
 
-    /// An acknowledgement has come, which may show a round-trip time.
+    /// Reports an arrived ACK to the probe, with its RTT sample if it gave one.
     #[inline(always)]
     fn record_ack(&mut self, at: u32, ack: &Ack, is_sample: bool) {
         self.probe.on_ack_received(self.now, at, ack);
@@ -160,7 +160,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// All that a flow had to send is acknowledged.
+    /// A flow's transfer is acknowledged completely.
     #[cold]
     pub(super) fn end_transfer(&mut self, at: u32) {
         let flow = &mut self.flows[at as usize];
@@ -173,7 +173,7 @@ impl<P: Probe> Simulation<P> {
         self.record_transfer(at, began, bytes);
     }
 
-    /// Counts what a user waited for since it `began`.
+    /// Records a transfer that the user has waited for since `began`.
     pub(super) fn record_transfer(&mut self, at: u32, began: Time, bytes: u64) {
         let narrowest = self.bottleneck_rate(self.flows[at as usize].forward_route);
         let flow = &mut self.flows[at as usize];
@@ -195,7 +195,7 @@ impl<P: Probe> Simulation<P> {
         links.map(|&link| self.declared_links[link as usize].0).min().expect("a route has a link")
     }
 
-    /// A flow's own deadline: its start, later its retransmission timer.
+    /// The timer of a flow: its start, later the timer of its sender.
     #[inline(never)]
     pub(super) fn on_flow_timer(&mut self, flow: u32) {
         if self.flows[flow as usize].has_external_hosts() {
@@ -207,7 +207,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Lets a sender act, sends what it made and sets its timer.
+    /// Runs a sender, sends the segments that it created and sets its timer.
     #[inline(always)]
     pub(super) fn run_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) {
         let before = self.call_sender(at, act);
@@ -218,7 +218,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Lets a sender act, which leaves what it made in the outbox; returns when it was to be woken before.
+    /// Runs a sender, which leaves its segments in the outbox; returns the previous deadline of its timer.
     #[inline(always)]
     fn call_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) -> Option<Time> {
         debug_assert!(self.unsent_segments.is_empty(), "what another sender made is not sent yet");
@@ -229,8 +229,8 @@ impl<P: Probe> Simulation<P> {
         before
     }
 
-    /// Sends what a sender made and sets its timer, unless that is as it was `before`. `ack` is one of its reverse flow that may be piggybacked;
-    /// returns it if nothing took it along.
+    /// Sends the segments of a sender and sets its timer unless its deadline is still `before`. `ack` is one of its reverse flow that may
+    /// be piggybacked; returned if no segment carried it.
     #[inline(never)]
     fn flush_segments_with_ack(&mut self, at: u32, before: Option<Time>, mut ack: Option<Ack>) -> Option<Ack> {
         self.flush_segments(at, before, |simulation, segment, origin, rtt_us| {
@@ -239,7 +239,7 @@ impl<P: Probe> Simulation<P> {
         ack
     }
 
-    /// The same without piggybacked acknowledgements.
+    /// The same without piggybacked ACKs.
     #[inline(always)]
     fn flush_segments(&mut self, at: u32, before: Option<Time>, mut send: impl FnMut(&mut Self, &Segment, PacketOrigin, u32)) {
         let flow = &self.flows[at as usize];
@@ -266,8 +266,8 @@ impl<P: Probe> Simulation<P> {
         self.enter_link(self.route_hops[origin.hop_index as usize], id);
     }
 
-    /// Sends data with an acknowledgement of the reverse flow: `ack`, unless it answers a SYN or a FIN, or else the current one.
-    /// SACK blocks are options of the header, which make the packet so much larger.
+    /// Sends data with an ACK of the reverse flow: `ack`, unless it answers a SYN or a FIN, else the current one. SACK blocks are header
+    /// options and enlarge the packet by their size.
     #[inline(never)]
     fn send_segment_with_ack(&mut self, segment: &Segment, origin: PacketOrigin, rtt_us: u32, ack: &mut Option<Ack>) {
         if segment.segment_type == SegmentType::PureAck {
@@ -286,7 +286,7 @@ impl<P: Probe> Simulation<P> {
         self.enter_link(self.route_hops[origin.hop_index as usize], id);
     }
 
-    /// The acknowledgement that data of the other direction takes along now, so that none waits any more.
+    /// The ACK that data of the other direction carries now; a pending delayed ACK is thereby sent.
     fn piggybacked_ack_now(&mut self, at: u32) -> Option<Ack> {
         let sink = &mut self.flows[at as usize].sink;
         let before = sink.deadline();
@@ -295,7 +295,7 @@ impl<P: Probe> Simulation<P> {
         ack
     }
 
-    /// Tells a probe that looks at packets of a new one.
+    /// Reports a new packet to a probe that observes packets.
     #[inline(always)]
     fn probe_packet_creation(&mut self, id: PacketId, ack: Option<&Ack>) {
         if P::OBSERVES_PACKETS {
@@ -311,7 +311,7 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// Collects what a sender makes.
+/// Collects the segments that a sender creates.
 pub(super) struct SenderOutbox<'a, P> {
     segments: &'a mut Vec<Segment>,
     probe: &'a mut P,

@@ -1,4 +1,4 @@
-//! External hosts: their packets enter and leave the network, and requests of applications go to them.
+//! External hosts: their packets enter and leave the network, and requests of applications are passed to them.
 
 use ecnlab_queue::{Discipline, Queue, QueueItem, SignalCause};
 use ecnlab_transport::application::AppEvent;
@@ -18,7 +18,7 @@ use crate::queue_log::QueueLogEvent;
 
 /// Interface of the driver.
 impl<P: Probe> Simulation<P> {
-    /// When something happens next, if anything does by itself.
+    /// Time of the next event, if any is scheduled.
     pub fn next_event_time(&mut self) -> Option<Time> {
         self.calendar.earliest_deadline()
     }
@@ -26,7 +26,7 @@ impl<P: Probe> Simulation<P> {
     /// Index into [`Network::groups`](crate::Network::groups) of a flow.
     ///
     /// # Panics
-    /// If there is no such flow.
+    /// If the flow does not exist.
     pub fn group_of_flow(&self, flow: u32) -> u32 {
         self.flows[flow as usize].group
     }
@@ -34,7 +34,7 @@ impl<P: Probe> Simulation<P> {
     /// Puts an external packet on its route, now.
     ///
     /// # Panics
-    /// If there is no such flow, or its hosts are not external.
+    /// If the flow does not exist or its hosts are not external.
     pub fn inject(&mut self, external: &ExternalPacket) {
         let flow = &mut self.flows[external.flow as usize];
         let host = flow.sender.as_external_mut().expect("packets are injected for flows whose ends are outside");
@@ -58,7 +58,7 @@ impl<P: Probe> Simulation<P> {
     /// Applies an event of a flow's external hosts, now.
     ///
     /// # Panics
-    /// If there is no such flow, or its hosts are not external.
+    /// If the flow does not exist or its hosts are not external.
     pub fn apply_host_input(&mut self, flow: u32, input: HostInput) {
         let now = self.now;
         let told_of = &mut self.flows[flow as usize];
@@ -108,8 +108,8 @@ impl<P: Probe> Simulation<P> {
 
 /// Queues that a kernel serves.
 impl<P: Probe> Simulation<P> {
-    /// A packet has left a kernel queue, and the link begins to send it now; `ecn` is its ECN field after the queue. The driver lets the queue
-    /// release the next packet when this one has been sent. Returns whether the packet waited there.
+    /// A packet has left a kernel queue, and the link starts to send it now; `ecn` is its ECN field after the queue. The driver lets the
+    /// queue release the next packet when this one has been sent. Returns whether the packet was in the queue.
     pub fn on_kernel_dequeue(&mut self, link: u32, handle: u32, ecn: Ecn) -> bool {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
@@ -139,7 +139,7 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// A kernel queue has dropped a packet, for this reason. Returns whether it waited there.
+    /// A kernel queue has dropped a packet, for this reason. Returns whether the packet was in the queue.
     pub fn on_kernel_drop(&mut self, link: u32, handle: u32, cause: SignalCause) -> bool {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
@@ -151,8 +151,8 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// A kernel queue has made a copy of a packet that waits there, under the same handle, and the copy waits there too. Returns whether the
-    /// packet waited there.
+    /// A kernel queue has made a copy of a packet, under the same handle, and the copy is in the queue too. Returns whether the packet was
+    /// in the queue.
     pub fn on_kernel_duplicate(&mut self, link: u32, handle: u32) -> bool {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let mut found = None;
@@ -183,7 +183,7 @@ impl<P: Probe> Simulation<P> {
         matches!(queue.discipline, Queue::KernelMirror(_)).then_some(at)
     }
 
-    /// A queue has nothing to send; the driver of a kernel queue gets the packets that have come.
+    /// Reports newly arrived packets to the driver of a kernel queue, which holds the packets itself.
     #[cold]
     #[inline(never)]
     pub(super) fn report_kernel_enqueues(&mut self, at: u32) {
@@ -231,7 +231,7 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// A flow's start has come.
+    /// The start time of a flow has come.
     pub(super) fn start_external_flow(&mut self, at: u32) {
         let flow = &mut self.flows[at as usize];
         flow.started = true;
@@ -240,7 +240,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Asks a flow's external host for a new connection in the flow's place; its transfer begins.
+    /// Asks a flow's external host for a new connection that replaces the flow's previous one; its transfer begins.
     pub(super) fn request_external_connection(&mut self, at: u32, demand: AppWrite) {
         let flow = &mut self.flows[at as usize];
         if !flow.sends_datagrams {
@@ -249,7 +249,7 @@ impl<P: Probe> Simulation<P> {
         self.request_external_send(at, demand);
     }
 
-    /// A flow is to send in the other direction of the connection that `to` has opened.
+    /// Asks a flow's external host to send in the other direction of the connection that `to` has opened.
     pub(super) fn answer_external_connection(&mut self, at: u32, to: u32, demand: AppWrite) {
         let flow = &mut self.flows[at as usize];
         flow.replace_with_external_answer(&demand, self.now);
@@ -258,7 +258,7 @@ impl<P: Probe> Simulation<P> {
         self.notify_app_of_flow(at, AppEvent::Opened);
     }
 
-    /// A flow is to send something, over a new connection if it has none.
+    /// Asks a flow's external host to send data, over a new connection if it has none.
     pub(super) fn request_external_send(&mut self, at: u32, demand: AppWrite) {
         let now = self.now;
         let flow = &mut self.flows[at as usize];

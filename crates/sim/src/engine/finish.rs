@@ -1,4 +1,4 @@
-//! The end of a run: what must hold, and the report.
+//! End of a run: conservation checks and the report.
 
 use ecnlab_queue::Discipline;
 
@@ -43,7 +43,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// What waits in a queue or is partly sent, and what it has dropped.
+    /// Packets in a queue or partly sent, and the packets that it has dropped.
     fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
         let queue = &self.queues[at as usize];
         let partly = queue.delivery_schedule.as_ref().is_some_and(|deliveries| deliveries.partly_sent.is_some());
@@ -58,7 +58,7 @@ impl<P: Probe> Simulation<P> {
         QueueAtEnd { measures: &queue.measures, band_names, counters: queue.discipline.counters_by_band(), losses, utilisation }
     }
 
-    /// What each impairment did; links of one name are one.
+    /// Rows of the impairments; links with the same name share their rows.
     fn impairment_rows(&self) -> Vec<ImpairmentRow> {
         let mut rows: Vec<ImpairmentRow> = Vec::new();
         let mut first = vec![usize::MAX; self.impaired_link_labels.len()];
@@ -105,7 +105,7 @@ impl<P: Probe> Simulation<P> {
         (Run { report, names, fingerprint: self.fingerprint, events: self.events, packet_hops }, self.probe)
     }
 
-    /// Counts what is still going on when the run ends: spells without delivery, and packets that wait.
+    /// Closes open measures at the end of the run: intervals without delivery, and packets in queues.
     fn finish_measures(&mut self) {
         for (at, flow) in self.flows.iter_mut().enumerate() {
             if flow.sends_datagrams {

@@ -1,4 +1,4 @@
-//! A flow as it runs: its two ends, its routes and its counts over all of its connections.
+//! A flow during a run: its two endpoints, its routes and its counts over all of its connections.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{FlowSpec, RowPolicy};
 use crate::packet::{NONE, PacketFlags, PacketOrigin};
 
-/// A thousand flows are more than the cache near the processor holds, so what one event reads stands together: what an arrival at the sink
-/// reads, what every packet reads in one cache line with the end of the measures, and what an acknowledgement reads.
+/// A thousand flows exceed the first-level cache, so fields that one event reads are neighbours. The groups are: fields of arrivals at the
+/// sink; fields of every packet, in one cache line with the end of the measures; and fields of ACKs.
 #[repr(C, align(64))]
 pub struct FlowState {
     pub sink: ReceiverEndpoint,
     /// Packets from the sender that were lost, in the whole run.
     pub lost_packets: u64,
-    /// Number of its application, or `NONE`, and which member it is there.
+    /// Number of its application, or `NONE`, and its member index there.
     pub app: u32,
     pub app_member: u32,
-    /// Application data that it sends by itself.
+    /// Application data that it sends at its start without an application.
     pub initial_write: Option<AppWrite>,
     pub start: Time,
     pub base_rtt: Span,
@@ -28,43 +28,43 @@ pub struct FlowState {
     pub forward_route: u32,
     pub back_route: u32,
     pub group: u32,
-    /// Which of its connections is open, modulo 256.
+    /// Number of the open connection, modulo 256.
     connection_id: u8,
-    /// What is the same of all packets of its sender.
+    /// Flags that all packets of its sender have.
     pub sender_flags: PacketFlags,
     pub sends_datagrams: bool,
     pub started: bool,
     pub row_policy: RowPolicy,
     /// Whether its application gets delivery events.
     pub wants_deliveries: bool,
-    /// The flow of the other direction of its connection, if acknowledgements of the one are piggybacked on data of the other; else `NONE`.
+    /// The flow of the other direction of its connection if ACKs are piggybacked on data; else `NONE`.
     pub reverse_flow: u32,
-    /// Places in the calendar: of the start and the sender's timer, and of the sink.
+    /// Slots in the calendar queue: of the start and the sender's timer, and of the sink.
     pub timer_slot: u32,
     pub sink_timer_slot: u32,
-    /// Since when its connection is open.
+    /// Time at which its connection was opened.
     opened_at: Time,
     /// Packets from the sender that reached the sink, in the whole run.
     pub received_packets: u64,
     pub sender: SenderEndpoint,
     pub transport: Transport,
-    /// How far the clocks of the sender's host and of the sink's have gone at time zero.
+    /// Phases of the clocks of the sender's host and the sink's host at time zero.
     pub clock_phases: [Span; 2],
     /// Copies of its packets that links made, in the whole run.
     pub duplicated_packets: u64,
-    /// What the connections before this one have counted.
+    /// Counts of earlier connections.
     past_connections: Option<Box<PastConnections>>,
-    /// What gives each connection its random processing time, where there is one.
+    /// Source of the random processing time of each connection, if there is one.
     pub processing: Option<Box<ProcessingTime>>,
 }
 
-/// What a flow's connections that are over have counted.
+/// Counts of a flow's earlier connections.
 struct PastConnections {
     send_counters: SendCounters,
     min_rtt: Option<Span>,
 }
 
-/// What the opening of a connection has shown to both sides: whether ECN is in use, and how long the handshake took, if that is known.
+/// Result of a handshake that both sides know: whether ECN is negotiated, and how long the handshake took, if known.
 #[derive(Clone, Copy, Debug)]
 pub struct HandshakeResult {
     pub ecn: bool,
@@ -72,7 +72,7 @@ pub struct HandshakeResult {
 }
 
 impl FlowState {
-    /// A flow at rest, with where its routes begin and where its timer and its sink stand in the calendar.
+    /// An idle flow; `forward` and `back` are where its routes begin, the slots those of its timers in the calendar queue.
     pub fn new(
         spec: &FlowSpec,
         clock_phases: [Span; 2],
@@ -119,15 +119,15 @@ impl FlowState {
         flow
     }
 
-    /// Gives the sender of a new connection its random processing time, where there is one.
+    /// Draws the random processing time of a new connection's sender, if there is one.
     fn assign_processing_time(&mut self) {
         if let Some(processing) = &mut self.processing {
             self.sender.set_processing_time(processing.for_next_connection());
         }
     }
 
-    /// Puts a new connection in the place of the one before, if there was one. Packets of that one that are still in the network are
-    /// discarded when they arrive.
+    /// Replaces the previous connection, if any, by a new one. Packets of the previous one that are still in the network are discarded when
+    /// they arrive.
     pub fn open_connection(&mut self, demand: &AppWrite, now: Time) {
         let transport = self.transport.clone();
         self.replace_connection(
@@ -137,8 +137,8 @@ impl FlowState {
         );
     }
 
-    /// Puts the other direction of an open connection in the place of the connection before. Its FIN is not answered by one: the direction that
-    /// has opened the connection closes by itself.
+    /// Replaces the previous connection by the other direction of an open one. The sink does not answer its FIN by one: the direction that
+    /// opened the connection closes separately.
     pub fn replace_with_reverse_direction(&mut self, opening: HandshakeResult, demand: &AppWrite, now: Time) {
         let settings = match &self.transport {
             Transport::Tcp(settings) => settings,
@@ -152,7 +152,7 @@ impl FlowState {
         self.replace_connection(SenderEndpoint::Tcp(Sender::for_reverse_direction(settings, demand, clock, opening.rtt, now)), sink, now);
     }
 
-    /// The same with external hosts, of which the connection is open from now on.
+    /// The same with external hosts; the connection counts as open from now on.
     pub fn replace_with_external_answer(&mut self, demand: &AppWrite, now: Time) {
         self.open_connection(demand, now);
         if let Some(host) = self.sender.as_external_mut() {
@@ -165,7 +165,7 @@ impl FlowState {
         if let (Some(sender), Some(before)) = (sender.as_external_mut(), self.sender.as_external_mut()) {
             sender.for_next_connection(before);
         }
-        // An external host may have sent before any request.
+        // An external host may have sent data before any request.
         if self.started || self.has_external_hosts() {
             self.past_connections = Some(Box::new(PastConnections { send_counters: self.send_counters(), min_rtt: self.min_rtt() }));
             self.connection_id = self.connection_id.wrapping_add(1);
@@ -175,14 +175,14 @@ impl FlowState {
         self.assign_processing_time();
     }
 
-    /// Where its packets come from that enter a route, the sender's or the sink's.
+    /// Origin of its packets that enter a route: the sender's or the sink's.
     #[inline]
     pub fn packet_origin(&self, flow: u32, hop_index: u32, flags: PacketFlags) -> PacketOrigin {
         PacketOrigin { flow, hop_index, connection_id: self.connection_id, flags }
     }
 
-    /// Whether a packet is of the connection that is open. One that stayed in the network while 256 others came and went carries the same
-    /// number, but was `sent` before this one opened.
+    /// Whether a packet belongs to the open connection. One that stayed in the network during 256 later connections has the same number,
+    /// but was `sent` before this one opened.
     #[inline]
     pub fn is_current_connection(&self, connection: u8, sent: Time) -> bool {
         connection == self.connection_id && sent >= self.opened_at
@@ -193,24 +193,24 @@ impl FlowState {
         matches!(self.sender, SenderEndpoint::NonTcp(NonTcpSender::External(_)))
     }
 
-    /// Whether acknowledgements of a bidirectional connection are piggybacked on data.
+    /// Whether ACKs of a bidirectional connection are piggybacked on data.
     pub fn piggybacks_acks(&self) -> bool {
         matches!(&self.transport, Transport::Tcp(settings) if settings.piggybacks_acks())
     }
 
-    /// Whether a connection that its application opened has not been answered yet.
+    /// Whether its application has opened a connection whose handshake is not answered yet.
     #[cold]
     #[inline(never)]
     pub fn is_opening_for_app(&self) -> bool {
         self.app != NONE && self.sender.as_tcp().is_some_and(Sender::is_in_handshake)
     }
 
-    /// What the senders of all its connections have done.
+    /// Counters of the senders of all its connections.
     pub fn send_counters(&self) -> SendCounters {
         self.past_connections.as_ref().map_or(*self.sender.counters(), |past| past.send_counters.sum_with(self.sender.counters()))
     }
 
-    /// Smallest round-trip time over all its connections, where one was measured.
+    /// Smallest RTT sample over all its connections, if there was one.
     fn min_rtt(&self) -> Option<Span> {
         let past = self.past_connections.as_ref().and_then(|past| past.min_rtt);
         past.into_iter().chain(self.sender.min_rtt()).min()

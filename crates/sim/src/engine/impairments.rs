@@ -1,4 +1,4 @@
-//! A packet's way through the impairments of a link, which come before its queue.
+//! Impairments of a link, which a packet passes before the queue.
 
 use ecnlab_units::Time;
 
@@ -10,7 +10,7 @@ use crate::packet::{NONE, PacketId};
 use crate::probe::{MarkOrDrop, Probe};
 
 impl<P: Probe> Simulation<P> {
-    /// A packet comes to the impairments of a link from this one on.
+    /// Applies the impairments of a link to a packet, from this one on.
     #[cold]
     #[inline(never)]
     pub(super) fn apply_impairments_from(&mut self, at: u32, id: PacketId, first: usize) {
@@ -39,7 +39,7 @@ impl<P: Probe> Simulation<P> {
         self.enter_link_buffer(at, id);
     }
 
-    /// What a part does to a packet; nothing behind the last one.
+    /// Action of an impairment on a packet; `None` after the last impairment.
     fn apply_impairment(&mut self, at: u32, id: PacketId, part: usize) -> Option<ImpairmentAction> {
         let impairment = self.links[at as usize].impairment.as_mut().filter(|impairment| impairment.has_impairment(part))?;
         Some(impairment.apply(part, &mut self.packets[id], self.now))
@@ -50,7 +50,7 @@ impl<P: Probe> Simulation<P> {
         self.link_event_handler(at).drop_packet(id, what);
     }
 
-    /// A copy of a packet, which is the flow's as well.
+    /// Creates a copy of a packet, which counts for the same flow.
     pub(super) fn duplicate_packet(&mut self, id: PacketId) -> PacketId {
         let packet = &self.packets[id];
         if !packet.is_ack() {
@@ -75,12 +75,12 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The first packet that a part lets go since others have overtaken it.
+    /// The next packet that an impairment releases because others have overtaken it.
     fn pop_overtaken(&mut self, at: u32, part: usize) -> Option<DelayedPacket> {
         self.links[at as usize].impairment.as_mut()?.pop_overtaken(part)
     }
 
-    /// Packets that others have overtaken go on, from the first one on.
+    /// Releases packets that others have overtaken, from `first` on.
     fn release_overtaken(&mut self, at: u32, part: usize, first: DelayedPacket) {
         let mut next = Some(first);
         while let Some(held) = next {
@@ -89,7 +89,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The time has come at which packets that a link holds go on.
+    /// The release time of delayed packets has come.
     #[cold]
     pub(super) fn on_delay_expired(&mut self, at: u32) {
         while let Some(held) = self.pop_due_delayed(at) {
@@ -105,7 +105,7 @@ impl<P: Probe> Simulation<P> {
         self.links[at as usize].impairment.as_mut()?.pop_due(self.now)
     }
 
-    /// A packet has passed the impairments of a link, or there are none.
+    /// A packet has passed all impairments of a link and enters its buffer.
     #[inline]
     pub(super) fn enter_link_buffer(&mut self, at: u32, id: PacketId) {
         let queue = self.links[at as usize].queue;

@@ -1,7 +1,7 @@
-//! Links that change while the run goes on: at given times they have another rate or another delay, go down and come up.
+//! Scheduled changes of links: at given times rate or delay change, or the link goes down or up.
 //!
-//! A transmission that goes on when the rate changes ends as it would have. A packet that is on the wire when the delay changes arrives as
-//! it would have, and none that follows arrives before it. While a link is down no transmission begins; its queue goes on to fill.
+//! A transmission in progress keeps its old rate. A packet on the wire keeps its old delay, and no later packet arrives before it. While a
+//! link is down no transmission begins, but its queue continues to fill.
 
 use ecnlab_queue::Discipline;
 
@@ -13,23 +13,23 @@ use crate::packet::NONE;
 use crate::probe::{MarkOrDrop, Probe};
 use crate::queue_log::QueueLogEvent;
 
-/// A change that is to come.
+/// A pending change.
 #[derive(Clone, Copy)]
 pub struct ScheduledLinkChange {
     /// Number of the queue whose link it is.
     queue: u32,
-    /// Its place in the calendar.
+    /// Its slot in the calendar queue.
     timer_slot: u32,
     change: LinkChange,
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Changes that the link of a queue will have.
+    /// Pending changes of the link of a queue.
     pub(super) fn changes_of_link(&self, queue: u32) -> impl Iterator<Item = LinkChange> + '_ {
         self.link_changes.iter().filter(move |scheduled| scheduled.queue == queue).map(|scheduled| scheduled.change)
     }
 
-    /// Notes that the link of a queue is to change.
+    /// Schedules a change of the link of a queue.
     pub(super) fn schedule_link_change(&mut self, queue: u32, change: &LinkChange) {
         let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::LinkChange, self.link_changes.len()));
         self.calendar.set_deadline_with_tie_break(timer_slot, change.time.max(self.now), TieBreak::default());
@@ -80,7 +80,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// All that is on a wire is lost.
+    /// Drops all packets on the wire of a link.
     fn drop_packets_on_wire(&mut self, at: u32) {
         let link = &mut self.links[at as usize];
         let (mut next, deadline) = (link.clear_wire(), link.arrival_slot);

@@ -1,6 +1,6 @@
-//! When a driver has to look next: not at each event of the network, only when something may come out of it.
+//! Lookahead: the next time at which the driver must poll. That is not each event, only those that may produce an output.
 //!
-//! A packet on the wire of a link comes out no earlier than at the end of the wire and after the delays of all links behind it:
+//! A packet on the wire of a link leaves the network no earlier than its arrival plus the delays of all links behind:
 //!
 //! ```text
 //! tail(link)  = the least sum of delays of the links behind it, over all routes that lead over it
@@ -9,7 +9,7 @@
 //!                    what applications do by themselves, starts of flows )
 //! ```
 //!
-//! That is a bound from below, near enough that over links in a row most looks find a packet that has arrived.
+//! This lower bound is tight enough that, over several links in a row, most polls find an arrived packet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,31 +19,31 @@ use ecnlab_units::{Span, Time};
 use super::{END_OF_ROUTE, Simulation};
 use crate::probe::Probe;
 
-/// With more links than this it takes less time to look at each event.
+/// With more links than this, polling at each event is faster.
 const MAX_LOOKAHEAD_LINKS: usize = 512;
 
 /// Lower bounds of the time until an output of the simulation.
 #[derive(Default)]
 pub struct OutputLookahead {
-    /// Of each link.
+    /// Lower bound for each link.
     delays_behind_links: Vec<Span>,
-    /// From the next event on, at least.
+    /// Minimum delay from the next event to an output.
     min_delay_after_event: Span,
-    /// How many links and hops there were when this was learnt; what a template makes anew changes neither.
+    /// Number of links and hops for which the bounds were computed; links and flows added from a template change neither.
     computed_for: (usize, usize),
     flow_starts: BinaryHeap<Reverse<Time>>,
 }
 
 impl OutputLookahead {
-    /// Notes the time at which a flow begins by itself.
+    /// Adds the start time of a flow that starts without an application.
     pub fn push_flow_start_time(&mut self, at: Time) {
         self.flow_starts.push(Reverse(at));
     }
 }
 
 impl<P: Probe> Simulation<P> {
-    /// A time before which nothing is told by [`Simulation::outputs`] but losses and copies, if nothing is injected and nothing told until
-    /// then; `None` if nothing is bound to happen. It is not over: at [`Simulation::next_deadline`] or later.
+    /// A time before which [`Simulation::drain_outputs`] returns only losses and copies, if nothing is injected and no host input applied
+    /// until then; `None` if no event is scheduled. It is never before [`Simulation::next_event_time`].
     pub fn next_output_time(&mut self) -> Option<Time> {
         let next = self.calendar.earliest_deadline()?;
         if self.links.len() > MAX_LOOKAHEAD_LINKS || self.apps.iter().any(|app| app.can_add_members()) {
@@ -76,16 +76,16 @@ impl<P: Probe> Simulation<P> {
                 behind + delays[link]
             });
         }
-        // Before a pipe without impairments nothing waits that is on no wire.
+        // A pipe without impairments has no waiting packets whose arrival is unknown.
         let may_queue = |link: usize| !self.links[link].has_plain_pipe();
         let least = (0..tails.len()).filter(|&link| may_queue(link)).filter_map(|link| Some(tails[link]? + delays[link])).min();
         self.lookahead.min_delay_after_event = least.unwrap_or(Span::from_picos(u64::MAX));
-        // What is on no route has no packets.
+        // Links on no route have no packets.
         self.lookahead.delays_behind_links = tails.into_iter().map(|tail| tail.unwrap_or(Span::ZERO)).collect();
         self.lookahead.computed_for = (self.links.len(), self.route_hops.len());
     }
 
-    /// The least delay that a link has now or will have.
+    /// Minimum delay of a link, now or after its pending changes.
     fn min_link_delay(&self, at: usize) -> Span {
         let link = &self.links[at];
         self.changes_of_link(link.queue).filter_map(|change| change.delay).fold(link.delay(), Span::min)

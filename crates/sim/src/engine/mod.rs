@@ -1,9 +1,9 @@
-//! The simulation: takes the earliest deadline, wakes its component, until the time is up.
+//! The simulation: pops the earliest deadline and runs the event of its component, until the end time.
 //!
-//! A packet's way: a sender's segment becomes a [`Packet`](crate::packet::Packet) and enters the first link of its route
-//! ([`Simulation::enter`]). A pipe computes its departure at once; a measured queue asks its AQM and starts its transmitter. At the far
-//! end ([`Simulation::arrive`]) it enters the next link or reaches the sink, whose acknowledgement takes the route back.
-//! What there is to send is said by the flow itself or by its application ([`apps`]).
+//! Path of a packet: a sender's segment becomes a [`Packet`](crate::packet::Packet) and enters the first link of its route
+//! ([`Simulation::enter`]). A pipe computes its departure at once; a measured queue runs its AQM and starts its transmitter. At the far end
+//! ([`Simulation::arrive`]) it enters the next link or reaches the sink, whose ACK takes the return route. Data to send come from the
+//! flow's own traffic or its application ([`apps`]).
 
 mod apps;
 mod endpoints;
@@ -41,7 +41,7 @@ use crate::network::MaxProcessingTime;
 use crate::packet::PacketArena;
 use crate::probe::Probe;
 
-/// How long to run, over what to measure, and what to draw from.
+/// Duration, measured interval and seed of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub duration: Time,
@@ -54,35 +54,35 @@ pub struct Options {
 pub struct Run {
     pub report: Report,
     pub names: NetworkNames,
-    /// A hash over the time and the component of every event that is not a mere look at the run: runs that are alike have the same.
+    /// Hash over the time and the component of every event except sampling; identical runs have the same fingerprint.
     pub fingerprint: u64,
     pub events: u64,
-    /// Data and acknowledgement packets that crossed a link, one for each link.
+    /// Links crossed by data packets and ACKs, summed over the packets.
     pub packet_hops: u64,
 }
 
 /// A network in simulated time.
 ///
-/// It goes on in slices ([`Simulation::advance`]) between which its owner may look at a clock, tell how far it is, or drop it; how it is
-/// sliced changes nothing about the run. Links, flows and applications may be added between two slices.
+/// It advances in slices ([`Simulation::advance`]), between which its owner may read a clock, report progress, or drop it; the slicing does
+/// not change the run. Links, flows and applications may be added between two slices.
 pub struct Simulation<P> {
     now: Time,
     options: Options,
     calendar: CalendarQueue,
-    /// Places in the calendar of what the run does as a whole.
+    /// Slots in the calendar queue of timers of the whole run.
     run_timers: [u32; RUN_TIMER_COUNT],
     packets: PacketArena,
     links: Vec<Link>,
-    /// Rate and delay of each link, without the draw from its spread.
+    /// Rate and delay of each link, without the random delay spread.
     declared_links: Vec<(Rate, Span)>,
     queues: Vec<LinkQueue>,
-    /// The links with impairments, each with the place of what it is called.
+    /// Links with impairments, each with the index of its label.
     impaired_links: Vec<(u32, u32)>,
     impaired_link_labels: Vec<Arc<str>>,
-    /// How links change while the run goes on.
+    /// Scheduled changes of links.
     link_changes: Vec<ScheduledLinkChange>,
     processing_time: MaxProcessingTime,
-    /// Flows of each group's member that were added, counted where there is a processing time, whose streams they name.
+    /// Number of flows added for each group's member, counted only with a random processing time, whose streams it names.
     member_flow_counts: BTreeMap<(u32, u32), u32>,
     flows: Vec<FlowState>,
     /// The routes of all flows, each ended by `END_OF_ROUTE`.
@@ -91,12 +91,12 @@ pub struct Simulation<P> {
     groups: Vec<GroupMeasures>,
     group_names: Vec<Arc<str>>,
     queue_names: Vec<Arc<str>>,
-    /// The names of each queue's bands, none where there is one band.
+    /// Names of each queue's bands, none if there is one band.
     queue_bands: Vec<&'static [&'static str]>,
     fairness: BinnedFairness,
-    /// Where a sender puts its segments; kept for its memory.
+    /// Output buffer of senders; kept to reuse its memory.
     unsent_segments: Vec<Segment>,
-    /// Outputs that the driver has not fetched yet.
+    /// Outputs that the driver has not drained yet.
     outputs: Vec<SimOutput>,
     lookahead: OutputLookahead,
     fingerprint: u64,
@@ -104,7 +104,7 @@ pub struct Simulation<P> {
     probe: P,
 }
 
-/// What a group's flows have counted together.
+/// Sums over a group's flows.
 #[derive(Default)]
 struct GroupMeasures {
     delay: Histogram<8>,
@@ -114,11 +114,11 @@ struct GroupMeasures {
     drops: u64,
 }
 
-/// The end of a route.
+/// Marks the end of a route.
 const END_OF_ROUTE: u32 = u32::MAX;
 
 impl<P: Probe> Simulation<P> {
-    /// The simulated time: that of the last event, or what was advanced to.
+    /// The simulated time: that of the last event, or the last time advanced to.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -127,13 +127,13 @@ impl<P: Probe> Simulation<P> {
         &self.probe
     }
 
-    /// The probe, of which what it has gathered may be taken out.
+    /// The probe; its collected data may be moved out.
     pub fn probe_mut(&mut self) -> &mut P {
         &mut self.probe
     }
 
-    /// Goes on until a time or the end of the run, or for so many events if that comes first. True if the time has been reached: all that
-    /// happens at that time has then happened.
+    /// Advances to a time or the end of the run, or by so many events if that comes first. Returns whether the time has been reached: then
+    /// all events of that time have happened.
     pub fn advance(&mut self, until: Time, events: u64) -> bool {
         let until = until.min(self.options.duration);
         let mut left = events;
@@ -156,16 +156,16 @@ impl<P: Probe> Simulation<P> {
         false
     }
 
-    /// Goes on until a time or the end of the run.
+    /// Advances to a time or the end of the run.
     pub fn advance_to(&mut self, until: Time) {
         self.advance(until, u64::MAX);
     }
 
-    /// Goes on to the end of the run; hands over what was measured, and the probe.
+    /// Advances to the end of the run; returns the measures and the probe.
     ///
     /// # Panics
-    /// If a packet was lost or made: arrived = departed + dropped + waiting at each queue, and sent + copied = received + lost + in flight for each
-    /// flow.
+    /// If conservation of packets is violated: arrived = departed + dropped + waiting at each queue, and sent + copied = received + lost +
+    /// in flight for each flow.
     pub fn finish(mut self) -> (Run, P) {
         self.advance_to(self.options.duration);
         self.assert_conservation();

@@ -1,4 +1,4 @@
-//! A packet's way over links: through a pipe at once, through a measured queue by its AQM and its transmitter.
+//! Path of a packet over links: through a pipe at once, through a measured queue with its AQM and its transmitter.
 
 use ecnlab_queue::{DequeueOutcome, Discipline, QueueEvent, QueueItem, SignalCause};
 use ecnlab_units::{Ecn, Time};
@@ -38,7 +38,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A packet comes to a link.
+    /// A packet enters a link.
     pub(super) fn enter_link(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         link.arrived_packets += 1;
@@ -48,13 +48,13 @@ impl<P: Probe> Simulation<P> {
         if link.is_plain_pipe { self.enter_pipe(at, id) } else { self.enter_queue_or_impairment(at, id) }
     }
 
-    /// A packet comes to a link with a measured queue, or with an impairment.
+    /// A packet enters a link with a measured queue or an impairment.
     fn enter_queue_or_impairment(&mut self, at: u32, id: PacketId) {
         if self.links[at as usize].impairment.is_some() { self.apply_impairments_from(at, id, 0) } else { self.enter_link_buffer(at, id) }
     }
 
-    /// A packet comes to a pipe, which computes its departure.
-    // Four packets in five come here: what makes a call stands apart, so that few registers have to be saved.
+    /// A packet enters a pipe, which computes its departure.
+    // Four packets in five take this path: code with calls is in a separate function, so that few registers have to be saved.
     #[inline]
     pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
@@ -64,7 +64,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The same where the buffer may be full, of a packet of another size than the last, and where fractions of picoseconds add up.
+    /// The slow path: the buffer may be full, the size differs from that of the last packet, or fractions of picoseconds accumulate.
     #[inline(never)]
     fn enter_pipe_slow_path(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
@@ -86,7 +86,7 @@ impl<P: Probe> Simulation<P> {
         start_propagation(&mut self.links[at as usize], &mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
 
-    /// A packet comes to a measured queue.
+    /// A packet arrives at a measured queue.
     pub(super) fn enqueue(&mut self, at: u32, id: PacketId) {
         let waiting = QueuedPacket::new(id, &self.packets);
         if P::OBSERVES_QUEUES {
@@ -102,16 +102,16 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A transmitter has finished a packet, or the time has come at which a packet may leave.
+    /// The transmitter has finished a packet, or a shaper may send now.
     pub(super) fn on_transmission_end(&mut self, at: u32) {
         self.queues[at as usize].transmitting = false;
         self.start_transmission(at);
     }
 
-    /// Starts the next packet of a queue, if there is one.
+    /// Starts to transmit the next packet of a queue, if there is one.
     ///
     /// # Panics
-    /// If none may leave yet and the queue is to be asked again at once: time would stand still.
+    /// If the queue holds its packets back but requests another attempt at the current time: time would not advance.
     pub(super) fn start_transmission(&mut self, at: u32) {
         let queue = &self.queues[at as usize];
         if queue.is_down {
@@ -151,10 +151,10 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A queue's own deadline has come.
+    /// The timer of a queue has expired.
     ///
     /// # Panics
-    /// If the queue asks to be woken again at once: time would stand still.
+    /// If the queue sets its timer to the current time: time would not advance.
     pub(super) fn on_queue_timer(&mut self, at: u32) {
         if P::OBSERVES_QUEUES {
             self.probe.on_queue_event(self.now, at, QueueLogEvent::TimerFired);
@@ -210,7 +210,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         }
     }
 
-    /// A packet was marked: its ECN field says so, and data is counted.
+    /// A packet was marked: updates its ECN field and the counters of data packets.
     #[inline(never)]
     fn on_mark(&mut self, frame: &QueuedPacket, cause: SignalCause) {
         self.probe_queue_event(QueueLogEvent::Marked(frame, cause));
@@ -218,7 +218,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         self.record_mark(frame.packet, MarkOrDrop::Marked(cause));
     }
 
-    /// Counts the mark of a data packet, and tells the probe of any.
+    /// Counts the mark of a data packet, and reports any mark to the probe.
     pub(super) fn record_mark(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         if packet.is_ack() {
@@ -228,7 +228,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         }
     }
 
-    /// Counts what was done to a data packet.
+    /// Counts a mark or drop of a data packet and reports it to the probe.
     fn report_signal(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
@@ -249,7 +249,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         self.probe.on_signal(self.now, &signal);
     }
 
-    /// Tells a probe that looks at queues what this one did.
+    /// Reports a queue event to a probe that observes queues.
     #[inline(always)]
     pub(super) fn probe_queue_event(&mut self, event: QueueLogEvent) {
         if P::OBSERVES_QUEUES
@@ -259,7 +259,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         }
     }
 
-    /// Tells a probe that looks at links of a transmission.
+    /// Reports the start of a transmission to a probe that observes links.
     #[inline(always)]
     pub(super) fn probe_transmission_start(&mut self, id: PacketId, begins: Time) {
         if P::OBSERVES_PACKETS {
@@ -267,7 +267,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         }
     }
 
-    /// A packet is gone.
+    /// Removes a dropped packet from the network.
     pub(super) fn drop_packet(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
         if P::OBSERVES_PACKETS {
@@ -291,7 +291,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         self.packets[id].handle()
     }
 
-    /// A packet leaves a kernel queue with this ECN field.
+    /// Applies the ECN field with which a packet leaves a kernel queue.
     pub(super) fn apply_kernel_ecn(&mut self, frame: &QueuedPacket, ecn: Ecn) {
         let packet = &mut self.packets[frame.packet];
         packet.ecn = ecn;
@@ -315,10 +315,10 @@ impl<P: Probe> LinkEventHandler<'_, P> {
     }
 }
 
-/// The time at which a packet may leave, as a queue answers that is asked now.
+/// Checks the time that a queue returned for its next attempt or timer.
 ///
 /// # Panics
-/// If it is not later: time would stand still.
+/// If it is not after `now`: time would not advance.
 #[inline]
 pub(super) fn assert_later_than_now(time: Time, now: Time) -> Time {
     assert!(time > now, "the time at which a packet may leave must be later than now");

@@ -1,4 +1,4 @@
-//! What happens at its own time for the run as a whole: bins, the beginning of the measured interval, samples.
+//! Timers of the whole run: rate bins, the beginning of the measured interval, samples.
 
 use ecnlab_queue::Discipline;
 use ecnlab_units::{Span, Time};
@@ -11,14 +11,14 @@ use crate::probe::{Probe, RateBin};
 
 const RATE_BIN_LENGTH: Span = Span::from_secs(1);
 
-/// The components that belong to the run as a whole.
+/// Indices of the components that belong to the whole run.
 const RATE_BIN_TIMER: u32 = 0;
 const MEASUREMENT_START_TIMER: u32 = 1;
 const QUEUE_SAMPLE_TIMER: u32 = 2;
 const WINDOW_SAMPLE_TIMER: u32 = 3;
 pub const RUN_TIMER_COUNT: usize = 4;
 
-/// Whether an event only looks at the run: it is no part of what the fingerprint says.
+/// Whether an event only samples the run; the fingerprint leaves such events unhashed.
 #[inline(always)]
 pub fn is_sampling_only(component: ComponentId) -> bool {
     component.is_kind_with_index_in(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=WINDOW_SAMPLE_TIMER)

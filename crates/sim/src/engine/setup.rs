@@ -1,10 +1,9 @@
-//! What a simulation is made of, and what is added to it while it goes on.
+//! Setup of a simulation, and links, flows and applications added during the run.
 //!
-//! A link or flow that comes later is the same as one that was there from the beginning: its random streams go by its name, its
-//! components are numbered by their own kind, and its start is bound to come since time zero. So what ties with it keeps its order, if
-//! the links and the flows are added in the same order, each among its own kind, and a flow before the run reaches its start instant.
-//! All events of an instant that the run has reached come before a start that is added then. Measures over all flows know the difference
-//! too: samples of windows and Jain's index over a second begin when the flow is added.
+//! A link or flow added later behaves like one that was present from the beginning: its random streams depend on its name, its components
+//! are numbered by kind, and its start counts as scheduled at time zero. So ties keep their order if links are added in the same order,
+//! flows are too, and each flow is added before its start instant. All events of an instant that the run has reached come before a start
+//! that is added then. Some measures differ as well: samples of windows and Jain's index over a second begin when the flow is added.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +28,7 @@ use crate::trace_driven_link::DeliverySchedule;
 
 impl<P: Probe> Simulation<P> {
     /// # Panics
-    /// If a route leads over a link that there is not, or a flow belongs to no group.
+    /// If a route contains a link that does not exist, or a flow belongs to no group.
     pub fn new(network: &Network, options: &Options, probe: P) -> Simulation<P> {
         let mut simulation = Simulation::without_links_and_flows(network, options, probe);
         simulation.start_run_timers();
@@ -45,7 +44,7 @@ impl<P: Probe> Simulation<P> {
         simulation
     }
 
-    /// The network's groups, and room for the rest.
+    /// An empty simulation with the network's groups and capacity for the rest.
     fn without_links_and_flows(network: &Network, options: &Options, probe: P) -> Simulation<P> {
         let (links, flows) = (network.links.len(), network.flows.len());
         let mut calendar = CalendarQueue::new(links + 3 * flows);
@@ -83,7 +82,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Adds a link; returns the number by which routes tell it.
+    /// Adds a link; returns the number that routes use for it.
     pub fn add_link(&mut self, spec: &LinkSpec) -> u32 {
         let number = self.links.len();
         let (limit, queue) = match &spec.buffer {
@@ -105,7 +104,7 @@ impl<P: Probe> Simulation<P> {
         number as u32
     }
 
-    /// Remembers by which name a link's impairments go in results. Links that share one are mostly added one after another.
+    /// Stores the label of a link's impairments in results. Links that share a label are mostly added one after another.
     fn assign_impairment_label(&mut self, link: u32, name: &LinkName) {
         let label = name.result_label();
         let known = self.impaired_link_labels.iter().rposition(|known| **known == *label);
@@ -116,7 +115,7 @@ impl<P: Probe> Simulation<P> {
         self.impaired_links.push((link, place as u32));
     }
 
-    /// What is drawn of a link's spread.
+    /// Draws the random part of a link's delay.
     fn draw_delay_spread(&self, spec: &LinkSpec) -> Span {
         if spec.delay_spread == Span::ZERO {
             return Span::ZERO;
@@ -148,17 +147,18 @@ impl<P: Probe> Simulation<P> {
         at as u32
     }
 
-    /// A place in the calendar for what a queue does at its own times.
+    /// Adds a timer of a queue to the calendar queue; returns its slot.
     fn add_queue_timer(&mut self, queue: usize, due: Time) -> u32 {
         let timer = self.calendar.add_component(ComponentId::new(ComponentKind::QueueTimer, queue));
         self.calendar.set_deadline(timer, self.now, due.max(self.now));
         timer
     }
 
-    /// Adds a flow whose links are there; returns its number. It begins at its `start`, or at once if that is over, or when its application opens it.
+    /// Adds a flow whose links exist already; returns its number. It starts at its `start`, or at once if that has passed, or when its
+    /// application opens it.
     ///
     /// # Panics
-    /// If its route leads over a link that there is not, or it belongs to no group.
+    /// If its route contains a link that does not exist, or it belongs to no group.
     pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
         let number = self.flows.len();
         let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
@@ -184,7 +184,7 @@ impl<P: Probe> Simulation<P> {
         number as u32
     }
 
-    /// How far the clocks of a flow's two hosts have gone at time zero.
+    /// Phases of the clocks of a flow's two hosts at time zero.
     fn draw_clock_phases(&self, spec: &FlowSpec) -> [Span; 2] {
         let period = spec.transport.clock_period();
         let draw_phase = |purpose: &str| match period {
@@ -197,7 +197,7 @@ impl<P: Probe> Simulation<P> {
         spec.clock_phase.map_or_else(|| ["boot", "sink boot"].map(draw_phase), |phase| [phase; 2])
     }
 
-    /// The random processing time of a flow that is being added, if it has one, with a stream of its own.
+    /// Random processing time of a flow that is being added, if it has one, with a separate stream.
     fn new_processing_time(&mut self, spec: &FlowSpec) -> Option<Box<ProcessingTime>> {
         let max = self.max_processing_time(spec)?;
         let count = self.member_flow_counts.entry((spec.group, spec.member)).or_default();
@@ -224,7 +224,7 @@ impl<P: Probe> Simulation<P> {
         Rng::for_role(self.options.seed, &spec.rng_role(role, &self.group_names[spec.group as usize]))
     }
 
-    /// Draws all anew that is drawn by a flow's number, for the flow `number` of the template's group.
+    /// Repeats all draws that depend on a flow's number, for flow `number` of the template's group.
     pub(super) fn redraw_flow(&mut self, at: u32, template: &FlowTemplate, own: &PrivateLinkIds, number: u64) {
         let number = number as u32;
         for (links, specs) in [(own.access, &template.access), (own.exit, &template.exit)] {

@@ -1,25 +1,25 @@
-//! A look at a run that goes on, and its end when its owner says so.
+//! Snapshot of a run in progress, and its early end.
 
 use ecnlab_queue::{Discipline, QueueCounters};
 
 use super::Simulation;
 use crate::probe::Probe;
 
-/// A measured queue at this moment, and what it has counted since the measured interval began: of what its whole run has counted, the waits.
+/// State of a measured queue now, and its counts. Counters cover the whole run, sojourn times the measured interval.
 #[derive(Clone, Debug)]
 pub struct QueueSnapshot {
     /// Its link.
     pub link: u32,
     pub packets: u64,
     pub bytes: u64,
-    /// From the beginning of the run on.
+    /// Since the beginning of the run.
     pub counters: QueueCounters,
-    /// How many have left it, and the sum of their waits in seconds, in the measured interval.
+    /// Number of packets that have left it, and the sum of their sojourn times in seconds, in the measured interval.
     pub sojourn_count_and_sum_s: (u64, f64),
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Each measured queue, in the order of the network.
+    /// Snapshots of all measured queues, in the order of the network.
     pub fn queue_snapshots(&self) -> impl Iterator<Item = QueueSnapshot> + '_ {
         self.queues.iter().map(|queue| {
             let sojourn = &queue.measures.sojourn;
@@ -36,7 +36,7 @@ impl<P: Probe> Simulation<P> {
         })
     }
 
-    /// The run is over now, however long it was to be; [`Simulation::finish`] then goes on no further.
+    /// Ends the run at the current time; [`Simulation::finish`] then advances no further.
     pub fn finish_at_current_time(&mut self) {
         self.options.duration = self.now;
     }

@@ -1,4 +1,4 @@
-//! A link that follows a trace of delivery opportunities: what waits is sent at each of them, up to its bytes.
+//! A link that follows a trace of delivery opportunities: each opportunity sends waiting packets, up to its bytes.
 
 use ecnlab_queue::{DequeueOutcome, Discipline, QueueItem};
 use ecnlab_units::{Span, Time};
@@ -11,16 +11,16 @@ use crate::probe::Probe;
 use crate::queue_log::QueueLogEvent;
 use crate::trace_driven_link::PartlySentPacket;
 
-/// What became of an opportunity.
+/// Result of an opportunity.
 enum OpportunityUse {
-    /// All of its bytes, or as many as there were to send.
+    /// All of its bytes were used, or as many as waited.
     Sent,
-    /// None, since nothing may leave before this time.
+    /// Unused, since no packet may leave before this time.
     Later(Time),
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Uses the opportunities of this instant, and waits for the next if something is left to send.
+    /// Uses the opportunities of this instant, and waits for the next if data remain.
     pub(super) fn send_at_opportunities(&mut self, at: u32) {
         while self.has_data_to_send(at) {
             let Some(next) =
@@ -43,13 +43,13 @@ impl<P: Probe> Simulation<P> {
         self.calendar.set_deadline(queue.transmitter_slot, self.now, opportunity);
     }
 
-    /// Whether there is anything to send.
+    /// Whether data wait to be sent.
     fn has_data_to_send(&self, at: u32) -> bool {
         let queue = &self.queues[at as usize];
         !queue.discipline.is_empty() || queue.delivery_schedule.as_ref().is_some_and(|deliveries| deliveries.partly_sent.is_some())
     }
 
-    /// Sends at one opportunity. What is left of it when nothing more may leave is lost.
+    /// Sends at one opportunity. Bytes of it that remain when no packet may leave are lost.
     fn use_opportunity(&mut self, at: u32) -> OpportunityUse {
         let Some(mut left) = self.queues[at as usize].delivery_schedule.as_mut().map(|deliveries| deliveries.use_opportunity()) else {
             return OpportunityUse::Sent;
@@ -67,7 +67,7 @@ impl<P: Probe> Simulation<P> {
         OpportunityUse::Sent
     }
 
-    /// The packet whose bytes go next: that which was begun, or the next of the queue; or the time at which to ask again.
+    /// The packet to send next: the partly sent one, or the next of the queue; or the time of the next attempt.
     fn next_packet_to_send(&mut self, at: u32) -> Result<Option<PartlySentPacket>, Time> {
         let begun = self.queues[at as usize].delivery_schedule.as_mut().and_then(|deliveries| deliveries.partly_sent.take());
         if begun.is_some() {
@@ -94,7 +94,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Sends some bytes of a packet, which departs with the last of them.
+    /// Sends some bytes of a packet, which departs with its last byte.
     fn send_bytes(&mut self, at: u32, partly: PartlySentPacket, bytes: u32) {
         let queue = &mut self.queues[at as usize];
         let Some(deliveries) = &mut queue.delivery_schedule else { return };
@@ -107,7 +107,7 @@ impl<P: Probe> Simulation<P> {
         start_propagation(link, &mut self.packets, &mut self.calendar, partly.packet, self.now, partly.tie_break);
     }
 
-    /// The packets of which some bytes are sent.
+    /// Packets of which some bytes have been sent.
     pub(super) fn partly_sent_packets(&self) -> impl Iterator<Item = PacketId> {
         self.queues.iter().filter_map(|queue| Some(queue.delivery_schedule.as_ref()?.partly_sent.as_ref()?.packet))
     }

@@ -1,4 +1,4 @@
-//! What a link holds before its queue: packets that go on later, each from behind the impairment that held it.
+//! Packets that impairments delay before a link's queue; when released, each continues after the impairment that delayed it.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use ecnlab_units::Time;
 
 use crate::packet::PacketId;
 
-/// When a packet goes on, and which of those that go on at that time it is.
+/// Release time of a packet, and its order among packets with the same time.
 pub type ReleaseKey = (Time, u64);
 
-/// A packet that is held.
+/// A delayed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedPacket {
     pub packet: PacketId,
-    /// The impairment that holds it, and which of the packets it was that came to it.
+    /// The impairment that delays it, and the packet's number among the arrivals there.
     pub impairment: usize,
     pub arrival_number: u64,
-    /// The time at which it was held.
+    /// The time at which its delay began.
     pub delayed_since: Time,
 }
 
-/// The packets that a link holds.
+/// Delayed packets of a link.
 #[derive(Debug, Default)]
 pub struct DelayedPackets {
     packets: BTreeMap<ReleaseKey, DelayedPacket>,
-    /// How many have been held.
+    /// Number of packets delayed so far.
     delayed_count: u64,
 }
 
 impl DelayedPackets {
-    /// Holds a packet until a time.
+    /// Delays a packet until a time.
     pub fn insert(&mut self, until: Time, packet: DelayedPacket) -> ReleaseKey {
         self.delayed_count += 1;
         let key = (until, self.delayed_count);
@@ -37,18 +37,18 @@ impl DelayedPackets {
         key
     }
 
-    /// When the next one goes on, and when it was held.
+    /// Time of the next release, and the time at which that packet's delay began.
     pub fn next_release(&self) -> Option<(Time, Time)> {
         self.packets.first_key_value().map(|(&(until, _), packet)| (until, packet.delayed_since))
     }
 
-    /// Takes the first one that goes on by now.
+    /// Removes and returns the first packet that is due by now.
     pub fn pop_due(&mut self, now: Time) -> Option<DelayedPacket> {
         let first = self.packets.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
 
-    /// Takes one before its time, if it is still here.
+    /// Removes a packet before its release time, if it is still present.
     pub fn remove(&mut self, key: ReleaseKey) -> Option<DelayedPacket> {
         self.packets.remove(&key)
     }

@@ -1,6 +1,7 @@
-//! What paths do to ECN, as it was met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011), and connection setups
-//! that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005). And marks written at
-//! random, as the deterministic and the probabilistic model of marking have them.
+//! ECN path problems as measured on the Internet, and random marks.
+//!
+//! Routers clear codepoints (Bauer, Beverly and Berger 2011). Middleboxes reset, drop or strip the flags of connection setups (RFC 3168,
+//! section 6.1.1.1; Medina, Allman and Floyd 2005). Random marks follow the deterministic and the probabilistic model of marking.
 
 use ecnlab_transport::SegmentType;
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Values, parameters, words};
@@ -27,7 +28,7 @@ pub static RANDOM_MARKS: ImpairmentKind = ImpairmentKind {
 };
 
 parameters! {
-    /// A path that tampers with ECN as a scenario sets it.
+    /// Settings of a path that tampers with ECN.
     struct EcnPathSettings {
         /// Treatment of ECN: clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs;
         /// none.
@@ -39,7 +40,7 @@ parameters! {
 }
 
 words! {
-    /// What a path does to ECN.
+    /// Treatment of ECN by a path.
     #[derive(Default)]
     pub enum EcnPath {
         #[default]
@@ -48,7 +49,7 @@ words! {
         Bleach = "bleach",
         /// Drops packets that carry ECT or CE.
         Drop = "drop",
-        /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not agreed upon.
+        /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not negotiated.
         ClearFlags = "clear-flags",
         /// Drops ECN-setup SYNs.
         DropSetup = "drop-setup",
@@ -56,7 +57,7 @@ words! {
 }
 
 parameters! {
-    /// Random marks as a scenario sets them.
+    /// Settings of random marks.
     struct RandomMarkSettings {
         /// Probability that a packet is marked.
         #[source("RFC 3168, section 5")]
@@ -70,7 +71,7 @@ parameters! {
 }
 
 words! {
-    /// A level of marks.
+    /// Congestion level of a mark.
     pub enum MarkLevel { Congested = "congested", Incipient = "incipient" }
 }
 

@@ -1,7 +1,7 @@
-//! Bursty losses: a Markov chain with a good and a bad state, in each of which packets are lost with a probability of its own.
+//! Bursty losses: a Markov chain with a good and a bad state, each with its own loss probability.
 //!
-//! Gilbert (1960) loses no packet in the good state; Elliott (1963) some. With the four parameters of Hasslinger and Hohlfeld (2008),
-//! which netem's gemodel has too:
+//! Gilbert (1960) loses no packet in the good state; Elliott (1963) some. With the four parameters of Hasslinger and Hohlfeld (2008), which
+//! netem's gemodel has too:
 //!
 //! ```text
 //! p        from good to bad          r        from bad to good, at each packet
@@ -12,11 +12,11 @@
 //! losses                    ((1 - k) r + (1 - h) p) / (p + r)
 //! ```
 //!
-//! The share of losses and the mean stay in bad may be given in place of p and r. With h = 0 and k = 1 a stay in bad is a burst of losses,
+//! The share of losses and the mean stay in bad may be given instead of p and r. With h = 0 and k = 1 a stay in bad is a burst of losses,
 //! one packet after another.
 //!
-//! The chain moves at each packet, and the packet meets the state that it has moved to. Where we differ from netem: the first state is
-//! drawn by the chain's own shares, so that losses are as frequent at the beginning as later; netem begins in good.
+//! The chain moves at each packet, before the packet's loss is drawn. One difference from netem: the first state is drawn from the
+//! stationary distribution, so that losses are as frequent at the beginning as later; netem starts in good.
 
 use ecnlab_units::{Rng, Values, parameters};
 
@@ -35,7 +35,7 @@ pub static BURST_LOSS: ImpairmentKind = ImpairmentKind {
 };
 
 parameters! {
-    /// A channel of two states as a scenario sets it.
+    /// Settings of a two-state channel.
     struct GilbertElliottSettings {
         /// Probability of a transition from good to bad at a packet; auto follows from rate and burst.
         #[source("Hasslinger and Hohlfeld 2008; netem, gemodel")]
@@ -58,17 +58,17 @@ parameters! {
     }
 }
 
-/// A channel of two states.
+/// A two-state loss channel.
 #[derive(Clone, Copy, Debug)]
 pub struct GilbertElliott {
     chain: MarkovChain,
     /// Probabilities of a loss in good and in bad.
     loss_probabilities: [f64; 2],
-    /// Nothing before the first packet.
+    /// `None` before the first packet.
     is_bad: Option<bool>,
 }
 
-/// The probabilities to go from good to bad and back.
+/// Transition probabilities from good to bad and back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MarkovChain {
     p: f64,
@@ -76,7 +76,7 @@ struct MarkovChain {
 }
 
 impl GilbertElliottSettings {
-    /// The chain, or the parameter that is at fault and what is wrong.
+    /// The chain, or the invalid parameter and its error.
     fn markov_chain(&self) -> Result<MarkovChain, (&'static str, String)> {
         match (self.p, self.r, self.rate, self.burst) {
             (Some(p), Some(r), None, None) if p + r > 0.0 => Ok(MarkovChain { p, r }),
@@ -108,7 +108,7 @@ impl GilbertElliottSettings {
 
 impl GilbertElliott {
     /// # Panics
-    /// If the values contradict each other, which the entry's check tells.
+    /// If the values contradict each other, which the check of the entry reports.
     fn from_keys(values: &Values) -> GilbertElliott {
         let settings = GilbertElliottSettings::from_values(values);
         let chain = settings.markov_chain().unwrap_or_else(|(name, why)| panic!("{name} {why}"));
@@ -156,8 +156,8 @@ mod tests {
         lost.split(|&lost| !lost).map(<[bool]>::len).filter(|&length| length > 0).collect()
     }
 
-    /// Standard error of the share of losses: those of one chain are correlated over 1 / (p + r) packets, which multiplies the variance by
-    /// (1 + c) / (1 - c) with c = 1 - p - r.
+    /// Standard error of the loss share: losses of one chain are correlated over 1 / (p + r) packets, which multiplies the variance by (1 +
+    /// c) / (1 - c) with c = 1 - p - r.
     fn loss_share_standard_error(loss_share: f64, MarkovChain { p, r }: MarkovChain) -> f64 {
         let c = 1.0 - p - r;
         (loss_share * (1.0 - loss_share) / SIMULATED_PACKETS as f64 * (1.0 + c) / (1.0 - c)).sqrt()

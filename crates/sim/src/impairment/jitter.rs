@@ -1,7 +1,7 @@
-//! Jitter: each packet is delayed by a draw, before the queue.
+//! Jitter: each packet is delayed by a random time, before the queue.
 //!
-//! Packets may overtake each other then, as on paths of several ways, or keep their order, as where a radio link sends again what was
-//! damaged: then none goes on before one that came earlier.
+//! Packets may then overtake each other, as on multipath routes. Or they keep their order, as behind a radio link with link-layer
+//! retransmissions: no packet is released before one that arrived earlier.
 
 use ecnlab_units::{Rng, Time, TimeDistribution, parameters, words};
 
@@ -19,7 +19,7 @@ pub static JITTER: ImpairmentKind = ImpairmentKind {
 };
 
 parameters! {
-    /// Jitter as a scenario sets it.
+    /// Settings of jitter.
     #[derive(Clone, Debug)]
     struct JitterSettings {
         /// Distribution of the delay, drawn for each packet.
@@ -33,7 +33,7 @@ parameters! {
 }
 
 words! {
-    /// What becomes of the order of packets.
+    /// Whether packets keep their order.
     enum PacketOrder { Keep = "keep", Overtake = "overtake" }
 }
 
@@ -41,7 +41,7 @@ words! {
 #[derive(Clone, Debug)]
 pub struct Jitter {
     settings: JitterSettings,
-    /// When the last packet goes on that keeps its order.
+    /// Release time of the last packet that keeps its order.
     last_release: Time,
 }
 
@@ -71,7 +71,7 @@ mod tests {
         (JITTER.make)(&values)
     }
 
-    /// When packets go on that come so many milliseconds apart.
+    /// Release times of packets that arrive so many milliseconds apart.
     fn release_times(mut jitter: Impairment, apart_ms: u64, packets: u64) -> Vec<Time> {
         let Impairment::Jitter(jitter) = &mut jitter else { panic!("{jitter:?}") };
         let mut rng = Rng::for_role(1, "test");

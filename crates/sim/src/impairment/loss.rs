@@ -1,4 +1,4 @@
-//! Losses: at random, and of each so many packets the last.
+//! Losses: random, and periodic (the last of each N packets).
 
 use ecnlab_units::{Rng, parameters};
 
@@ -38,7 +38,7 @@ parameters! {
 }
 
 parameters! {
-    /// Periodic losses as a scenario sets them.
+    /// Settings of periodic losses.
     struct PeriodicLossSettings {
         /// Number N: one packet in N is lost.
         #[source("ns-2 2.35, ErrorModel/Periodic, period_")]
@@ -48,7 +48,7 @@ parameters! {
     }
 }
 
-/// Loses the last of each so many packets.
+/// Loses the last of each N packets.
 #[derive(Clone, Copy, Debug)]
 pub struct PeriodicLoss {
     every: u64,

@@ -1,7 +1,8 @@
-//! Impairments: what happens to packets at the entry of a link, before its queue. They are small parts in an order, each with a stream of
-//! its own; a packet meets one after another until one of them takes or holds it. What is held goes on later with the part behind.
+//! Impairments: losses, delays, copies and ECN changes at the entry of a link, before its queue. They form an ordered list, each with a
+//! separate random stream. A packet passes one after another until one drops or delays it; a delayed packet later continues with the next
+//! impairment.
 //!
-//! A part is told of a packet and answers with a [`ImpairmentAction`], which the engine does.
+//! For each packet an impairment returns an [`ImpairmentAction`], which the engine executes.
 
 mod delayed;
 mod ecn;
@@ -25,7 +26,7 @@ use loss::{PeriodicLoss, RandomLoss};
 use crate::packet::{Packet, PacketId};
 
 parameters! {
-    /// The impairments that have a key of their own.
+    /// Impairments with separate keys in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct ImpairmentKeys {
         /// Treatment of ECN by the path: none; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop
@@ -45,28 +46,28 @@ parameters! {
 
 /// A kind of impairment as users meet it.
 pub struct ImpairmentKind {
-    /// The word that names it, and its random stream.
+    /// Its name in a scenario and of its random stream.
     pub name: &'static str,
-    /// What people call it.
+    /// Title in the documentation.
     pub title: &'static str,
-    /// What it does, in one sentence.
+    /// Its effect, in one sentence.
     pub summary: &'static str,
     /// The paper, RFC or program that it follows.
     pub source: &'static str,
-    /// What a user may set.
+    /// Parameters that a user may set.
     pub parameters: &'static [Parameter],
-    /// Parameters of which none is required alone, because they can be given together.
+    /// Example of parameters, where none is required alone because only combinations are valid.
     pub example: Option<&'static str>,
-    /// Contradictions among the parameters: the parameter's name and what is wrong.
+    /// Finds contradictions among the parameters.
     pub check: fn(&Values) -> Contradictions,
-    /// Makes it, of values that agree with each other.
+    /// Creates it from values without contradictions.
     pub make: fn(&Values) -> Impairment,
 }
 
-/// What contradicts itself: the parameter's name and what is wrong.
+/// Contradicting parameters, each with its error.
 pub type Contradictions = Vec<(&'static str, String)>;
 
-/// The kinds, one line each.
+/// All kinds of impairments.
 #[rustfmt::skip]
 pub static IMPAIRMENT_KINDS: &[&ImpairmentKind] = &[
     &loss::RANDOM_LOSS,
@@ -80,7 +81,7 @@ pub static IMPAIRMENT_KINDS: &[&ImpairmentKind] = &[
     &reorder::DUPLICATE,
 ];
 
-/// The names of the kinds, in the same order.
+/// Names of the kinds, in the same order.
 pub static IMPAIRMENT_NAMES: [&str; IMPAIRMENT_KINDS.len()] = {
     let mut words = [""; IMPAIRMENT_KINDS.len()];
     let mut at = 0;
@@ -91,7 +92,7 @@ pub static IMPAIRMENT_NAMES: [&str; IMPAIRMENT_KINDS.len()] = {
     words
 };
 
-/// A part, as it is before the first packet.
+/// An impairment before the first packet.
 #[derive(Clone, Debug)]
 pub enum Impairment {
     Ecn(EcnPath),
@@ -105,53 +106,53 @@ pub enum Impairment {
     Duplicate(reorder::Duplicate),
 }
 
-/// What a part does to a packet.
+/// Action of an impairment on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImpairmentAction {
     Pass,
-    /// Passes with other ECN bits.
+    /// Passes the packet with ECN bits changed.
     ClearEcn,
-    /// Is marked, if it can be.
+    /// Marks the packet if it is ECN-capable.
     Mark(CongestionLevel),
-    /// Is marked also if it is not ECN-capable.
+    /// Marks the packet even if it is not ECN-capable.
     ForceMark,
     Drop,
-    /// Is lost for its ECN bits.
+    /// Drops the packet because of its ECN bits.
     DropForEcn,
-    /// Passes, and a copy behind it.
+    /// Passes the packet, followed by a copy.
     Duplicate,
-    /// Goes on at this time.
+    /// Releases the packet at this time.
     Delay(Time),
 }
 
-/// What a link does to packets before they wait: the parts in their order.
+/// Ordered impairments of a link, which packets pass before the queue.
 #[derive(Clone, Debug, Default)]
 pub struct ImpairmentSpec {
     pub impairments: Vec<Impairment>,
 }
 
-/// The impairments of a link as they run.
+/// State of the impairments of a link during a run.
 pub struct LinkImpairments {
     impairments: Vec<RunningImpairment>,
     delayed: DelayedPackets,
-    /// Its place in the calendar, for what it holds.
+    /// Slot in the calendar queue for the release of delayed packets.
     pub release_slot: u32,
     /// Copies made in the whole run.
     pub duplicated_packets: u64,
 }
 
-/// A part as it runs.
+/// State of an impairment during a run.
 struct RunningImpairment {
     impairment: Impairment,
     rng: Rng,
     counts: ImpairmentCounts,
     counts_before: ImpairmentCounts,
-    /// Packets that have come to it, and the last of them among those that went on.
+    /// Packets that have arrived at it, and the number of the last one released.
     arrived_packets: u64,
     highest_released: u64,
 }
 
-/// What a part has done, in packets.
+/// Packets counted by the action of an impairment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImpairmentCounts {
     pub arrived: u64,
@@ -161,11 +162,11 @@ pub struct ImpairmentCounts {
     pub ecn_cleared: u64,
     pub duplicated: u64,
     pub delayed: u64,
-    /// Went on after one that came later.
+    /// Released after a packet that arrived later.
     pub reordered: u64,
 }
 
-/// Packets that never came to the queue: lost, and dropped for their ECN bits.
+/// Packets lost before the queue: at random or by script, and for their ECN bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossCounts {
     pub lost: u64,
@@ -173,27 +174,27 @@ pub struct LossCounts {
 }
 
 impl ImpairmentKind {
-    /// What may be left out of an entry beside what makes it.
+    /// Defaults of an entry, all but its constructor.
     const fn with_constructor(make: fn(&Values) -> Impairment) -> ImpairmentKind {
         ImpairmentKind { name: "", title: "", summary: "", source: "", parameters: &[], example: None, check: |_| Vec::new(), make }
     }
 }
 
 impl ImpairmentSpec {
-    /// These parts in this order; nothing if there are none.
+    /// These impairments in this order; `None` if there are none.
     pub fn from_parts(parts: impl IntoIterator<Item = Impairment>) -> Option<Box<ImpairmentSpec>> {
         let parts: Vec<Impairment> = parts.into_iter().collect();
         (!parts.is_empty()).then(|| Box::new(ImpairmentSpec { impairments: parts }))
     }
 
-    /// A script and nothing else.
+    /// A specification with a script alone.
     pub fn from_script(script: script::Script) -> Option<Box<ImpairmentSpec>> {
         ImpairmentSpec::from_parts([Impairment::Script(script)])
     }
 }
 
 impl ImpairmentKeys {
-    /// The parts that these keys stand for.
+    /// The impairments that these keys define.
     pub fn impairments(self) -> impl Iterator<Item = Impairment> {
         let ImpairmentKeys { ecn, loss, loss_every } = self;
         let ecn = (ecn != EcnPath::Keep).then_some(Impairment::Ecn(ecn));
@@ -209,12 +210,12 @@ impl Impairment {
         Impairment::RandomLoss(RandomLoss { rate })
     }
 
-    /// The last of each so many packets is lost.
+    /// Loss of the last of each N packets.
     pub fn periodic_loss(every: u64) -> Impairment {
         Impairment::PeriodicLoss(PeriodicLoss::new(every))
     }
 
-    /// Whether it writes marks.
+    /// Whether it can mark packets.
     pub fn can_mark(&self) -> bool {
         match self {
             Impairment::RandomMarks(_) => true,
@@ -253,7 +254,7 @@ impl Impairment {
 }
 
 impl LinkImpairments {
-    /// `stream` gives the stream of a role.
+    /// `stream` returns the random stream of a role.
     pub fn new(spec: &ImpairmentSpec, stream: impl Fn(&str) -> Rng, release_slot: u32) -> LinkImpairments {
         let mut alike: BTreeMap<&str, u32> = BTreeMap::new();
         let mut stream_name = |part: &Impairment| {
@@ -266,19 +267,19 @@ impl LinkImpairments {
         LinkImpairments { impairments: parts, delayed: DelayedPackets::default(), release_slot, duplicated_packets: 0 }
     }
 
-    /// Whether there is a part of this number.
+    /// Whether an impairment of this index exists.
     pub fn has_impairment(&self, part: usize) -> bool {
         part < self.impairments.len()
     }
 
-    /// A packet comes to a part. A mark that would change nothing is none.
+    /// Applies an impairment to a packet. A mark that does not change the packet becomes a pass.
     pub fn apply(&mut self, part: usize, packet: &mut Packet, now: Time) -> ImpairmentAction {
         let action = self.impairments[part].apply(packet, now);
         self.duplicated_packets += u64::from(action == ImpairmentAction::Duplicate);
         action
     }
 
-    /// Holds a packet behind the part that says so.
+    /// Delays a packet; `impairment` is the index of the impairment that delays it.
     pub fn delay(&mut self, impairment: usize, packet: PacketId, now: Time, until: Time) {
         let running = &mut self.impairments[impairment];
         let key =
@@ -288,14 +289,14 @@ impl LinkImpairments {
         }
     }
 
-    /// The next packet held by a part that goes on since others have overtaken it.
+    /// The next packet that an impairment releases because enough others have overtaken it.
     pub fn pop_overtaken(&mut self, part: usize) -> Option<DelayedPacket> {
         let Impairment::Reorder(reorder) = &mut self.impairments[part].impairment else { return None };
         let held = std::iter::from_fn(|| reorder.pop_overtaken()).find_map(|key| self.delayed.remove(key))?;
         self.record_release(held)
     }
 
-    /// The next packet whose time has come.
+    /// The next delayed packet that is due.
     pub fn pop_due(&mut self, now: Time) -> Option<DelayedPacket> {
         let held = self.delayed.pop_due(now)?;
         self.record_release(held)
@@ -306,12 +307,12 @@ impl LinkImpairments {
         Some(held)
     }
 
-    /// When the next packet that is held goes on, and when it was held.
+    /// Time of the next release, and the time at which that packet's delay began.
     pub fn next_release(&self) -> Option<(Time, Time)> {
         self.delayed.next_release()
     }
 
-    /// What is held.
+    /// All delayed packets.
     pub fn delayed_packets(&self) -> impl ExactSizeIterator<Item = PacketId> + '_ {
         self.delayed.iter()
     }
@@ -321,14 +322,14 @@ impl LinkImpairments {
         self.impairments.iter_mut().for_each(|part| part.counts_before = part.counts);
     }
 
-    /// What each part did in the measured interval, with the place of its kind among [`IMPAIRMENT_KINDS`].
+    /// Counts of each impairment in the measured interval, with the index of its kind in [`IMPAIRMENT_KINDS`].
     pub fn counts(&self) -> impl Iterator<Item = (u32, ImpairmentCounts)> + '_ {
         let kind_index =
             |part: &Impairment| IMPAIRMENT_KINDS.iter().position(|entry| entry.name == part.kind().name).unwrap_or_default() as u32;
         self.impairments.iter().map(move |running| (kind_index(&running.impairment), running.counts.since(&running.counts_before)))
     }
 
-    /// What was lost in the measured interval.
+    /// Losses in the measured interval.
     pub fn loss_counts(&self) -> LossCounts {
         self.counts().fold(LossCounts::default(), |sum, (_, part)| LossCounts {
             lost: sum.lost + part.lost,
@@ -377,7 +378,7 @@ impl RunningImpairment {
         action
     }
 
-    /// The packet that came as this one goes on.
+    /// Records that packet `number`, by arrival, is released, to count reordering.
     fn record_release(&mut self, number: u64) {
         self.counts.reordered += u64::from(number < self.highest_released);
         self.highest_released = self.highest_released.max(number);
@@ -399,7 +400,7 @@ impl ImpairmentCounts {
         }
     }
 
-    /// With what another has counted.
+    /// Sum with the counts of another.
     pub fn plus(&self, other: &ImpairmentCounts) -> ImpairmentCounts {
         ImpairmentCounts {
             arrived: self.arrived + other.arrived,
@@ -426,7 +427,7 @@ mod tests {
         LinkImpairments::new(&ImpairmentSpec::from_parts(parts).unwrap(), |role| Rng::for_role(1, &format!("{role} test")), 0)
     }
 
-    /// A part of this kind with these parameters.
+    /// An impairment of this kind with these parameters.
     fn impairment_of_kind(kind: &str, given: &[(&str, &str)]) -> Impairment {
         let entry = IMPAIRMENT_KINDS.iter().find(|entry| entry.name == kind).unwrap();
         let mut values = Values::defaults(entry.parameters);
@@ -434,7 +435,7 @@ mod tests {
         (entry.make)(&values)
     }
 
-    /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.
+    /// ECN codepoint, CWR and ECE of a packet behind a path; `None` if the packet was dropped.
     fn ecn_fields_after(ecn: EcnPath, mut packet: Packet) -> Option<(Ecn, bool, bool)> {
         let mut link_impairments = link_impairments([Impairment::Ecn(ecn)]);
         let gone = link_impairments.apply(0, &mut packet, Time::ZERO) == ImpairmentAction::DropForEcn;
@@ -526,7 +527,8 @@ mod tests {
         assert_eq!([draws_of_stream("loss test"), draws_of_stream("loss 2 test")], lost);
     }
 
-    /// Packets come a millisecond apart; which go on at which millisecond, by number from 1. `held` are those that are held for 100 ms.
+    /// Packets arrive a millisecond apart; returns which are released at which millisecond, by number from 1. Packets in `held` are delayed
+    /// for 100 ms.
     fn release_order(packets: &str, held: &[u64], count: u64) -> Vec<(u64, u64)> {
         let mut link_impairments =
             link_impairments([impairment_of_kind("reorder", &[("rate", "0.5"), ("packets", packets), ("delay", "100 ms")])]);
@@ -534,7 +536,7 @@ mod tests {
         for number in 1..=count {
             let now = Time::ZERO + Span::from_millis(number);
             let wanted = held.contains(&number);
-            // The draws are passed over until one is as wanted.
+            // Draws are skipped until the first packets get the wanted outcome.
             while (link_impairments.impairments[0].rng.clone().uniform() < 0.5) != wanted {
                 link_impairments.impairments[0].rng.uniform();
             }

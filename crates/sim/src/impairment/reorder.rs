@@ -1,4 +1,4 @@
-//! Reordering and duplication: a share of packets is held while others overtake them, or comes twice.
+//! Reordering and duplication: a share of packets is delayed while others overtake them, or is duplicated.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ pub static DUPLICATE: ImpairmentKind = ImpairmentKind {
 };
 
 parameters! {
-    /// Reordering as a scenario sets it.
+    /// Settings of reordering.
     #[derive(Clone, Copy, Debug)]
     struct ReorderSettings {
         /// Probability that a packet is delayed.
@@ -58,13 +58,13 @@ parameters! {
     }
 }
 
-/// Holds packets while others overtake them.
+/// Delays packets while others overtake them.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     settings: ReorderSettings,
-    /// Packets that were not held.
+    /// Packets that were not delayed.
     passed_packets: u64,
-    /// What is held, in the order in which it came, with the packet at which it goes on.
+    /// Delayed packets in order of arrival, each with the number of passed packets at which it is released.
     overtake_limits: VecDeque<(u64, ReleaseKey)>,
 }
 
@@ -87,14 +87,14 @@ impl Reorder {
         ImpairmentAction::Pass
     }
 
-    /// A packet is held under this key.
+    /// Adds a packet that is delayed under this key.
     pub fn add_delayed(&mut self, key: ReleaseKey) {
         if let OrOff(Some(packets)) = self.settings.packets {
             self.overtake_limits.push_back((self.passed_packets + u64::from(packets), key));
         }
     }
 
-    /// The next packet that enough others have overtaken, if it is still held.
+    /// The next packet that enough others have overtaken, if it is still delayed.
     pub fn pop_overtaken(&mut self) -> Option<ReleaseKey> {
         let &(at, key) = self.overtake_limits.front()?;
         (at <= self.passed_packets).then(|| {

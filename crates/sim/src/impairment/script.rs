@@ -1,5 +1,5 @@
-//! Scripted losses, marks, copies and delays, for cases whose every packet is known: packets are told by their number at the link, by when
-//! they come, by what they do to the connection, or by flow and segment.
+//! Scripted losses, marks, copies and delays, for test cases in which every packet is known. Packets are selected by their number at the
+//! link, by arrival time, by TCP flag, or by flow and segment.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub static SCRIPT: ImpairmentKind = ImpairmentKind {
 };
 
 parameters! {
-    /// A script as a scenario sets it.
+    /// Settings of a script.
     struct ScriptSettings {
         /// The action on the packets: drop, mark ECN-capable ones, mark all (force-mark), copy, or delay, so that others overtake them.
         #[source("ns-2 2.35, ErrorModel/List, droplist; RFC 3168, section 5")]
@@ -63,18 +63,18 @@ parameters! {
 }
 
 words! {
-    /// What a script does to packets.
+    /// Action of a script on packets.
     enum ScriptActionName { Drop = "drop", Mark = "mark", ForceMark = "force-mark", Copy = "copy", Delay = "delay" }
 }
 
-/// What to do to which packets of a link.
+/// Rules for the packets of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     by_number: ScheduledActions<u64>,
     by_time: ScheduledActions<Time>,
     rules: Vec<RunningRule>,
     arrived_packets: u64,
-    /// How often the segments of a flow have come that a rule tells by their transmission.
+    /// Number of transmissions seen of each segment that a rule selects by transmission.
     transmissions_seen: BTreeMap<(u32, u64), u32>,
 }
 
@@ -85,50 +85,50 @@ pub struct ScriptRule {
     pub action: ScriptAction,
 }
 
-/// How packets are told.
+/// Selects packets.
 #[derive(Clone, Debug)]
 pub enum PacketSelector {
-    /// By their number at this link, from 0, whatever they are.
+    /// By their number at this link, from 0, of any kind.
     Numbers(Range<u64>),
-    /// Data by its segment, and which transmission of it this is, from 0; every one if there is none.
+    /// Data by segment number, and by number of transmission, from 0; `None` selects all transmissions.
     Segments { of: Range<u64>, flow: Option<u32>, transmission: Option<u32> },
-    /// By what they do to the connection, and which such packet this is, from 0.
+    /// By TCP flag, and the index among such packets, from 0.
     Flagged { flag: SelectorFlag, nth: Option<u32> },
-    /// By when they come.
+    /// By arrival time.
     During(Range<Time>),
 }
 
 words! {
-    /// What a packet does to its connection.
+    /// TCP flag of a packet.
     pub enum SelectorFlag {
         Syn = "syn",
         Fin = "fin",
-        /// Tells that the window is reduced, behind the handshake.
+        /// CWR after the handshake.
         Cwr = "cwr",
     }
 }
 
-/// What is done to a packet.
+/// Action on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptAction {
     Drop,
-    /// Marked if it can be.
+    /// Marks the packet if it is ECN-capable.
     Mark(CongestionLevel),
-    /// Congestion experienced is written into it also if it is not ECN-capable.
+    /// Sets CE even if the packet is not ECN-capable.
     ForceMark,
     Duplicate,
-    /// Goes on so much later; others overtake it.
+    /// Delays the packet by so much; others overtake it.
     Delay(Span),
 }
 
-/// A rule, and how many packets have come to it that it tells by their count.
+/// A rule, and the number of packets that it has matched, for rules that count.
 #[derive(Clone, Debug)]
 struct RunningRule {
     rule: ScriptRule,
     flagged_packets: u32,
 }
 
-/// What is to be done, in the order in which it comes up.
+/// Pending actions by number or time, in ascending order.
 #[derive(Clone, Debug)]
 struct ScheduledActions<T> {
     actions: Vec<(T, ScriptAction)>,
@@ -169,7 +169,7 @@ impl ScriptSettings {
         }
     }
 
-    /// What is told otherwise than by lists of numbers and of times.
+    /// Rules for all selectors but lists of packet numbers and of times.
     fn to_rules(&self) -> impl Iterator<Item = ScriptRule> {
         let (action, flow, transmission) = (self.action(), self.flow, self.transmission);
         let during = self.during.0.as_ref().map(|during| PacketSelector::During(Time::ZERO + during[0]..Time::ZERO + during[1]));
@@ -181,8 +181,8 @@ impl ScriptSettings {
 }
 
 impl Script {
-    /// Data segments to drop, each with which of its transmissions, from 0; those to mark likewise, and how loud; and packets to drop by
-    /// their number at this link, from 0, whatever they are.
+    /// Drops and marks by data segment, each with the number of its transmission from 0 (and the level of the mark), and drops by packet
+    /// number at this link from 0, of any kind.
     pub fn new(drops: Vec<(u64, u32)>, marks: Vec<(u64, u32, CongestionLevel)>, drop_numbers: Vec<u64>) -> Script {
         let dropped = drops.into_iter().map(|(seq, transmission)| ScriptRule::for_segment(seq, None, transmission, ScriptAction::Drop));
         let marked =
@@ -191,7 +191,7 @@ impl Script {
         Script { by_number, ..Script::from_rules(dropped.chain(marked)) }
     }
 
-    /// Of the rules that tell a packet the first is followed.
+    /// If several rules select a packet, the first applies.
     pub fn from_rules(rules: impl IntoIterator<Item = ScriptRule>) -> Script {
         Script { rules: rules.into_iter().map(|rule| RunningRule { rule, flagged_packets: 0 }).collect(), ..Script::default() }
     }
@@ -216,7 +216,7 @@ impl Script {
             .any(|act| matches!(act, ScriptAction::Mark(_) | ScriptAction::ForceMark))
     }
 
-    /// Decides about a packet that comes now.
+    /// Action on a packet that arrives now.
     pub fn apply(&mut self, packet: &Packet, now: Time) -> ImpairmentAction {
         let number = self.arrived_packets;
         self.arrived_packets += 1;
@@ -249,7 +249,7 @@ impl Script {
         first
     }
 
-    /// Which transmission of a segment this is, from 0, where a rule asks for it.
+    /// Number of a segment's transmission, from 0, if a rule needs it.
     fn transmission_number(&mut self, packet: &Packet) -> Option<u32> {
         self.rules.iter().find(|running| running.rule.selects_segment_of(packet))?;
         let seen = self.transmissions_seen.entry((packet.flow, packet.seq)).or_default();
@@ -263,7 +263,7 @@ impl ScriptRule {
         ScriptRule { selector: PacketSelector::Segments { of: seq..seq + 1, flow, transmission: Some(transmission) }, action }
     }
 
-    /// Whether it tells packets by their segment, and this is one of them.
+    /// Whether it selects packets by segment, and this is one of them.
     fn selects_segment_of(&self, packet: &Packet) -> bool {
         let PacketSelector::Segments { of, flow, .. } = &self.selector else { return false };
         !packet.is_ack()
@@ -303,7 +303,7 @@ impl<T: Ord + Copy> ScheduledActions<T> {
         ScheduledActions { actions, next_action: 0 }
     }
 
-    /// The first one that has come up and was not done.
+    /// The first due action that has not been executed.
     fn pop_due(&mut self, now: T) -> Option<ScriptAction> {
         let &(at, act) = self.actions.get(self.next_action)?;
         (at <= now).then(|| {
@@ -339,7 +339,7 @@ mod tests {
         Script::from_keys(&values)
     }
 
-    /// The actions at packets of a flow that come a second apart.
+    /// Actions on packets of a flow that arrive a second apart.
     fn actions_for(script: &mut Script, flow: u32, seqs: &[u64]) -> Vec<ImpairmentAction> {
         let mut packet = cwr_segment(Ecn::Ect0);
         packet.flow = flow;

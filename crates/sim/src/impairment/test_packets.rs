@@ -31,7 +31,7 @@ pub fn ecn_setup_syn() -> Packet {
     Packet::from_segment(&segment, test_origin(), Time::ZERO, 0)
 }
 
-/// The answer to one.
+/// The answer to an ECN-setup SYN.
 pub fn ecn_setup_syn_ack() -> Packet {
     Packet::from_ack(&Ack { segment_type: SegmentType::Syn, ece: true, ..Ack::plain(1, 40) }, test_origin())
 }

@@ -1,6 +1,6 @@
-//! The columns of `flows`, `groups`, `total`, `queues` and `impairments`, each with its unit and what it says.
+//! The columns of `flows`, `groups`, `total`, `queues` and `impairments`, each with its unit and description.
 //!
-//! All of it is over the measured interval, unless a name ends in `run` or the sentence says otherwise.
+//! All columns cover the measured interval, unless a name ends in `run` or the description differs.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use ecnlab_units::{jain_columns, rate_columns, time_columns};
 use super::table::{ColumnSpec, NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
 use crate::impairment::{IMPAIRMENT_NAMES, ImpairmentCounts};
 
-/// What a flow did, or several flows together.
+/// Sums over one flow or several flows.
 #[derive(Clone, Debug, Default)]
 pub struct FlowSums {
     /// Length of the measured interval.
@@ -32,7 +32,7 @@ pub struct FlowSums {
     pub rtt_samples: u64,
 }
 
-/// What rows of flows, of groups and of all flows have in common.
+/// Columns common to the rows of flows, of groups and of all flows.
 #[derive(Clone, Debug)]
 pub struct CommonMeasures {
     pub sums: FlowSums,
@@ -57,7 +57,7 @@ pub struct GroupRow {
 
 pub struct TotalRow {
     pub common: CommonMeasures,
-    /// Over throughput, goodput and first-time goodput.
+    /// Jain's index of throughput, goodput and first-time goodput.
     pub jain: [f64; 3],
     pub jain_1s: [f64; 3],
     pub min_max_goodput_ratio: f64,
@@ -68,7 +68,7 @@ pub struct TotalRow {
 
 pub struct CompletionRow {
     pub group: u32,
-    /// Least size and that of the next step, in bytes.
+    /// Smallest size of this step and of the next, in bytes.
     pub size_range: [u64; 2],
     pub transactions: u64,
     pub transaction: TimeStats,
@@ -95,14 +95,14 @@ pub struct QueueRow {
 pub struct ImpairmentRow {
     pub link: u32,
     pub position: u32,
-    /// Its place among the kinds.
+    /// Index of its kind.
     pub kind: u32,
     pub counts: ImpairmentCounts,
 }
 
 pub struct BandRow {
     pub queue: u32,
-    /// Its place among the bands of all queues.
+    /// Index among the bands of all queues.
     pub band: u32,
     pub arrivals: u64,
     pub departures: u64,
@@ -299,7 +299,7 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
     ]],
 };
 
-/// The columns that flows, groups and the total share.
+/// Columns that flows, groups and the total share.
 struct SharedColumns<R>(PhantomData<R>);
 
 impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
@@ -345,12 +345,12 @@ fn flow_sums<R: AsRef<CommonMeasures>>(row: &R) -> &FlowSums {
 }
 
 impl FlowSums {
-    /// Nothing yet, over an interval of so many seconds.
+    /// Zero sums over an interval of so many seconds.
     pub fn with_interval_seconds(seconds: f64) -> FlowSums {
         FlowSums { seconds, ..FlowSums::default() }
     }
 
-    /// Adds what another flow did in the same interval.
+    /// Adds the sums of another flow in the same interval.
     pub fn add(&mut self, flow: &FlowSums) {
         (0..3).for_each(|kind| self.bytes[kind] += flow.bytes[kind]);
         self.sent += flow.sent;

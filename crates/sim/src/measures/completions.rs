@@ -1,27 +1,27 @@
-//! How long transfers took by their size: a histogram for each step of sizes, so that memory does not grow with their number.
+//! Completion times of transfers by size: a histogram for each step of sizes, so that memory does not grow with their number.
 
 use ecnlab_units::{Rate, Span};
 
 use super::Histogram;
 
-/// What a user waited for, when it has ended.
+/// A finished transfer that a user has waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedTransfer {
     pub bytes: u64,
     pub duration: Span,
-    /// What it would take at least, alone and at once.
+    /// Its minimum duration, over empty links and without delays of the application.
     pub ideal_duration: Span,
 }
 
 impl FinishedTransfer {
-    /// The least time of `bytes`: a round trip over empty links, and the time that they take at the narrowest link of the route.
+    /// Minimum duration of `bytes`: one RTT over empty links, and the transmission time at the narrowest link of the route.
     pub fn ideal_duration(bytes: u64, base_rtt: Span, narrowest: Rate) -> Span {
         let seconds = bytes as f64 * 8.0 / narrowest.bps() as f64;
         base_rtt + Span::from_secs_f64(seconds).unwrap_or(Span::from_picos(u64::MAX))
     }
 }
 
-/// The transfers of a group that ended, by size in steps of 1, 2, 5, 10, 20, 50, ... bytes.
+/// Finished transfers of a group, by size in steps of 1, 2, 5, 10, 20, 50, ... bytes.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionsBySize {
     size_classes: Vec<TransferSizeClass>,
@@ -35,7 +35,7 @@ pub struct TransferSizeClass {
 }
 
 impl TransferSizeClass {
-    /// Mean of how many times as long as the least time a transfer took.
+    /// Mean ratio of duration to minimum duration.
     pub fn mean_slowdown(&self) -> f64 {
         self.slowdown_sum / self.durations.count() as f64
     }
@@ -50,21 +50,21 @@ impl CompletionsBySize {
         step.slowdown_sum += ended.duration.seconds() / ended.ideal_duration.seconds();
     }
 
-    /// The steps that counted any, each with its least size and that of the next step.
+    /// Non-empty steps, each with its smallest size and that of the next step.
     pub fn size_classes(&self) -> impl Iterator<Item = (u64, u64, &TransferSizeClass)> {
         let counted = self.size_classes.iter().enumerate().filter(|(_, step)| step.durations.count() > 0);
         counted.map(|(at, step)| (min_size_of_class(at), min_size_of_class(at + 1), step))
     }
 }
 
-/// The step of a size; what is empty counts as one byte.
+/// The step of a size; zero bytes count as one.
 fn size_class_of(bytes: u64) -> usize {
     let decade = bytes.max(1).ilog10();
     let leading = bytes.max(1) / 10u64.pow(decade);
     3 * decade as usize + usize::from(leading >= 2) + usize::from(leading >= 5)
 }
 
-/// The least size of a step.
+/// Smallest size of a step.
 fn min_size_of_class(step: usize) -> u64 {
     [1, 2, 5][step % 3] * 10u64.pow(step as u32 / 3)
 }

@@ -1,4 +1,4 @@
-//! What one flow did.
+//! Measures of one flow.
 
 use ecnlab_transport::SendCounters;
 use ecnlab_units::{Span, Time};
@@ -9,52 +9,53 @@ use super::histogram::span_to_micros;
 /// A data packet's arrival at its sink, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// On the wire.
+    /// Bytes on the wire.
     pub size: u32,
     /// New in-order application data.
     pub new_bytes: u64,
-    /// The application data of a packet that was not a retransmission.
+    /// Application data of a packet that was not a retransmission.
     pub first_bytes: u32,
     pub delay: Span,
 }
 
-/// A flow's measures since the measured interval began. What every arrival of data changes stands first, what every acknowledgement changes last.
+/// Measures of a flow since the measured interval began. Fields that every arrival of data changes come first, those that every ACK changes
+/// last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct FlowMeasures {
     /// Bytes that reached the sink: all, new in order, and on first transmissions.
     pub bytes: [u64; 3],
-    /// Since when nothing new was delivered; may lie before the measured interval.
+    /// Time since which no new data were delivered; may lie before the measured interval.
     no_delivery_since: Time,
-    /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
+    /// `max(1 s, 10 RTT)`: a longer interval without delivery is a lockout.
     lockout_threshold: Span,
     pub delay: Histogram<5>,
-    /// When the transfer that is under way began; of datagrams when the last one went out.
+    /// Begin of the current transfer; of datagrams, the time of the last one.
     transfer_began: Option<Time>,
-    /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
+    /// `bytes` at the beginning of the current one-second bin; wraps below zero if `bytes` was reset since.
     pub bytes_at_bin_start: [u64; 3],
     pub marks: u64,
     pub drops: u64,
-    /// When the measured interval began.
+    /// Begin of the measured interval.
     interval_start: Time,
-    /// The sender's counts when the measured interval began.
+    /// Counters of the sender at the beginning of the measured interval.
     pub counters_before: SendCounters,
     pub lockouts: u32,
     pub lockout_time: Span,
     pub completed_at: Option<Time>,
-    /// How long the transfers took that ended.
+    /// Durations of finished transfers.
     pub transfer_durations: Histogram<5>,
     pub rtt_sum_us: f64,
     pub rtt_samples: u64,
 }
 
-/// A spell without delivery that is longer is a lockout.
+/// Longest interval without delivery that is not a lockout.
 fn lockout_threshold(base_rtt: Span) -> Span {
     Span::from_secs(1).max(base_rtt * 10)
 }
 
 impl FlowMeasures {
-    /// Of a flow whose first transfer begins at `start`, or when an application says so.
+    /// Measures of a flow whose first transfer begins at `start`, or later by its application.
     pub fn new(base_rtt: Span, start: Option<Time>) -> FlowMeasures {
         FlowMeasures {
             bytes: [0; 3],
@@ -76,7 +77,7 @@ impl FlowMeasures {
         }
     }
 
-    /// The flow has another round-trip time over empty links from now on.
+    /// Sets the round-trip time over empty links.
     pub fn set_base_rtt(&mut self, base_rtt: Span) {
         self.lockout_threshold = lockout_threshold(base_rtt);
     }
@@ -94,14 +95,14 @@ impl FlowMeasures {
         };
     }
 
-    /// Takes an arrival in; returns when the lockout that it ended began, if it ended one.
+    /// Counts an arrival; returns the begin of the lockout that it ended, if any.
     #[inline]
     pub fn on_delivery(&mut self, delivery: &Delivery, now: Time) -> Option<Time> {
         self.on_packet(delivery);
         self.on_readable_bytes(delivery.new_bytes, now)
     }
 
-    /// Takes in what an arrival says but for its new data.
+    /// Counts an arrival without its new data.
     #[inline]
     pub fn on_packet(&mut self, delivery: &Delivery) {
         self.bytes[0] += u64::from(delivery.size);
@@ -109,7 +110,7 @@ impl FlowMeasures {
         self.delay.record(delivery.delay);
     }
 
-    /// Takes in new data that can be read; returns when the lockout that it ended began, if it ended one.
+    /// Counts new readable data; returns the begin of the lockout that they ended, if any.
     #[inline]
     pub fn on_readable_bytes(&mut self, new_bytes: u64, now: Time) -> Option<Time> {
         if new_bytes == 0 {
@@ -120,23 +121,23 @@ impl FlowMeasures {
         self.count_lockout(since, now)
     }
 
-    /// Ends the run: a spell without delivery that is still open counts, unless the flow has nothing more to send.
+    /// Ends the run: an open interval without delivery counts, unless the flow has nothing left to send. Returns the begin of a lockout.
     pub fn finish(&mut self, now: Time) -> Option<Time> {
         if self.is_sending() { self.count_lockout(self.no_delivery_since, now) } else { None }
     }
 
-    /// Whether a transfer is under way.
+    /// Whether a transfer is in progress.
     pub fn is_sending(&self) -> bool {
         self.transfer_began.is_some()
     }
 
-    /// A transfer begins: what was quiet before was no lockout.
+    /// Begins a transfer: the idle time before it was not a lockout.
     pub fn begin_transfer(&mut self, now: Time) {
         self.transfer_began = Some(now);
         self.no_delivery_since = now;
     }
 
-    /// A datagram goes out: what was quiet while there was none to send was no lockout.
+    /// A datagram is sent: idle time without datagrams to send was not a lockout.
     pub fn on_datagram_sent(&mut self, now: Time) {
         if self.is_idle(now) {
             self.no_delivery_since = now;
@@ -144,19 +145,19 @@ impl FlowMeasures {
         self.transfer_began = Some(now);
     }
 
-    /// The run of a sender of datagrams ends: it is at rest if it has long sent none.
+    /// Ends the run of a datagram sender: it is idle if it has sent no datagram for long.
     pub fn finish_datagrams(&mut self, now: Time) {
         if self.is_idle(now) {
             self.transfer_began = None;
         }
     }
 
-    /// Whether no datagram has gone out for as long as a lockout takes.
+    /// Whether no datagram was sent for the lockout threshold.
     fn is_idle(&self, now: Time) -> bool {
         self.transfer_began.is_none_or(|last| now.since(last) >= self.lockout_threshold)
     }
 
-    /// The transfer has been acknowledged to the end; returns when it began.
+    /// The transfer is acknowledged completely; returns its begin.
     pub fn end_transfer(&mut self) -> Option<Time> {
         self.transfer_began.take()
     }
@@ -166,13 +167,13 @@ impl FlowMeasures {
         self.rtt_samples += 1;
     }
 
-    /// The bytes of the bin that ends now; the next one begins.
+    /// Bytes of the bin that ends now; the next one begins.
     pub fn end_bin(&mut self) -> [u64; 3] {
         let start = std::mem::replace(&mut self.bytes_at_bin_start, self.bytes);
         [0, 1, 2].map(|at| self.bytes[at].wrapping_sub(start[at]))
     }
 
-    /// Counts a spell that is long enough, with its time inside the measured interval.
+    /// Counts an interval that exceeds the threshold, with its time inside the measured interval; returns its begin.
     fn count_lockout(&mut self, since: Time, now: Time) -> Option<Time> {
         let spell = now.since(since);
         (spell >= self.lockout_threshold).then(|| {

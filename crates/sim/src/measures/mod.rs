@@ -1,7 +1,7 @@
-//! What a run is asked for: the measures of flows, groups and queues over the measured interval.
+//! Measures of flows, groups and queues over the measured interval.
 //!
-//! Everything here is set to zero when the measured interval begins, so nothing asks "are we measuring?" on the way of a packet,
-//! and memory does not grow with time.
+//! All measures are reset when the measured interval begins, so no packet has to check whether measuring has begun, and memory does not
+//! grow with time.
 
 pub mod columns;
 mod completions;

@@ -1,29 +1,29 @@
-//! What one queue did.
+//! Measures of one queue.
 
 use ecnlab_queue::QueueCounters;
 use ecnlab_units::{Span, Time};
 
 use super::Histogram;
 
-/// A queue's measures since the measured interval began. Lengths do not count the packet in transmission.
+/// Measures of a queue since the measured interval began. Lengths exclude the packet in transmission.
 #[derive(Clone, Debug)]
 pub struct QueueMeasures {
     interval_start: Time,
     last_change: Time,
-    /// Packets times picoseconds.
+    /// Integral of the length over time, in packets times picoseconds.
     packet_picos: u128,
     empty_time: Span,
     busy_time: Span,
-    /// When the packet in transmission will have left.
+    /// End of the current transmission.
     busy_until: Time,
     pub length_max: u32,
     arrivals: u64,
     length_sum_at_arrival: u64,
     average_sum: f64,
     pub sojourn: Histogram<8>,
-    /// The same for each band, of a queue that has several.
+    /// Sojourn times of each band, of a queue with several.
     pub band_sojourns: Vec<Histogram<8>>,
-    /// What each band had counted when the measured interval began.
+    /// Counters of each band at the beginning of the measured interval.
     pub counters_before: Vec<QueueCounters>,
 }
 
@@ -46,7 +46,7 @@ impl QueueMeasures {
         }
     }
 
-    /// The queue held `packets` since the last change, until now.
+    /// Adds the time since the last change, during which the queue held `packets`.
     #[inline]
     pub fn update_length(&mut self, packets: usize, now: Time) {
         let span = now.since(self.last_change);
@@ -66,8 +66,8 @@ impl QueueMeasures {
         self.average_sum += average.unwrap_or(f64::NAN);
     }
 
-    /// A packet leaves a band now, after this sojourn, and occupies the transmitter for `transmission`; the caller has just called
-    /// [`update_length`](Self::update_length).
+    /// Records that a packet leaves a band now, after this sojourn time, and occupies the transmitter for `transmission`. The caller has
+    /// just called [`update_length`](Self::update_length).
     #[inline]
     pub fn on_departure(&mut self, waited: Span, band: u8, transmission: Span) {
         self.sojourn.record(waited);
@@ -86,7 +86,7 @@ impl QueueMeasures {
         self.empty_time.picos() as f64 / now.since(self.interval_start).picos() as f64
     }
 
-    /// Share of the interval in which a packet was in transmission, packets counted that began in it.
+    /// Share of the interval in which a packet was in transmission, counting packets whose transmission began in it.
     pub fn utilisation(&self, now: Time) -> f64 {
         let sent = self.busy_time - self.busy_until.since(now);
         sent.picos() as f64 / now.since(self.interval_start).picos() as f64

@@ -1,4 +1,4 @@
-//! The tables of a finished run: what flows, groups and queues have counted, read into rows.
+//! Result tables of a finished run: rows made from the counts of flows, groups and queues.
 
 use ecnlab_queue::{CountsByCause, QueueCounters};
 use ecnlab_transport::SendCounters;
@@ -14,36 +14,36 @@ use super::table::{Column, NetworkNames, Table, TableBuilder};
 use super::{BinnedFairness, CompletionsBySize, FlowMeasures, Histogram, JainIndex, QueueMeasures};
 use crate::impairment::LossCounts;
 
-/// Every table of a run, by name.
+/// All tables of a run, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub tables: Vec<(&'static str, Table)>,
 }
 
-/// A flow when the run has ended.
+/// State of a flow at the end of a run.
 pub struct FlowAtEnd<'a> {
     pub group: u32,
-    /// Whether it has a row of its own and takes part in Jain's index.
+    /// Whether it has a separate row and is part of Jain's index.
     pub has_row: bool,
     pub measures: &'a FlowMeasures,
-    /// What its senders have counted in the whole run.
+    /// Counters of its senders over the whole run.
     pub sender: SendCounters,
     pub base_rtt_s: f64,
     pub min_rtt_s: f64,
     pub started: Time,
 }
 
-/// What a group's flows have counted together.
+/// Sums over a group's flows.
 pub struct GroupAtEnd<'a> {
     pub delay: &'a Histogram<8>,
     pub transfers: &'a Histogram<8>,
     pub completions: &'a CompletionsBySize,
 }
 
-/// A queue when the run has ended.
+/// State of a queue at the end of a run.
 pub struct QueueAtEnd<'a> {
     pub measures: &'a QueueMeasures,
-    /// The names of its bands, none where there is one band.
+    /// Names of its bands, none if there is one band.
     pub band_names: &'static [&'static str],
     /// By band.
     pub counters: Vec<QueueCounters>,
@@ -54,7 +54,7 @@ pub struct QueueAtEnd<'a> {
 
 impl Report {
     /// # Panics
-    /// If there is no such table.
+    /// If the table does not exist.
     pub fn table(&self, name: &str) -> &Table {
         &self.tables.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no table {name}")).1
     }
@@ -62,7 +62,7 @@ impl Report {
     /// A column as real numbers.
     ///
     /// # Panics
-    /// If there is no such table or column.
+    /// If the table or column does not exist.
     pub fn reals(&self, table: &str, column: &str) -> Vec<f64> {
         match self.table(table).column(column) {
             Column::Real(values) => values.clone(),
@@ -72,7 +72,7 @@ impl Report {
     }
 }
 
-/// Makes the tables `flows`, `groups`, `total`, `completions`, `queues`, `bands` and `impairments`.
+/// Builds the tables `flows`, `groups`, `total`, `completions`, `queues`, `bands` and `impairments`.
 pub struct ReportBuilder<'a> {
     names: &'a NetworkNames,
     interval_end: Time,
@@ -80,7 +80,7 @@ pub struct ReportBuilder<'a> {
 }
 
 impl<'a> ReportBuilder<'a> {
-    /// Of a run whose measured interval was this.
+    /// A builder for a run with this measured interval.
     pub fn new(names: &'a NetworkNames, from: Time, interval_end: Time) -> ReportBuilder<'a> {
         ReportBuilder { names, interval_end, seconds: interval_end.since(from).seconds() }
     }
@@ -158,7 +158,7 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
     }
 }
 
-/// The sizes of each group that transfers had, one group after another.
+/// Sizes of the finished transfers, group by group.
 fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionRow> {
     let table_row = |group: u32, (from, to, step): (u64, u64, &TransferSizeClass)| CompletionRow {
         group,
@@ -192,7 +192,7 @@ fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
     }
 }
 
-/// The bands of all queues that have several, one queue after another.
+/// Bands of all queues that have several, queue by queue.
 fn band_rows(queues: &[QueueAtEnd]) -> Vec<BandRow> {
     let bands = (0..).zip(queues).flat_map(|(queue, at_end)| (0..at_end.band_names.len()).map(move |band| (queue, at_end, band)));
     let table_row = |(place, (queue, at_end, band)): (u32, (u32, &QueueAtEnd, usize))| {
@@ -203,7 +203,7 @@ fn band_rows(queues: &[QueueAtEnd]) -> Vec<BandRow> {
     (0..).zip(bands).map(table_row).collect()
 }
 
-/// What a band has counted over the measured interval, in packets.
+/// Counts of a band over the measured interval, in packets.
 #[derive(Clone, Copy, Default)]
 struct BandCounts {
     arrivals: u64,
@@ -233,7 +233,7 @@ impl BandCounts {
     }
 }
 
-/// Sums over all flows, from which the row of the total is made.
+/// Sums over all flows, from which the row of the total is built.
 struct TotalAccumulator {
     sums: FlowSums,
     jain: [JainIndex; 3],
@@ -281,7 +281,7 @@ impl TotalAccumulator {
     }
 }
 
-/// Smallest over largest mean goodput of a flow, by group.
+/// Ratio of the smallest to the largest mean goodput of a flow, by group.
 fn min_max_goodput_ratio(groups: &[(u64, FlowSums)]) -> f64 {
     let means = groups.iter().filter(|(flows, _)| *flows > 0).map(|(flows, sums)| sums.bytes[1] as f64 / *flows as f64);
     let (least, most) = means.fold((f64::MAX, 0.0f64), |(least, most), mean| (least.min(mean), most.max(mean)));

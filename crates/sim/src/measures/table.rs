@@ -1,4 +1,4 @@
-//! The tables of a run: declared and filled as any (`ecnlab_units::table`), with the names of a network's groups and queues.
+//! Tables of a run, declared and filled by `ecnlab_units::table`, with the names of a network's groups and queues.
 
 use ecnlab_units::table;
 pub use ecnlab_units::table::{
@@ -9,35 +9,35 @@ pub type TableSpec<R> = table::TableSpec<R, NetworkNameSource>;
 pub type ColumnSpec<R> = table::ColumnSpec<R, NetworkNameSource>;
 pub type TableBuilder<R> = table::TableBuilder<R, NetworkNameSource>;
 
-/// What the names of a column are names of.
+/// List from which the names of a column come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkNameSource {
     Group,
     Queue,
-    /// A group, or a queue counted on from the last group.
+    /// A group, or a queue: queues are numbered after the last group.
     GroupOrQueue,
-    /// A band of a queue, those of all queues in one run.
+    /// A band of a queue, numbered over all queues.
     Band,
-    /// The same, counted from 1; 0 has no name.
+    /// A band, counted from 1; 0 is without a name.
     BandOrNone,
     /// A gauge of a queue.
     Gauge,
-    /// A link with impairments, or of a trace.
+    /// A link with impairments, or a link of a trace.
     Link,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
-/// The names of a network's groups and queues, and of what queues have.
+/// Names of a network's groups and queues, and of the queues' bands and gauges.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkNames {
     pub groups: NameList,
     pub queues: NameList,
-    /// The bands of the queues that have several, one queue after another.
+    /// Bands of the queues that have several, queue by queue.
     pub bands: NameList,
-    /// The gauges that were recorded.
+    /// Recorded gauges.
     pub gauges: NameList,
-    /// The links with impairments, or those of a trace.
+    /// Links with impairments, or those of a trace.
     pub links: NameList,
 }
 

@@ -1,9 +1,9 @@
 //! TCP's header in a capture.
 //!
-//! The engine counts segments; here numbers are bytes, as the connection's [`SendBuffer`] counts them: each side's SYN is 0, the first byte of data 1,
-//! and a FIN takes a number. A full segment carries as much data as a real header leaves of its size on the wire, which is the
-//! simulation's: where a scenario counts fewer bytes of headers than there are, it carries so many bytes less.
-//! Where acknowledgements are piggybacked on data, two flows are one connection: each packet has the number of the one direction and acknowledges the other.
+//! The engine counts segments; here sequence numbers are bytes, from the connection's [`SendBuffer`]: each side's SYN is 0, the first byte
+//! of data 1, and a FIN takes a number. A full segment keeps its simulated size on the wire, so its payload is reduced if real headers are
+//! larger than those of the scenario. With piggybacked ACKs two flows form one connection: each packet has the sequence number of one
+//! direction and acknowledges the other.
 
 use std::collections::VecDeque;
 
@@ -14,53 +14,54 @@ use ecnlab_wire::{Flags, IpVersion, SackBlocks, Tcp, Timestamps};
 use crate::packet::{Packet, PacketKind};
 use crate::probe::{PacketCreationContext, ReverseFlow};
 
-/// Headers of IP, by its version, and of TCP without options.
+/// Size of the IP header, by version, and of the TCP header without options.
 const HEADER_BYTES_V4: u32 = 40;
 const HEADER_BYTES_V6: u32 = 60;
-/// The option of RFC 7323, filled up.
+/// The timestamps option of RFC 7323, with padding.
 const TIMESTAMP_OPTION_BYTES: u32 = 12;
 const PICOS_PER_MS: u64 = 1_000_000_000;
 /// RFC 7323, section 2.3.
 const MAX_WINDOW_SCALE: u8 = 14;
-/// Short segments of a connection whose numbers are kept.
+/// Number of short segments of a connection that are remembered.
 const MAX_SHORT_SEGMENTS: usize = 1024;
 
-/// What both sides of a connection know and have said.
+/// State of both sides of a connection as seen in the trace.
 pub struct TracedConnection {
-    /// By how many bytes a full segment carries less than the simulation says.
+    /// Bytes that a full segment carries less than in the simulation.
     payload_shortfall: u32,
     /// The MSS option of a SYN.
     mss: u16,
-    /// The receiver's window in bytes, where acknowledgements do not tell it.
+    /// The receive window in bytes, if ACKs carry none.
     fixed_window: u64,
     window_scale: u8,
     sack_permitted: bool,
     timestamps: bool,
-    /// The clock of the acknowledgement that arrived last; 0 before the first.
+    /// Timestamp value of the ACK that arrived last; 0 before the first.
     last_received_tsval: u32,
-    /// One past the highest segment that has come into the network.
+    /// One past the highest segment that was sent.
     snd_max: u64,
-    /// Whether the sink's last acknowledgement echoed a mark.
+    /// Whether the sink's last ACK had ECE set.
     echoes_ce: bool,
     /// Whether the sink has closed its side.
     sink_closed: bool,
-    /// Segments that were sent and are not full, with their numbers. A DSACK block (RFC 2883) may report segments that the send buffer has released.
+    /// Sent segments that are not full, with their sequence numbers. A DSACK block (RFC 2883) may report segments that the send buffer has
+    /// released.
     short_segments: VecDeque<(u64, u32)>,
-    /// All short segments up to this one have been forgotten.
+    /// All short segments up to this one are forgotten.
     forgotten_up_to: Option<u64>,
     sends_dsack: bool,
 }
 
-/// What the other direction of a connection says in a packet of this one.
+/// Fields of the other direction that a packet of this direction shows.
 #[derive(Clone, Copy)]
 pub struct ReverseState {
-    /// The number of what its sender sends next.
+    /// Next sequence number of its sender.
     snd_nxt: u32,
-    /// The number that its sink expects.
+    /// Sequence number that its sink expects next.
     rcv_nxt: u32,
-    /// Its sink's last acknowledgement echoed a mark.
+    /// Whether its sink's last ACK had ECE set.
     echoes_ce: bool,
-    /// The blocks that its sink reports.
+    /// SACK blocks of its sink.
     sacks: SackBlocks,
 }
 
@@ -74,7 +75,7 @@ impl TracedConnection {
         let payload_shortfall = headers.saturating_sub(settings.quirks.header_size).min(settings.payload() - 1);
         let payload = settings.payload() - payload_shortfall;
         let (fixed_window, window_scale) = initial_window_and_scale(settings, payload);
-        // TCP's options do not count (RFC 6691, section 2).
+        // The MSS excludes TCP options (RFC 6691, section 2).
         let mss = settings.packet_size.saturating_sub(bare).max(payload);
         TracedConnection {
             payload_shortfall,
@@ -93,18 +94,18 @@ impl TracedConnection {
         }
     }
 
-    /// Another connection takes the place of this one.
+    /// Resets the state for a new connection.
     pub fn reset(&mut self) {
         (self.last_received_tsval, self.snd_max, self.echoes_ce, self.sink_closed, self.forgotten_up_to) = (0, 0, false, false, None);
         self.short_segments.clear();
     }
 
-    /// The clock of an acknowledgement that has reached the source.
+    /// Stores the timestamp value of an ACK that has reached the source.
     pub fn on_ack_timestamp(&mut self, clock: u32) {
         self.last_received_tsval = clock;
     }
 
-    /// What this direction says in a packet of the other one, on which an acknowledgement of its data may ride.
+    /// Fields of this direction in a packet of the other one, which may carry a piggybacked ACK of this direction's data.
     pub fn reverse_state(&mut self, reverse_flow: &ReverseFlow, piggybacked_ack: Option<&Ack>) -> Option<ReverseState> {
         let send_buffer = reverse_flow.endpoint.send_buffer()?;
         self.echoes_ce = piggybacked_ack.map_or(self.echoes_ce, |ack| ack.ece);
@@ -117,14 +118,14 @@ impl TracedConnection {
         })
     }
 
-    /// The same after a packet of this direction, as long as the other one has none that says more.
+    /// Updates these fields after a packet of this direction, until a packet of the other direction carries newer ones.
     pub fn update_reverse_state(&self, context: &PacketCreationContext, other: &mut ReverseState) {
         if let Some(send_buffer) = context.endpoint.send_buffer() {
             (other.snd_nxt, other.echoes_ce) = (self.byte_number(send_buffer, self.snd_max), self.echoes_ce);
         }
     }
 
-    /// The header of a packet that is made, and how many of its `payload` bytes it carries.
+    /// The header of a new packet, and how many of its `payload` bytes it carries.
     pub fn header(
         &mut self,
         now: Time,
@@ -195,7 +196,7 @@ impl TracedConnection {
         }
     }
 
-    /// The blocks of an acknowledgement.
+    /// SACK blocks of an ACK.
     fn sack_blocks(&self, ack: &Ack, send_buffer: &SendBuffer) -> SackBlocks {
         let mut sacks = SackBlocks::default();
         for &(from, to) in ack.sacks.as_slice().iter().filter(|&&(from, _)| self.forgotten_up_to.is_none_or(|last| last < from)) {
@@ -204,7 +205,7 @@ impl TracedConnection {
         sacks
     }
 
-    /// With what the two sides tell each other when the connection opens; a window is not scaled there.
+    /// Adds the options of a SYN or SYN-ACK, whose window is unscaled.
     fn with_syn_options(&self, tcp: Tcp, ack: Option<&Ack>) -> Tcp {
         Tcp {
             window: self.advertised_window(ack).min(u16::MAX.into()) as u16,
@@ -219,12 +220,12 @@ impl TracedConnection {
         (self.advertised_window(ack) >> self.window_scale).min(u16::MAX.into()) as u16
     }
 
-    /// The receiver's window in bytes, as an acknowledgement tells it.
+    /// Receive window in bytes that an ACK advertises.
     fn advertised_window(&self, ack: Option<&Ack>) -> u64 {
         ack.map(|ack| ack.window).filter(|&window| window != Ack::WINDOW_UNLIMITED).map_or(self.fixed_window, u64::from)
     }
 
-    /// Keeps the number of a short segment, where an acknowledgement may tell of it, or of one before it, once it is let go of.
+    /// Remembers a short segment, since an ACK may refer to it, or to one before it, after the send buffer has released it.
     fn remember_short_segment(&mut self, seq: u64, payload: u32, send_buffer: &SendBuffer) {
         let is_new = self.short_segments.back().is_none_or(|&(last, _)| last < seq);
         if !self.sends_dsack || !is_new || payload == send_buffer.full_payload() || send_buffer.segment_type(seq) == SegmentType::Syn {
@@ -236,12 +237,12 @@ impl TracedConnection {
         self.short_segments.push_back((seq, self.byte_number(send_buffer, seq)));
     }
 
-    /// The number of a segment's first byte, modulo 2^32.
+    /// Sequence number of a segment's first byte, modulo 2^32.
     fn byte_number(&self, send_buffer: &SendBuffer, seq: u64) -> u32 {
         if send_buffer.segment_type(seq) == SegmentType::Syn {
             return 0;
         }
-        // From here to the next short segment all are full.
+        // All segments from here to the next short one are full.
         let next = self.short_segments.partition_point(|&(short, _)| short < seq);
         if let Some(&(short, number)) = self.short_segments.get(next) {
             let full = u64::from(send_buffer.full_payload() - self.payload_shortfall);
@@ -252,7 +253,7 @@ impl TracedConnection {
     }
 }
 
-/// The receiver's window in bytes as long as no acknowledgement has told it, and its scale: that of its buffer, or of the largest window.
+/// Receive window in bytes before the first ACK, and window scale: from the receive buffer, or from the largest window.
 fn initial_window_and_scale(settings: &TcpSettings, payload: u32) -> (u64, u8) {
     if let Some((window, scale)) = receiver::syn_window(settings) {
         return (window.into(), scale as u8);
@@ -261,7 +262,7 @@ fn initial_window_and_scale(settings: &TcpSettings, payload: u32) -> (u64, u8) {
     (window, (0..MAX_WINDOW_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(MAX_WINDOW_SCALE))
 }
 
-/// The clock of RFC 7323, section 5.4, in milliseconds; it is never 0, which says that nothing was heard.
+/// Timestamp value (RFC 7323, section 5.4) in milliseconds; never 0, which means no timestamp received.
 fn timestamp_value(time: Time) -> u32 {
     (time.picos() / PICOS_PER_MS + 1) as u32
 }

@@ -1,9 +1,9 @@
-//! What the headers of each packet in the network say, kept beside it: addresses, numbers, options. A packet has many events, so they are
-//! written once, when it is made.
+//! Headers of each packet in the network, stored separately: addresses, sequence numbers, options. They are encoded once, at its creation,
+//! since a packet has many events.
 //!
-//! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers, or 2001:db8::1, 2001:db8::2, ... (RFC 3849). Each flow has a port of
-//! its own at its sink, and each of its connections another one at its source. In ns-2's lines hosts are nodes, and ports the numbers of their
-//! agents; each connection has an agent of its own at either end, as a new pair of agents has in ns-2.
+//! Host addresses are 10.0.0.1, 10.0.0.2, ... by node number, or 2001:db8::1, 2001:db8::2, ... (RFC 3849). Each flow has a separate port at
+//! its sink, and each of its connections another one at its source. In ns-2 traces hosts are node numbers, and ports agent numbers; each
+//! connection has a new pair of agents, as in ns-2.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -18,19 +18,19 @@ use super::nodes::{FlowHost, NodeMap};
 use crate::packet::{Packet, PacketId, PacketKind};
 use crate::probe::PacketCreationContext;
 
-/// Ports above those whose protocols are told by their number.
+/// Above the well-known ports, which would select a protocol dissector.
 const FIRST_SINK_PORT: u32 = 32_768;
 const FIRST_SOURCE_PORT: u32 = 49_152;
 const PORT_COUNT: u32 = 16_384;
 /// The prefix 2001:db8::/32 (RFC 3849).
 const DOCUMENTATION_PREFIX: u32 = 0x2001_0db8;
 
-/// The headers of all packets in the network.
+/// Headers of all packets in the network.
 pub struct PacketHeaders {
     format: TraceFormat,
     notes: Vec<StoredPacketHeader>,
     flows: Vec<TracedFlow>,
-    /// Packets made so far.
+    /// Number of packets created.
     packets_created: u64,
 }
 
@@ -38,37 +38,38 @@ pub struct PacketHeaders {
 #[derive(Clone, Copy, Debug)]
 pub struct StoredPacketHeader {
     pub header: EncodedHeader,
-    /// The clock that it shows.
+    /// Its timestamp value.
     timestamp: Option<u32>,
-    /// Its flags but for those of ECN.
+    /// Its TCP flags except those of ECN.
     flags: Flags,
-    /// Which of its flow's connections it belongs to.
+    /// Number of its flow's connection.
     pub connection: u32,
-    /// Application data as the simulation counts them, in bytes.
+    /// Application data in bytes, as in the simulation.
     pub payload: u32,
     /// Its number in the run.
     pub number: u64,
 }
 
-/// What is the same in all events of a packet, in the trace's form.
+/// The part of the record that is the same for all events of a packet, in the trace's format.
 #[derive(Clone, Copy, Debug)]
 pub enum EncodedHeader {
     Lines(PacketLines),
     Headers(ecnlab_wire::Headers),
-    /// Rows of a table hold what the packet itself says.
+    /// Empty: rows of a table use fields of the packet.
     TraceRow,
 }
 
-/// A flow's hosts and its present connection.
+/// Hosts of a flow and its current connection.
 struct TracedFlow {
     hosts: [FlowHost; 2],
-    /// Its present connection's agents, at the same nodes.
+    /// Agents of the current connection, at the same nodes.
     agents: [FlowHost; 2],
-    /// How many connections there were before, and the number of the present one in its packets.
+    /// Number of earlier connections, and the current connection's number in packets.
     past_connections: u32,
     connection_id: u8,
     tcp: Option<TracedConnection>,
-    /// Where the connection has another direction: also when that has gone on to a connection of its own, and this one has not heard of it.
+    /// The connection's other direction, if it has one. Kept when that direction has already moved to a new connection and this one has
+    /// not.
     reverse_direction: Option<ReverseDirectionEnds>,
 }
 
@@ -92,7 +93,7 @@ impl PacketHeaders {
         self.flows.push(TracedFlow { hosts, agents: hosts, past_connections: 0, connection_id: 0, tcp, reverse_direction: None });
     }
 
-    /// The version of IP that a capture shows; other forms show none.
+    /// IP version in captures; other formats show none.
     fn version(&self) -> IpVersion {
         match self.format {
             TraceFormat::Pcapng { version, .. } => version,
@@ -105,7 +106,7 @@ impl PacketHeaders {
         &self.notes[id as usize]
     }
 
-    /// A packet comes into the network.
+    /// Adds a packet that enters the network.
     pub fn add_packet(&mut self, now: Time, id: PacketId, packet: &Packet, context: &PacketCreationContext, nodes: &mut NodeMap) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.switch_connection(packet.connection_id, nodes);
@@ -121,7 +122,7 @@ impl PacketHeaders {
         self.store_header(id, note);
     }
 
-    /// The headers of a packet in a capture, with the clock and the flags that they show.
+    /// Encodes the headers of a captured packet, with its timestamp value and flags.
     fn encode_headers(
         &mut self,
         now: Time,
@@ -143,7 +144,8 @@ impl PacketHeaders {
         (EncodedHeader::Headers(ecnlab_wire::Headers::of(&shown)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
     }
 
-    /// What a packet shows of the other direction of its connection. Both have the ends of the one that has opened it.
+    /// The other direction of the connection, as a packet shows it. Both directions have the addresses of the one that opened the
+    /// connection.
     fn reverse_direction(&mut self, packet: &Packet, context: &PacketCreationContext, version: IpVersion) -> Option<ReverseDirectionEnds> {
         let reverse_flow = context.reverse_flow?;
         let piggybacked_ack = context.ack.filter(|_| !packet.is_ack());
@@ -154,7 +156,7 @@ impl PacketHeaders {
         Some(ReverseDirectionEnds { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
     }
 
-    /// The other direction of a connection is to show what this one has come to.
+    /// Updates the state of this direction that the other direction shows.
     fn update_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
         let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow as usize) else { return };
         let Some(mut joined) = self.flows[reverse_flow].reverse_direction else { return };
@@ -164,12 +166,12 @@ impl PacketHeaders {
         self.flows[reverse_flow].reverse_direction = Some(joined);
     }
 
-    /// A copy of a packet comes into the network; it says what that one says.
+    /// Adds a copy of a packet, with the same headers.
     pub fn duplicate(&mut self, copy: PacketId, of: PacketId) {
         self.store_header(copy, *self.stored_header(of));
     }
 
-    /// An acknowledgement has reached its source.
+    /// An ACK has reached its source.
     pub fn on_ack_received(&mut self, id: PacketId, flow: u32) {
         if let (Some(clock), Some(connection)) = (self.stored_header(id).timestamp, &mut self.flows[flow as usize].tcp) {
             connection.on_ack_timestamp(clock);
@@ -185,7 +187,7 @@ impl PacketHeaders {
 }
 
 impl TracedFlow {
-    /// A packet of this connection is made, which may be a new one.
+    /// Switches to the connection of a new packet, if it is a new connection.
     fn switch_connection(&mut self, connection: u8, nodes: &mut NodeMap) {
         if connection != self.connection_id {
             self.agents = self.hosts.map(|host| nodes.add_agent(host.node));
@@ -196,7 +198,7 @@ impl TracedFlow {
         }
     }
 
-    /// The lines of a packet, as ns-2 writes them: numbers count segments.
+    /// The text of a packet in ns-2's lines, whose numbers count segments.
     fn ns2_lines(&self, packet: &Packet, number: u64) -> EncodedHeader {
         let ends = self.agents.map(|host| End { address: Address::Node(host.node), port: host.agent });
         let packet = self.wire_packet(packet, ends, number, packet.size, ns2_tcp_header(packet));
@@ -230,7 +232,7 @@ impl TracedFlow {
 }
 
 impl StoredPacketHeader {
-    /// A packet's flags now; an impairment may have changed those of ECN since it was made.
+    /// Current TCP flags of a packet; an impairment may have changed those of ECN since its creation.
     #[inline]
     pub fn flags(&self, packet: &Packet) -> Flags {
         self.flags | ecn_flags(packet)
@@ -244,7 +246,7 @@ fn host_address(host: u32, version: IpVersion) -> Address {
     }
 }
 
-/// The flags by which the two sides of a connection speak of ECN.
+/// The ECN flags of the TCP header.
 #[inline]
 fn ecn_flags(packet: &Packet) -> Flags {
     Flags::default().with(Flags::ECE, packet.flags.ece()).with(Flags::CWR, packet.flags.cwr())
@@ -267,7 +269,7 @@ fn payload_bytes(packet: &Packet, endpoint: &SenderEndpoint) -> u32 {
     }
 }
 
-/// What of TCP's header ns-2's lines show: numbers count segments.
+/// TCP header fields in ns-2's lines, whose numbers count segments.
 fn ns2_tcp_header(packet: &Packet) -> Tcp {
     match wire_kind(packet) {
         Kind::Ack if packet.is_ack() => Tcp { ack: packet.seq as u32, flags: Flags::ACK, ..Tcp::default() },

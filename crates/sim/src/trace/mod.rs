@@ -1,15 +1,15 @@
-//! Traces: what happens to each packet on each link, in the forms that other tools read.
+//! Traces: the events of each packet on each link, in formats of other tools.
 //!
-//! A [`Tracer`] is a probe of links and packets. It keeps beside each packet in the network what its headers say, since a packet itself has no
-//! room for that, and writes an event when it is told of one:
+//! A [`Tracer`] is a probe of links and packets. It stores the headers of each packet separately, since they do not fit into the packet,
+//! and writes these events:
 //!
 //! ```text
 //! entered  +  before anything that the link does to it      dropped  d
 //! began    -  its transmission                              arrived  r  at the far end
 //! ```
 //!
-//! The output waits in a buffer that whoever runs the simulation empties between two slices, so a trace of any length takes no more memory
-//! than a slice of it. A pipe computes when a transmission begins as soon as the packet comes; such an event waits until its time has come.
+//! The owner of the simulation drains the output buffer between two slices, so a trace of any length needs memory for one slice only. A
+//! pipe computes the begin of a transmission when the packet arrives; such an event is pending until its time.
 
 mod connection;
 mod headers;
@@ -33,12 +33,13 @@ use crate::network::{Buffer, FlowSpec, LinkSpec};
 use crate::packet::{NONE, Packet, PacketId};
 use crate::probe::{PacketCreationContext, Probe};
 
-/// What to trace, and as what.
+/// Links to trace, and the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSpec {
     pub format: TraceFormat,
-    /// The names of links as [`LinkName::shown`](crate::LinkName::shown) tells them, or as [`LinkName::label`](crate::LinkName::label) does, which
-    /// means all of a group's own ones. Where none is named, all links; in a capture those with a measured queue.
+    /// Names of links by [`LinkName::display_name`](crate::LinkName::display_name), or labels by
+    /// [`LinkName::result_label`](crate::LinkName::result_label), which include all private links of a group. Empty: all links, or in a
+    /// capture those with a measured queue.
     pub links: Vec<String>,
 }
 
@@ -53,12 +54,12 @@ impl TraceSpec {
     }
 }
 
-/// A form of a trace.
+/// Format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
-    /// ns-2's lines.
+    /// ns-2's trace lines.
     Ns2,
-    /// pcapng, with two interfaces for each link: before its queue and after it. At most so many bytes of each packet are kept.
+    /// pcapng, with two interfaces for each link: before and after its queue. `keep` is the snapshot length in bytes.
     Pcapng { keep: u32, version: IpVersion },
     /// A table with a row for each event.
     Table,
@@ -83,7 +84,7 @@ pub struct Tracer {
     headers: PacketHeaders,
     output: TraceOutput,
     pending: PendingEvents,
-    /// The packet that arrived last at the end of a link.
+    /// The packet that last arrived at the far end of a link.
     last_arrived: PacketId,
 }
 
@@ -100,22 +101,22 @@ impl Tracer {
         }
     }
 
-    /// What has been written of a trace that is a file of bytes; its owner takes it out.
+    /// Output of a trace that is a file; the owner moves it out.
     pub fn bytes_mut(&mut self) -> Option<&mut Vec<u8>> {
         self.output.bytes_mut()
     }
 
-    /// The rows of a trace that is a table since they were taken out last, if they are `least` or more.
+    /// Rows of a table trace since the last drain, if there are at least `least`.
     pub fn drain_rows(&mut self, least: u64) -> Option<Table> {
         self.output.drain_rows(least)
     }
 
-    /// Writes the transmissions that have begun when the run ends.
+    /// Writes the pending transmissions that have begun at the end of the run.
     pub fn write_remaining_transmissions(&mut self, now: Time) {
         self.write_begun_transmissions(now);
     }
 
-    /// Writes all transmissions that have begun meanwhile.
+    /// Writes all pending transmissions that have begun by now.
     #[inline]
     fn write_begun_transmissions(&mut self, now: Time) {
         while let Some(event) = self.pending.pop_due(now) {

@@ -1,8 +1,8 @@
-//! Which node is where. The engine knows links and routes only; that two links follow each other on a route says that they meet at a node, and
-//! the two directions of a link lie between the same ones.
+//! Derives nodes from routes. The engine has links and routes only. Successive links of a route meet at a node, and the two directions of a
+//! link connect the same nodes.
 //!
-//! Nodes are numbered as they are met along the routes, in the order of the flows: the first flow's source is 0. Where a later route shows
-//! that two nodes are one, the smaller number remains.
+//! Nodes are numbered along the routes, in the order of the flows: the first flow's source is 0. If a later route shows that two nodes are
+//! identical, the smaller number remains.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,25 @@ use crate::network::{FlowSpec, LinkName, REVERSE_SUFFIX};
 
 const NONE: u32 = u32::MAX;
 
-/// The nodes at the links' ends.
+/// Nodes at the ends of links (a union-find structure).
 #[derive(Default)]
 pub struct NodeMap {
-    /// Of each link's end (twice its number is where it begins, one more where it ends) another end at the same node; itself if it stands
-    /// for all of them.
+    /// Union-find parent of each link end: index `2 n` is where link `n` begins, `2 n + 1` where it ends. A root is its own parent.
     parent: Vec<u32>,
-    /// Of each end that stands for all: its node's number.
+    /// Node number of each root.
     node_numbers: Vec<u32>,
     count: u32,
-    /// How many agents there are at each node.
+    /// Number of agents at each node.
     agents: Vec<u32>,
-    /// Links of which one direction is there, by name.
+    /// Links of which only one direction has been added, by name.
     unpaired_links: BTreeMap<String, u32>,
 }
 
-/// An end of a flow.
+/// Host at one end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHost {
     pub node: u32,
-    /// Which of its node's agents it is.
+    /// Number of the agent at its node.
     pub agent: u32,
 }
 
@@ -51,7 +50,7 @@ impl NodeMap {
         }
     }
 
-    /// Learns of a flow's routes; returns its source and its sink.
+    /// Adds the routes of a flow; returns its source and its sink.
     pub fn add_flow(&mut self, flow: &FlowSpec) -> [FlowHost; 2] {
         let FlowSpec { forward, back, .. } = flow;
         for route in [forward, back] {
@@ -88,7 +87,7 @@ impl NodeMap {
         self.add_agent(node)
     }
 
-    /// One more agent at a node that has had one.
+    /// Adds another agent to a node.
     pub fn add_agent(&mut self, node: u32) -> FlowHost {
         let agent = self.agents[node as usize];
         self.agents[node as usize] += 1;
@@ -102,7 +101,7 @@ impl NodeMap {
         self.node_numbers[one.min(other) as usize] = number;
     }
 
-    /// The end that stands for all at the same node.
+    /// The root of a link end's node.
     #[inline]
     fn find_root(&mut self, mut end: u32) -> u32 {
         while self.parent[end as usize] != end {

@@ -1,4 +1,4 @@
-//! Where a trace is written to, form by form.
+//! Output of a trace, by format.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::measures::Table;
 use crate::measures::table::{NetworkNames, TableBuilder};
 use crate::network::LinkName;
 
-/// The program that a capture names as its author.
+/// Name of this program in a capture.
 const PCAPNG_APPLICATION: &str = concat!("ecnlab ", env!("CARGO_PKG_VERSION"));
 
-/// A trace that is written.
+/// Writer of a trace.
 pub enum TraceOutput {
     Lines(Vec<u8>),
     PcapngOutput(PcapngOutput),
     TableOutput(TableOutput),
 }
 
-/// A pcapng file.
+/// Writer of a pcapng file.
 pub struct PcapngOutput {
     writer: PcapngWriter,
     version: IpVersion,
     bytes: Vec<u8>,
-    /// Of each link the number of the interface before it; the one after it follows.
+    /// For each link the interface number before its queue; the one after the queue follows.
     interfaces: Vec<Option<u32>>,
     interface_count: u32,
 }
 
-/// Rows of a table.
+/// Writer of rows of a table.
 pub struct TableOutput {
     rows: TableBuilder<TraceRow>,
     links: Vec<Arc<str>>,
@@ -51,7 +51,7 @@ impl TraceOutput {
         }
     }
 
-    /// There is one more link.
+    /// Adds a link.
     pub fn add_link(&mut self, name: &LinkName, traced: bool) {
         match self {
             TraceOutput::Lines(_) => {}
@@ -85,7 +85,7 @@ impl TraceOutput {
         }
     }
 
-    /// What has been written of a file of bytes since this was emptied.
+    /// Bytes of the file since they were last moved out.
     pub fn bytes_mut(&mut self) -> Option<&mut Vec<u8>> {
         match self {
             TraceOutput::Lines(out) => Some(out),
@@ -94,7 +94,7 @@ impl TraceOutput {
         }
     }
 
-    /// The rows of a table since this was asked last, if they are so many.
+    /// Rows since the last drain, if there are at least `least`.
     pub fn drain_rows(&mut self, least: u64) -> Option<Table> {
         let TraceOutput::TableOutput(rows) = self else { return None };
         (rows.rows.rows() >= least).then(|| rows.drain())
@@ -112,7 +112,7 @@ impl PcapngOutput {
         }
     }
 
-    /// A packet that comes to a link is seen before it, one whose transmission begins behind it. One that is dropped is not seen again.
+    /// A packet that enters a link is captured before the queue, one whose transmission begins after it. A drop is not captured.
     fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders) {
         let side = match event.kind {
             TraceEventKind::Enqueued => 0,

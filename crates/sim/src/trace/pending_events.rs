@@ -1,4 +1,4 @@
-//! Events whose time is still to come.
+//! Events that a pipe has computed in advance.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use ecnlab_units::Time;
 
 use super::TraceEvent;
 
-/// Events by their time, and at one time in the order in which they were told.
+/// Pending events by time; those at the same time keep the order of insertion.
 #[derive(Default)]
 pub struct PendingEvents {
     events: BinaryHeap<Reverse<PendingEvent>>,

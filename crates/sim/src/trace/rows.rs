@@ -1,4 +1,4 @@
-//! A trace as a table: a row for each event.
+//! A packet trace as a table: one row for each event.
 
 use ecnlab_units::{Ecn, words};
 use ecnlab_wire::TraceEventKind;
@@ -7,10 +7,10 @@ use super::TraceEvent;
 use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
 use crate::packet::PacketKind;
 
-/// What a row is read off.
+/// Source of a row.
 pub struct TraceRow {
     pub(super) event: TraceEvent,
-    /// Which of its flow's connections the packet belongs to.
+    /// Number of its flow's connection.
     pub(super) connection: u32,
     /// The packet's number in the run.
     pub(super) number: u64,

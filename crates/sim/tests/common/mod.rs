@@ -1,4 +1,4 @@
-//! What the tests of networks share: links, options and runs.
+//! Shared helpers for tests of networks: links, options and runs.
 
 pub mod scripted_app;
 

@@ -1,4 +1,4 @@
-//! An application that a test writes out, and a network for it.
+//! An application scripted by a test, and a network for it.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use ecnlab_units::{Rng, Span, Time};
 
 use super::{options, pipe, run_with};
 
-/// An application that does at each event what a test says, and writes down what it heard.
+/// An application that runs a test's script at each event, and logs its events.
 pub struct ScriptedApp<F> {
     pub members: Vec<FlowDirection>,
     pub grows: bool,
@@ -93,7 +93,7 @@ pub fn network(template: &FlowTemplate, spec: Arc<dyn ApplicationSpec>) -> Netwo
     network
 }
 
-/// Runs an application for two seconds; returns what came out and what it heard.
+/// Runs an application for two seconds; returns the results and its event log.
 pub fn run<P: Probe>(
     template: &FlowTemplate,
     members: &[FlowDirection],
