@@ -17,7 +17,7 @@ EXIT_CODES = {
     EXIT_SIGPIPE: "SIGPIPE: the reader of the output has ended, as `head` does",
 }
 
-# What an output that takes no more says of itself.
+# Errors of a closed or full output.
 _OUTPUT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _REMEDY_BY_ERRNO = {
     errno.ENOENT: "fix: change to a directory that exists",
@@ -51,7 +51,7 @@ def _os_error_message(error: OSError) -> str:
 
 
 def _prepare_standard_streams() -> None:
-    """Replaces a closed standard stream by the null device, and has characters that an encoding lacks written as escapes."""
+    """Replaces a closed standard stream by the null device, and escapes characters that its encoding lacks."""
     from io import TextIOWrapper
 
     for name in ("stdout", "stderr"):
@@ -70,7 +70,7 @@ def version_text() -> str:
 
 
 def _run_and_return_exit_code() -> int:
-    if sys.argv[1:] == ["--version"]:  # importing click takes four times as long as all else
+    if sys.argv[1:] == ["--version"]:  # the import of click takes 80 % of the time
         print(version_text())
         return 0
     from io import StringIO
@@ -106,7 +106,7 @@ def _invoke_root_command() -> None:
 
 
 def _print_error_and_close_stdout(message: str, code: int) -> int:
-    """Prints why the command ends, and closes a standard output that cannot be written to; returns the exit code."""
+    """Prints the reason for the end of the command, closes an unwritable standard output, and returns the exit code."""
     from contextlib import suppress
 
     from ecnlab.cli import output

@@ -1,4 +1,4 @@
-"""`ecnlab list`, `show` and `schema`: what there is, told by the engine's own registry."""
+"""`ecnlab list`, `show` and `schema`: the entries of the engine's registry."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KIND_TITLES = {
     "study": "published studies",
 }
 
-# A table's headings and the fields of a parameter that stand under them.
+# Column headings of the table of parameters, with the parameter's field of each.
 _DECLARED_COLUMNS = {
     "name": "name",
     "kind": "kind",
@@ -122,7 +122,7 @@ def print_entries_of_kind(kind: str, indent: str = "") -> None:
 
 
 def _require_kind(kind: str) -> str:
-    """The kind as it is. Raises UnknownName if there is none of this name."""
+    """The kind, unchanged. Raises UnknownName for an unknown kind."""
     if kind not in _KIND_TITLES:
         raise UnknownName("kind", kind, _KIND_TITLES)
     return kind
@@ -171,7 +171,7 @@ def _print_entry(entry: CatalogEntry, *, quirks: bool) -> None:
     alias = f"alias: {entry.alias}" if entry.alias else ""
     for part in (alias, entry.contents, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
         output.print_paragraph(part)
-    if entry.example:  # not folded: it is there to be copied
+    if entry.example:  # not folded, so that it can be copied
         output.print_line(f"example: {entry.example}")
     output.print_tables(_entry_tables(entry, entry.quirks if quirks else entry.parameters))
     if entry.quirks and not quirks:
@@ -204,11 +204,11 @@ def _parameter_table(title: str, columns: Mapping[str, str], parameters: Sequenc
 
 
 def _titles_by_name(kind: str) -> dict[str, str]:
-    """The names of a kind, and what each is."""
+    """The names of a kind with their titles."""
     from ecnlab import studies
     from ecnlab.scenarios import catalog
 
-    if kind == "study":  # a study itself is imported with all that draws its figures
+    if kind == "study":  # importing the study itself would import its plotting code
         return studies.TITLES
     found = catalog.entries(kind)
     aliases = {entry.alias: f"alias of {entry.name}" for entry in found if entry.alias}

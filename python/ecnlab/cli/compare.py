@@ -1,4 +1,4 @@
-"""`ecnlab compare`: how B differs from A, quantity by quantity."""
+"""`ecnlab compare`: the difference between A and B for each quantity."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def compare(
     except Interrupted as error:
         raise Interrupted(f"{error}; they are stored in {store}; the same command continues from there", error.result) from None
     files = dict(zip(found.names, (a, a if b is None else b), strict=True))
-    for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once of a file that is both sides
+    for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once per file
         output.print_warnings([warning], name)
     if as_json:
         output.print_json(found.to_dict())
@@ -82,7 +82,7 @@ def compare(
 
 
 def _second_side_with_overrides(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
-    """B, or A where it is left out, with what is to be changed of it. Raises UsageError."""
+    """Side B (A unless given) with its changes applied. Raises UsageError."""
     from ecnlab.scenarios.load import load
 
     if b is None and not changes and number < options.MAX_SIDES:

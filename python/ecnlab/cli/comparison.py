@@ -1,4 +1,4 @@
-"""A comparison as text: what the two are, what differs between them, and how far each quantity is apart."""
+"""A comparison as text: both sides, their different parameters, and the difference of each quantity."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
 
 
 def _difference_count_line(found: Comparison, *, everything: bool) -> str:
-    """How many quantities differ, and by which rule."""
+    """Number of quantities that differ, and the rule of that decision."""
     return found.found() if everything else f"{found.found()}; --all shows everything"

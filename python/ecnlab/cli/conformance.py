@@ -31,7 +31,7 @@ def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
 
     report = _conformance_report(aqm)
-    raised = report["checks"][0]["ok"] is False  # what it let pass after that says nothing of the other rules
+    raised = report["checks"][0]["ok"] is False  # an AQM that raised tests none of the other rules
     failed = [rule for rule in report["checks"] if rule["ok"] is False or (rule["ok"] is None and not raised)]
     if as_json:
         output.print_json(report)
@@ -59,7 +59,7 @@ def _conformance_report(name: str) -> dict[str, Any]:
     if not of_file and name not in (known := [entry.name for entry in catalog.entries("aqm")]):
         raise UnknownName("AQM", name, known)
     report: dict[str, Any] = json.loads(run_interruptibly_in_thread(lambda: _core.check_aqm(subject), called))
-    if report["checks"][0]["ok"]:  # one that raises has no cost
+    if report["checks"][0]["ok"]:  # an AQM that raised has no cost per packet
         report["cost_ns"] = run_interruptibly_in_thread(lambda: _core.cost_of_aqm(subject, _TIMED_PACKETS), called)
         report["cost_of_red_ns"] = _core.cost_of_aqm("red", _TIMED_PACKETS)
     return report

@@ -54,7 +54,7 @@ def example(name: str | None, everything: bool, out: Path | None, as_json: bool)
 
 
 def _write_files(files: list[Path], source: Path, folder: Path) -> list[Path]:
-    """Copies the files into the folder; none if another file is at the place of one. Raises UsageError."""
+    """Copies the files into the folder; copies none if it would overwrite a different file. Raises UsageError."""
     from ecnlab.storage.atomic import write_atomically
 
     content = {folder / file: (source / file).read_bytes() for file in files}

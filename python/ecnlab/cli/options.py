@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ecnlab.execution.workers import Workers
     from ecnlab.storage.store import Store
 
-# Of a comparison.
+# Options of a comparison.
 MAX_SIDES = 2
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -54,7 +54,7 @@ _BACKEND_OPTIONS = (
 
 
 def redirect_prints_to_stderr(command: Decorated) -> Decorated:
-    """Print to standard error whatever is no output of the command's own: an AQM of the user's may print."""
+    """Redirect all prints except the command's output to standard error: a user-defined AQM may print."""
 
     @wraps(command)
     def redirected(*args: Any, **more: Any) -> Any:
@@ -67,7 +67,7 @@ def redirect_prints_to_stderr(command: Decorated) -> Decorated:
 
 
 def resolve_example_argument(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
-    """The files that `example:NAME` stands for, in an argument of any form."""
+    """Replace `example:NAME` in an argument by the paths of the example's files."""
     from ecnlab.packaged_examples import resolve_example
 
     if isinstance(value, tuple):
@@ -152,7 +152,7 @@ def seeds_from_options(one: str | None, several: str | None, default: str) -> li
 
 
 def workers_from_options(threads: int | None, cluster: str | None) -> Workers:
-    """Who `--threads` and `--cluster` say is to do the runs. Raises UsageError."""
+    """The workers that `--threads` and `--cluster` select. Raises UsageError."""
     from ecnlab.execution.cluster import Cluster
     from ecnlab.execution.workers import Threads
 
@@ -214,7 +214,7 @@ def parse_set_options(changes: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def name_set_option_in_problems(overrides: Mapping[str, str]) -> Iterator[None]:
-    """Name `--set` in the problems of a scenario that it has brought in."""
+    """Name `--set` in the problems of a scenario that it caused."""
     try:
         yield
     except ScenarioError as error:
@@ -227,7 +227,7 @@ def _problem_with_set_option_name(problem: Problem, overrides: Mapping[str, str]
 
 
 def _is_prefix_of_key(key: str, place: str) -> bool:
-    """Whether a place is the one that a key names, or within it. Members of a list go by `*` and by number too."""
+    """Whether a problem's place is the key or inside it. Members of a list match `*` and their index."""
     asked, there = key.split("."), place.split(".")
     return len(asked) <= len(there) and all(step in ("*", at) or step.isdecimal() for step, at in zip(asked, there, strict=False))
 

@@ -63,7 +63,7 @@ def _argument_parts_with_line_feeds() -> list[str]:
 
 
 def print_warnings(warnings: Iterable[Problem], source: str | None) -> None:
-    """Print what a scenario or a result says that the user hardly meant, a line each."""
+    """Print the warnings of a scenario or a result, one per line."""
     for warning in warnings:
         print_to_stderr(f"warning: {warning.as_text(source)}")
 

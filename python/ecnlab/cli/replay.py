@@ -1,4 +1,4 @@
-"""`ecnlab replay`: what came to queues, put through the same queues again."""
+"""`ecnlab replay`: recorded arrivals, enqueued into the same queues again."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ COMMANDS = {
 }
 
 
-# Old names of commands, which are refused with the new ones.
+# Former names of commands; the error message names the new one.
 _RENAMED = {"check": "test-aqm", "box": "uml"}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
     from ecnlab.storage.results import Result
 
-# As in ecnlab.stats.precision, which is imported when a scenario is run.
+# Equal to the values in ecnlab.stats.precision, which is only imported when a scenario runs.
 DEFAULT_MEASURE = "goodput"
 MAX_SEEDS = 1000
 
@@ -177,14 +177,14 @@ def _run_seeds(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Ma
 
 
 def _require_processing_time_support(scenario: Scenario) -> None:
-    """Nothing is run before all of it can. Raises ScenarioError if the scenario cannot run with a random processing time."""
+    """Check before any run. Raises ScenarioError if the scenario cannot run with a random processing time."""
     from ecnlab.comparison.phase import with_processing_time
 
     with_processing_time(scenario)
 
 
 def _measure_phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown: bool) -> PhaseEffect:
-    """The phase effect of a scenario that has been run; over ten seeds where it was run with one."""
+    """The phase effect of a completed scenario; over ten seeds if it was run with one."""
     from ecnlab.comparison.phase import phase_effect
 
     base = result if len(result.seeds) > 1 else None

@@ -36,7 +36,7 @@ _TEXT_COLUMNS = ("quantity", "unit")
 
 
 class _CommandWithTrailingCommand(click.Command):
-    """A command behind whose "--" another command stands, options and all."""
+    """A command that takes another command with its options after "--"."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -281,7 +281,7 @@ def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
 
 
 def _packet_delivery_text(ended: ShellResult) -> str:
-    """A line of what only real packets have; what is wrong with them is said where it is."""
+    """A line of the counters that only real packets have, without problems, which are printed elsewhere."""
     about = ended.about
     median, most = (ended.about["lateness_s"][share] * 1e6 for share in ("p50", "p99"))
     late = f", {median:.0f} us late at the median and {most:.0f} us at the 99th percentile" if about["written"] else ""

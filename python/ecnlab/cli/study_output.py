@@ -93,7 +93,7 @@ def _print_study_overview(study: Study) -> None:
 
 
 def _print_selected_items_and_claims(chosen: StudySelection) -> None:
-    """The items, the claims with their statements, and every scenario that is run for them."""
+    """The items, the claims with their statements, and all their scenarios."""
     for item in chosen.items:
         output.print_paragraph(f"{item.heading}: {item.title}. {item.caption}")
     for claim in chosen.claims:

@@ -88,7 +88,7 @@ def sweep(
 
 
 def _sweep_from_file_or_options(file: Path, vary: Sequence[str]) -> SweepFile:
-    """What the file and the options ask for. Raises UsageError."""
+    """The sweep from the file and the options. Raises UsageError."""
     from ecnlab.sweeps import file as files
 
     grid = _grid_from_options(vary)
@@ -109,7 +109,7 @@ def _sweep_from_file_or_options(file: Path, vary: Sequence[str]) -> SweepFile:
 
 
 def _grid_from_options(vary: Sequence[str]) -> dict[str, str]:
-    """Read `--vary KEY=VALUES` options. Raises UsageError naming every one that is none."""
+    """Read `--vary KEY=VALUES` options. Raises UsageError naming every invalid one."""
     pairs = [one.partition("=") for one in vary]
     bad = [one for one, (key, equals, _) in zip(vary, pairs, strict=True) if not (key.strip() and equals)]
     if bad:
@@ -128,7 +128,7 @@ def _seeds_to_run(asked: SweepFile, seed: str | None, seeds: str | None) -> list
 
 
 def _planned_runs_text(made: SweepPlan, seeds: Sequence[int], store: Store) -> str:
-    """How much there is to do."""
+    """Numbers of points, seeds and runs as text."""
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     runs = [(key, seed, scenario.record) for key, scenario in unlike.items() for seed in seeds]
     stored = sum(store.batches.has_run(*run) for run in runs)

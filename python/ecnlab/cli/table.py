@@ -48,7 +48,7 @@ class Table(TextTable):
 
 
 class _TableColumn:
-    """A column and the room that it takes."""
+    """A column and its width."""
 
     def __init__(self, heading: str, cells: Row, is_words: bool) -> None:
         self.heading = heading
@@ -59,13 +59,13 @@ class _TableColumn:
 
     @cached_property
     def longest_word_width(self) -> int:
-        """The room that breaks no word, as far as that makes sense."""
+        """The width at which no word is broken, up to a limit."""
         longest = max(text_width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
         return min(self.room, max(_MIN_FOLDED_WIDTH, min(longest, 5 * _MIN_FOLDED_WIDTH)))
 
 
 def terminal_width() -> int:
-    """The columns of the terminal that standard output is, or enough for a table where it is none."""
+    """Width of the terminal, or a default width if standard output is not a terminal."""
     return max(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, 4 * _MIN_FOLDED_WIDTH)
 
 
@@ -79,7 +79,7 @@ def can_encode(text: str, encoding: str | None = None) -> bool:
 
 
 def _split_columns_to_fit(columns: list[_TableColumn], room: int) -> list[list[_TableColumn]]:
-    """The columns of each table that is drawn, narrowed as far as needed."""
+    """The columns of each printed table, narrowed as far as needed."""
     _narrow_columns(columns, room, {id(column): column.longest_word_width for column in columns})
     leading = list(takewhile(lambda column: column.is_words, columns))
     if len(leading) == len(columns):
@@ -95,7 +95,7 @@ def _split_columns_to_fit(columns: list[_TableColumn], room: int) -> list[list[_
 
 
 def _narrow_columns(columns: Sequence[_TableColumn], room: int, least: dict[int, int]) -> None:
-    """Take room from the columns of words until all fit, in such shares that their cells become about equally many lines."""
+    """Narrow the text columns until all columns fit, such that their cells have about equally many lines."""
     while _needed_width(columns) > room:
         able = [column for column in columns if column.is_words and column.room > least[id(column)]]
         if not able:
@@ -123,7 +123,7 @@ def _row_lines(columns: Sequence[_TableColumn], cells: Row, marks: str) -> Itera
 
 
 def _cell_line(columns: Sequence[_TableColumn], cells: Row, marks: str) -> str:
-    """One line of cells; `marks` are the left end, what fills a cell up, what stands between cells, and the right end."""
+    """One line of cells; `marks` are the left end, the padding of a cell, the separator and the right end."""
     filling = marks[1]
     padded = (pad_text(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))
     body = (f" {cell} " if filling == " " else filling * (text_width(cell) + 2) for cell in padded)

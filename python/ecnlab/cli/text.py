@@ -1,4 +1,4 @@
-"""Printable text measured, folded and padded by the columns that it takes on a terminal."""
+"""Width, folding and padding of printable text in terminal columns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from unicodedata import category, east_asian_width
 
 
 def text_width(text: str) -> int:
-    """The columns that printable text takes: East Asian wide characters take two, combining marks none."""
+    """Width of printable text in columns: East Asian wide characters take two, combining marks none."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
 def fold_text(text: str, room: int) -> list[str]:
-    """The text in lines of at most `room` columns, broken at blanks where that can be and within words where not."""
+    """The text in lines of at most `room` columns, broken at blanks where possible, else within words."""
     lines, line = [], ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
@@ -26,7 +26,7 @@ def fold_text(text: str, room: int) -> list[str]:
 
 
 def pad_text(text: str, room: int, *, right: bool = False) -> str:
-    """The text with blanks up to `room` columns, at its left if it belongs to the right."""
+    """The text padded with blanks to `room` columns, on the left if right-aligned."""
     blanks = " " * (room - text_width(text))
     return blanks + text if right else text + blanks
 

@@ -19,7 +19,7 @@ _READ_COMMAND = "read"
 
 
 class _GroupWithDefaultRead(click.Group):
-    """A group that reads the files that are named, unless one of its commands is."""
+    """A group whose arguments are trace files, unless the first names one of its commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_own = not args or args[0] in ctx.help_option_names
@@ -132,7 +132,7 @@ def _print_trace_report(trace: Trace) -> None:
 
 
 def _output_folder_of_trace(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
-    """Where the tables or figures of a file go: of several each into a folder of its own, named after its path where two have one name."""
+    """Output folder for the tables or figures of a file; with several files a subfolder each, named by path where names collide."""
     from ecnlab.storage.filenames import safe_file_name
 
     if not folder or len(files) == 1:

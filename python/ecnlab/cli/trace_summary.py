@@ -1,4 +1,4 @@
-"""A trace as tables: all flows together, each flow, fairness, and the links where anything happened; and what a check has found."""
+"""A trace as tables: all flows together, each flow, fairness, and the links with events; and the findings of a check."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def verification_summary_line(verdict: TraceVerification) -> str:
 
 
 def violated_rules_tables(verdict: TraceVerification) -> list[Table]:
-    """The rules against which anything was found, with how often."""
+    """The violated rules with their counts."""
     header = ("rule", "section", "violations", "departures", "rules of RFC 3168, and known departures")
     rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
     return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
@@ -144,7 +144,7 @@ def _rule_text(rule: VerifiedRule) -> str:
 
 
 def _flow_table(flows: Mapping[str, Sequence[Any]]) -> Table:
-    """A row for each flow that competes, those with the most goodput first, and one for all others together."""
+    """A row for each competing flow by descending goodput, and one for all others together."""
     order = sorted(range(len(flows["flow"])), key=lambda row: -flows["goodput_bps"][row])
     competing, others = ([row for row in order if flows["competes"][row] == wanted] for wanted in (1, 0))
     shown = competing[:_MAX_FLOWS]
@@ -176,7 +176,7 @@ def _sum_over_flows(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Seq
 
 
 def _link_table(links: Mapping[str, Sequence[Any]]) -> Table:
-    """A row for each link where packets were marked, dropped or had to wait; the bottleneck stands first."""
+    """A row for each link where packets were marked, dropped or queued; the bottleneck is first."""
     count = len(links["link"])
     busy = [row for row in range(count) if links["marks"][row] + links["drops"][row] or links["sojourn_mean_s"][row] > 0] or [0]
     heading = "links with marked, dropped or queued packets, the bottleneck first"
@@ -199,7 +199,7 @@ def _quantity_heading(quantity: str) -> str:
 
 
 def _format_quantity(quantity: str, value: float) -> str:
-    """A value in the unit in which people read it, to four digits at least."""
+    """A value in its display unit, with at least four digits."""
     if not math.isfinite(value):
         return "-"
     if isinstance(value, int):
