@@ -1,4 +1,4 @@
-"""A backend for tests: it simulates, and says of each run what a backend with real hosts would."""
+"""A backend for tests: it simulates, and reports the same facts about each run as a backend with real hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST: list[int] = []
 
 @dataclass(frozen=True)
 class Bench:
-    """A laboratory bench with a kernel of this release, which is late by so much in the seeds named."""
+    """A fake test bench with a kernel of this release and the given lateness in some seeds."""
 
     kernel: str = "6.1"
     late_s: float = 1e-6

@@ -18,7 +18,7 @@ from helpers import SMALL, Outcome
 for _variable in ("COLUMNS", "LINES"):
     os.environ.pop(_variable, None)
 
-# What a shell starts in the background may be deaf to Ctrl-C, which tests send.
+# Background processes of a shell may ignore SIGINT, which tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

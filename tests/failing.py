@@ -26,7 +26,7 @@ class FailingCore:
 
 
 def failing(scenario: ecnlab.Scenario, failures: Mapping[int, Exception]) -> ecnlab.Scenario:
-    """The scenario, on an engine that fails so in these seeds."""
+    """The scenario, on an engine that fails in these seeds."""
     scenario._core = FailingCore(scenario._core, failures)  # type: ignore[assignment]
     scenario.refusals = list  # type: ignore[method-assign]  # it asks the engine, which takes none but its own scenario
     return scenario

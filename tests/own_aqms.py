@@ -40,7 +40,7 @@ class Passes(Aqm):
 
 
 class Departing(Aqm):
-    """Judges at departures, by how long packets have waited."""
+    """Signals at dequeue, by sojourn time."""
 
     def on_arrival(self, arrival: Arrival) -> Verdict:
         return ecnlab.PASS

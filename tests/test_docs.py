@@ -97,7 +97,7 @@ def test_every_duty_of_every_aqm_has_a_verdict_and_figures() -> None:
 
 
 def _queue_config_lines() -> list[str]:
-    """Every line of a page that is a queue as a scenario writes it."""
+    """Every line of a page that defines a queue in TOML."""
     pages = (page.read_text() for page in sorted(DOCS.rglob("*.md")))
     return sorted({line for text in pages for line in re.findall(r"^\s*(queue = \{.*\})$", text, re.MULTILINE)})
 
@@ -107,7 +107,7 @@ def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
     link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "1 ms", **tomllib.loads(line)}
     flows = {"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc", "ecn": True}}
     shown = ecnlab.scenario({"name": "shown", "duration": "1 s", "link": [link], "flows": [flows]})
-    is_kernels = "kernel" in link["queue"]  # the simulator has no queues of a kernel
+    is_kernels = "kernel" in link["queue"]  # the simulator does not have the kernel's queues
     assert [problem.place for problem in shown.refusals()] == ["link.l.queue.kernel"] * is_kernels
     if not is_kernels:
         assert ecnlab.run(shown).table("queues")["arrivals"][0] > 0
@@ -184,7 +184,7 @@ def _cells(line: str, separator: str) -> list[str]:
 
 
 def _without_empty(cells: list[str]) -> list[str]:
-    """The cells without those that have no value, and without the unit 1, which a table of one unit does not show."""
+    """The cells with a value, without the unit 1, which a table of one unit omits."""
     return [cell for cell in cells if cell not in {"-", "1"}]
 
 

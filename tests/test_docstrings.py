@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the main names run, and print what they show."""
+"""The examples in the docstrings of the main names run, and print the shown output."""
 
 import doctest
 from pathlib import Path

@@ -6,8 +6,8 @@ import ecnlab
 
 PACKAGE = Path(ecnlab.__file__).parent
 
-# What may be imported when a function is called: libraries that are optional or slow to import, modules of ours that need them, and of
-# Python's own what the start of the command would pay for.
+# Imports that are allowed inside functions: optional or slow libraries, modules of ours that need them, and modules of the
+# standard library that would slow down the start of the command.
 LATE = {
     "difflib",
     "hashlib",

@@ -52,6 +52,6 @@ def test_dir_shows_no_submodule_that_has_been_imported() -> None:
 
 
 def test_no_submodule_has_the_name_of_a_public_function() -> None:
-    """Its import would replace the function."""
+    """The import of a submodule of this name would replace the function."""
     submodules = {path.stem for path in Path(ecnlab.__file__).parent.iterdir()}
     assert submodules & set(ecnlab.__all__) == set()

@@ -1,4 +1,4 @@
-"""Links that lose, hold, copy and change, and links that follow a trace in a file."""
+"""Links with loss, jitter, duplication and rate changes, and links that follow a trace file."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""The page for users of ns-2, ns-3 and tc: its scenarios do what the fragments beside them say, and its tables name what there is."""
+"""The page for users of ns-2, ns-3 and tc: scenarios match the fragments beside them, and tables name existing parameters."""
 
 import csv
 import json

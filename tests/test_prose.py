@@ -1,4 +1,4 @@
-"""Pages that were rewritten keep the limits of prose, and the counts that decide it find what they should."""
+"""Rewritten pages keep the limits of prose, and the counters find the intended phrases."""
 
 import pytest
 

@@ -17,7 +17,7 @@ def test_the_pictures_of_queues_are_fresh_and_their_pages_show_them() -> None:
 def test_a_curve_gives_the_probability_that_the_engine_has_at_each_average(name: str, function: str) -> None:
     samples = queue_figures.QUEUES[name].result().table("series_gauge").pivot("gauge", index="time_s", values="value")
     drawn = queue_figures.CURVES[name].functions[function]
-    # the engine keeps the probability of the last arrival that came between the thresholds
+    # the gauge holds the probability of the last arrival with an average between the thresholds
     inside = [row for row in samples.to_dicts() if 0 < drawn(row["average"]) < 1 and row["probability"] > 0]
     assert len(inside) > 100
     close = [row for row in inside if row["probability"] == pytest.approx(drawn(row["average"]), rel=0.02, abs=1e-3)]

@@ -32,7 +32,7 @@ def test_a_test_that_waits_through_a_helper_or_a_fixture_is_found(source: str, f
 
 
 def unmarked_tests(source: str) -> Iterator[str]:
-    """The tests of a module that reach a clock, by themselves or through functions of the module, and have no mark."""
+    """The tests of a module that use a clock, directly or through functions of the module, without the mark."""
     body = ast.parse(source).body
     if any(isinstance(node, ast.Assign) and "pytestmark" in _names(node) and MARK in _names(node) for node in body):
         return
@@ -46,7 +46,7 @@ def unmarked_tests(source: str) -> Iterator[str]:
 
 
 def _names(tree: ast.AST) -> set[str]:
-    """Names, attributes and parameters that a piece of source has."""
+    """Names, attributes and parameters in a piece of source."""
     nodes = list(ast.walk(tree))
     return (
         {node.id for node in nodes if isinstance(node, ast.Name)}

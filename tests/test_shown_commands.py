@@ -41,9 +41,9 @@ SUBSTITUTES_OF = {
     "validate": {"DIR": "ns2-cases"},
     "validate linux": {"DIR": "linux-cases", "NAME": "reno-tail10"},
 }
-# What only a cluster of processes can run; tests/test_cluster.py has one.
+# Commands that need a cluster of processes; tests/execution/test_cluster.py has one.
 TESTED_ELSEWHERE = {"ADDRESS"}
-# What takes namespaces of its own, and what opens a browser; their own tests have those.
+# Commands that need namespaces or open a browser; other tests cover them.
 SEPARATE_COMMANDS = {"shell", "docs"}
 SHORTER_OPTIONS = {
     ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
@@ -52,11 +52,11 @@ SHORTER_OPTIONS = {
     ("sweep",): ["--set", "duration=3 s", "--set", "measure_from=0 s", "--seeds", "2"],
     ("study", "run"): ["--figure", "5.29"],
 }
-# Commands whose output later ones of a page need.
+# Commands whose output later commands of a page need.
 FILES_MADE = {"run", "sweep", "--scenarios"}
-# What takes minutes: it builds a kernel, or runs all examples and studies.
+# Commands that take minutes: they build a kernel, or run all examples and studies.
 LONG_COMMANDS = {("uml", "build-kernel"), ("phase", "examples/*.toml")}
-# What finds something that is to be found exits with 1.
+# Commands that exit with 1 because they find something, as the page intends.
 COMMANDS_THAT_EXIT_1 = {("trace", "verify"), ("validate", "tables"), ("doctor",)}
 
 Commands = list[list[str]]
@@ -86,7 +86,7 @@ def _require_shown_output(command: click.Command, words: list[str], parent: clic
 
 
 def _is_mention(words: list[str]) -> bool:
-    """Whether it only names a command that takes more than that."""
+    """Whether the text only mentions a command, without its required arguments."""
     try:
         _require_shown_output(root, ["ecnlab", *words])
     except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
@@ -145,7 +145,7 @@ def _shortened_command(words: list[str]) -> list[str]:
 
 
 def _backends(words: list[str]) -> list[str]:
-    """On what a command runs, as far as it says so."""
+    """The backend that a command names, if any."""
     return [word for option, word in itertools.pairwise(words) if option == "--backend"]
 
 

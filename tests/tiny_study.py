@@ -35,14 +35,14 @@ from helpers import SMALL
 
 
 def tree(max_p: float = 0.5, **rest: Any) -> Mapping[str, Any]:
-    """The small scenario without what it records."""
+    """The small scenario without recordings."""
     made = {key: value for key, value in tomllib.loads(SMALL).items() if key != "record"} | rest
     made["link"][0]["queue"]["max_p"] = max_p
     return made
 
 
 def draw(results: ResultsByKey) -> DrawnItemContent:
-    """A table of goodputs, and some figure."""
+    """A table of goodputs, and a figure."""
     cells = [[str(key[0]), format_with_interval(result.estimate("goodput_bps").scaled(1e-6))] for key, result in results.items()]
     figure, (axes,) = style.figure_with_panels()
     axes.plot([1, 2], [1, 2])

@@ -88,7 +88,7 @@ def test_arrays_methods_and_the_engines_functions_work_compiled() -> None:
 
 
 class Alternating(Aqm):
-    """Counts packets where it is asked for their group, and lets few of every second one wait."""
+    """Counts packets in its classifier, and limits the backlog of every second group."""
 
     groups = 2
 
@@ -114,7 +114,7 @@ def test_state_that_group_changes_is_the_same_in_plain_python_and_compiled() -> 
 
 
 class Summing(Aqm):
-    """Adds up everything that it sees."""
+    """Sums all fields of all packets."""
 
     groups = 2
     total: float = ecnlab.gauge()

@@ -1,4 +1,4 @@
-"""Digests of generated values: they tell unequal values apart, are equal in every process, and refuse kinds that they do not know."""
+"""Digests of generated values: unequal values differ, processes agree, and unknown kinds are refused."""
 
 from __future__ import annotations
 
@@ -176,12 +176,12 @@ _KINDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def _digests_are_equal(one: Any, other: Any) -> bool:
-    """Whether two values are one for a hook that reads them: by type and content, which `==` does not tell."""
+    """Whether two values are identical for a hook that reads them: by type and content, unlike `==`."""
     return type(one) is type(other) and _class_from_source(one) == _class_from_source(other)
 
 
 def _class_from_source(value: Any) -> Any:
-    """A value as a tree of texts, by another way than the digest's: by its repr, in which sets are sorted."""
+    """A value as a tree of texts, independent of the digest: its repr with sorted sets."""
     kind = type(value).__name__
     if isinstance(value, (set, frozenset)):
         return [kind, *sorted(json.dumps(_class_from_source(one)) for one in value)]
@@ -243,7 +243,7 @@ print(*digests_of_samples(), sep="\\n")
 
 
 def digests_of_samples() -> list[str]:
-    """Digests of values that hold sets, whose order another process has otherwise."""
+    """Digests of values that hold sets, whose order differs between processes."""
     words = [f"word {number}" for number in range(50)]
     values: list[Any] = [
         set(words),

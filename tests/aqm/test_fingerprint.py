@@ -157,7 +157,7 @@ class Noted(lab.Aqm):
 
 
 def _class_in_notebook(level: int = 5, comment: str = "", more: str = "") -> str:
-    """The digest of a class that was typed at a prompt, where no file is."""
+    """The digest of a class from an interactive prompt, without a source file."""
     names: dict[str, object] = {"__name__": "__main__"}
     exec(NOTEBOOK_SOURCE.format(level=level, comment=comment) + more, names)
     aqm = names["Noted"]
@@ -427,7 +427,7 @@ def test_a_function_of_an_extension_of_the_user_counts_by_the_extension_s_file(t
     exec("class Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return fast([1], 1)\n", names)
     first = class_digest(names["Mine"])  # type: ignore[arg-type]
     assert class_digest(names["Mine"]) == first  # type: ignore[arg-type]
-    changed = tmp_path / "changed.so"  # in a file that is loaded nobody may write
+    changed = tmp_path / "changed.so"  # a loaded library must not be written
     changed.write_bytes(file.read_bytes() + b"1")
     changed.replace(file)
     assert class_digest(names["Mine"]) != first  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Runs in front of this machine's kernel, each a second or two of real time. How late packets are is not asked: machines are busy."""
+"""Runs in front of this machine's kernel, each a second or two of real time. Lateness is not checked, since the machine may be busy."""
 
 import os
 import signal
@@ -156,7 +156,7 @@ def test_an_aqm_of_the_script_itself_is_found_if_the_script_guards_what_it_runs(
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.1, "done\n"), (60, "cannot unshare the user namespace in a multi-threaded process")])
 def test_a_thread_that_is_about_to_end_is_waited_for_before_there_is_a_namespace_of_users(seconds: float, said: str) -> None:
-    """As the one is in which a scenario was read: whoever waited for its work goes on before the kernel has put it away."""
+    """A thread that has ended but still exists, like the one that read a scenario: join returns before the kernel removes it."""
     script = f"""
 import threading, time
 from ecnlab import _core

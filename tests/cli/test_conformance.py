@@ -74,7 +74,7 @@ def test_rules_and_duties_that_an_aqm_which_raises_cannot_be_tried_on_are_not_ju
 
 
 def test_rules_that_were_tried_before_an_aqm_raises_are_judged(command: Command, drops_all: Path) -> None:
-    body = "return lab.PASS if arrival.now_s < 59 else 1 / 0"  # only the trial of the rest takes so long
+    body = "return lab.PASS if arrival.now_s < 59 else 1 / 0"  # only the last trial takes that long
     drops_all.write_text(DROPPING_AQM.replace("return lab.drop()", body))
     found = {rule["name"]: rule["ok"] for rule in json.loads(command("test-aqm", drops_all, "--json").out)["checks"]}
     assert (found["raises"], found["rest"], found["books"], found["empty"]) == (False, None, True, True)

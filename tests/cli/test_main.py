@@ -1,4 +1,4 @@
-"""The command as a process of its own: what it imports, where its output may go, and how it is stopped."""
+"""The command as a process: its imports, its output to unusual files, and its interruption."""
 
 import json
 import os

@@ -18,7 +18,7 @@ Command = Callable[..., Done]
 
 @pytest.fixture(autouse=True)
 def _in_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are kept below the working directory unless said otherwise."""
+    """By default runs are stored below the working directory."""
     monkeypatch.chdir(tmp_path)
 
 

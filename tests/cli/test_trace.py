@@ -82,7 +82,7 @@ def test_flows_are_listed_by_their_goodput_and_small_ones_together(command: Comm
     rows = [line.split() for line in command("trace", tmp_path / "web.pcapng").out.splitlines()]
     listed = [int(row[1]) for row in rows if len(row) > 3 and row[1].isdigit() and "10.0.0." in row[3]]
     assert len(competing) > 100
-    assert list(dict.fromkeys(listed)) == competing["flow"].to_list()[:100]  # a table that is wide is split
+    assert list(dict.fromkeys(listed)) == competing["flow"].to_list()[:100]  # a wide table is split
     assert {int(row[1]) for row in rows if "more" in row} == {len(trace.flows) - len(competing)}
 
 
@@ -149,7 +149,7 @@ def test_a_check_lists_every_departure_when_it_is_asked_to(command: Command) -> 
 
 
 def test_a_run_of_ns_2_s_senders_breaks_no_rule_but_those_that_they_are_known_for(command: Command, tmp_path: Path) -> None:
-    """The example that README.md shows, for as long as it takes to retransmit."""
+    """The example of README.md, long enough for a retransmission."""
     assert command("run", EXAMPLES / "ecn.toml", *RUN_OPTIONS, "--trace", tmp_path / "ecn.pcapng", "--out", tmp_path / "out").code == 0
     done = command("trace", "verify", tmp_path / "ecn.pcapng")
     known = [line.split(":")[0] for line in done.out.splitlines() if line.startswith("known departure of ")]
@@ -162,7 +162,7 @@ def test_a_run_of_ns_2_s_senders_breaks_no_rule_but_those_that_they_are_known_fo
 
 
 def test_a_check_lists_twenty_violations_and_counts_the_rest(command: Command, tmp_path: Path) -> None:
-    """Of 74 acknowledgements with ECE of DCTCP's receiver 24 have lost that flag: each is a violation, and no other one is."""
+    """Of 74 ACKs with ECE from DCTCP's receiver, 24 have lost that flag: each of them is a violation, and no other ACK."""
     file = tmp_path / "lost.pcap"
     file.write_bytes(without_ece(gzip.decompress((TRACES / "dctcp.pcap.gz").read_bytes())))
     done = command("trace", "verify", file)
@@ -175,7 +175,7 @@ def test_a_check_lists_twenty_violations_and_counts_the_rest(command: Command, t
 
 
 def without_ece(capture: bytes) -> bytes:
-    """A pcap of IPv4 packets in which every third packet with ECE that is no SYN has that flag taken away."""
+    """A pcap of IPv4 packets in which every third packet with ECE, SYNs excluded, loses that flag."""
     data, at, seen = bytearray(capture), 24, 0
     while at < len(data):
         kept = int.from_bytes(data[at + 8 : at + 12], "little")

@@ -24,7 +24,7 @@ def _two_results(small: ecnlab.Scenario, **options: Any) -> ecnlab.Comparison:
 
 
 def _notes_of_comparison(found: ecnlab.Comparison) -> list[str]:
-    """The notes but for that on percentiles, which few seeds bring about."""
+    """The notes without the one on percentiles, which appears with few seeds."""
     return [note for note in found.notes if "histogram" not in note]
 
 
@@ -54,7 +54,7 @@ def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.
 
 
 def _null_p_values(rng: np.random.Generator, measures: int, real: int = 0, n: int = 10) -> list[DifferenceRow]:
-    """Rows of as many measures, all paired, of which only the first `real` differ, by three standard deviations."""
+    """Rows of paired measures, of which only the first `real` differ, by three standard deviations."""
     rows = []
     for at in range(measures):
         values = rng.normal(size=n) + (3.0 if at < real else 0.0)

@@ -1,4 +1,4 @@
-"""The detector of phase effects, on networks of which it is known whether they lock."""
+"""The detector of phase effects, on networks with a known phase lock or none."""
 
 import json
 import math
@@ -18,7 +18,7 @@ Command = Callable[..., Outcome]
 
 
 def _two_flow_scenario(delay: str = "10.5 ms", **queue: Any) -> dict[str, Any]:
-    """Two connections through one gateway, as Floyd and Jacobson 1992 have them; the delay before the second one decides on the lock."""
+    """Two connections through one gateway (Floyd and Jacobson 1992); the start delay of the second decides on the lock."""
     flows = [
         {
             "name": name,
@@ -124,7 +124,7 @@ def test_only_measures_that_can_be_compared_are_offered() -> None:
 
 
 def test_of_a_hundred_measures_without_an_effect_few_are_said_to_move() -> None:
-    """A null comparison: the two sides differ by their seeds alone, so at most 5 % of such comparisons find anything."""
+    """A null comparison: the two sides differ by their seeds only, so at most 5 % of such comparisons find a difference."""
     import numpy as np
 
     from ecnlab.stats.estimates import adjusted_p_values, mean_with_interval, p_value

@@ -17,7 +17,7 @@ _ALLOWED_TAGS = {"div", "p", "b", "table", "caption", "thead", "tbody", "tr", "t
 
 
 class _TagCollector(HTMLParser):
-    """Gathers elements and texts, and sees that every element is closed."""
+    """Collects elements and texts, and checks that every element is closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A real scheduler and two workers on the loopback, each a process of its own."""
+"""A real scheduler and two workers as processes on the loopback interface."""
 
 import os
 import pickle
@@ -57,7 +57,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def workers(scheduler: str, started: ExitStack) -> list[subprocess.Popen[bytes]]:
-    """Two of them; those that a test has killed are replaced, also one that is about to end when its scheduler has already lost it."""
+    """Two workers; killed ones are replaced, also one that is still ending when its scheduler has already lost it."""
     from distributed import Client
 
     with Client(scheduler, timeout=_PATIENCE_S) as client:
@@ -224,7 +224,7 @@ def test_a_worker_of_another_build_that_comes_later_takes_no_run_away(
             strangers.append(stack.enter_context(_start_worker(scheduler, package=tmp_path)))
             _wait_for(scheduler, 3)
             if not others_stay:
-                _wait_until_idle(scheduler)  # so that results which nobody has fetched yet go with the workers
+                _wait_until_idle(scheduler)  # so that unfetched results are lost with the workers
                 for worker in workers:
                     worker.kill()
                     worker.wait()

@@ -1,4 +1,4 @@
-"""Ctrl-C where a hook of a user's AQM never returns: the first one asks for an end, and the second one is the end."""
+"""Ctrl-C where a hook of a user's AQM never returns: the first requests the end, the second ends the process."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def test_a_run_whose_hook_never_returns_ends_with_the_second_ctrl_c_and_keeps_wh
     assert time_s, said
     if compiled:
         assert float(time_s[1]) <= 5.1
-    else:  # the time of the packet that the hook was asked about
+    else:  # the time of the hook's packet
         assert 5 <= float(time_s[1]) < 5.1
     assert "interrupted: 0 of 1 runs had finished" in rest
     assert "Traceback" not in rest

@@ -1,4 +1,4 @@
-"""Shells as users have them: the command, with real programs in namespaces of its own."""
+"""Shells end to end: the command, with real programs in its network namespaces."""
 
 import json
 import os
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.real_time
 PYTHON = sys.executable
 PACKAGE = Path(package.__file__).parent
 
-# Connects to where nobody listens, which takes one round trip to be refused; prints how long the quickest of ten took: machines are busy.
+# Connects to a closed port, which is refused after one round trip; prints the minimum of ten times, since the machine may be busy.
 CLIENT_SCRIPT = """
 import os, socket, time
 def knock(address):
@@ -40,7 +40,7 @@ knock(os.environ[WHERE])
 print(min(knock(os.environ[WHERE]) for _ in range(10)))
 """
 
-# Sends as much as it is told to whoever connects.
+# Server that sends the given number of bytes to each client.
 SENDER_SCRIPT = """
 import socket, sys
 server = socket.create_server(("", 5001))
@@ -50,7 +50,7 @@ while True:
     connection.close()
 """
 
-# Takes all of it, and prints how long that took and how many packets came with CE.
+# Client that reads to the end, and prints the duration and the number of packets with CE.
 RECEIVER_SCRIPT = """
 import socket, time
 from pathlib import Path
@@ -63,7 +63,7 @@ print(count, time.monotonic() - began, dict(zip(names, values))["InCEPkts"])
 """
 
 
-# In a room of its own a machine with a resolver, a service and a session, whose sockets are in /run; runs what it is told there.
+# Runs a command in a mount namespace that imitates a machine with a resolver, a service and a session, whose sockets are in /run.
 HOST_NETWORK_STATE = """
 import socket, subprocess, sys
 from pathlib import Path
@@ -83,7 +83,7 @@ for server, path in zip(servers, ("/run/resolve/socket", "/run/user/display")):
 sys.exit(subprocess.run(sys.argv[2:]).returncode)
 """
 
-# Says of sockets whether there is a listener, and what resolv.conf says.
+# Prints whether sockets have a listener, and the contents of resolv.conf.
 NAMESPACE_SCRIPT = """
 import socket, sys
 from pathlib import Path
@@ -97,7 +97,7 @@ print(*map(listens, ("/run/resolve/socket", "/run/user/display")), Path("/etc/re
 """
 
 
-# Devices that some kernels put into each network.
+# Devices that some kernels create in each network namespace.
 TUN_DEVICES = ("tunl0", "sit0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6tnl0", "ip6gre0")
 
 
@@ -107,7 +107,7 @@ def ecnlab(*words: str, timeout: float = 60, **more: object) -> subprocess.Compl
 
 @cache
 def refusal() -> str:
-    """Why this machine lets no shell be; nothing if it does."""
+    """The reason why this machine permits no shell; empty if it does."""
     tried = ecnlab("shell", "--rate", "1Gbps", "--", "true")
     return tried.stderr if tried.returncode == 2 else ""
 
@@ -142,7 +142,7 @@ def test_a_command_that_cannot_enter_the_network_is_reported() -> None:
         os.close(nothing)
 
 
-# A process with threads, as one that has used polars is, in which a fork is refused; keeps a shell, and prints the command's exit code.
+# A process with threads, as after the use of polars, in which a fork is refused; opens a shell, and prints the command's exit code.
 THREADED_SCRIPT = """
 import sys, threading
 def refuse(event, _arguments):
@@ -227,7 +227,7 @@ def test_a_download_takes_as_long_as_the_link_makes_it(tmp_path: Path) -> None:
     server = f"{PYTHON} -m http.server 8000 --directory {tmp_path}"
     told = ecnlab("shell", "--rate", "1Mbps", "--delay", "50 ms", "--server", server, "--quiet", "--", PYTHON, "-c", fetch)
     count, seconds = told.stdout.split()
-    # 139 packets of 1500 bytes, a round trip for the handshake and one for the request; a machine that is busy may take as much again.
+    # 139 packets of 1500 bytes, one round trip for the handshake and one for the request; a busy machine may take twice as long.
     alone = 200_000 / 1448 * 1500 * 8 / 1e6 + 0.2
     assert count == "200000"
     assert alone <= float(seconds) < 2 * alone
@@ -241,7 +241,7 @@ def test_of_the_machine_s_run_there_is_only_what_programs_need() -> None:
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_devices_of_the_machine_are_not_even_seen(depth: int) -> None:
-    """Whoever is root could change them where `/sys` has them."""
+    """Root could change them in `/sys`."""
     words = [*["shell", "--rate", "1Gbps", "--quiet", "--", PYTHON, "-m", "ecnlab"] * (depth - 1), "shell", "--rate", "1Gbps", "--quiet"]
     told = ecnlab(*words, "--", "sh", "-c", "ls /sys/class/net; cat /sys/class/net/way/operstate; ls -d /sys/fs/cgroup/*")
     if "the machine's own /sys" in told.stderr:
@@ -280,7 +280,7 @@ def test_flows_of_the_file_send_too_where_they_are_asked_for(tmp_path: Path) -> 
 
 
 def _mark_counts(*queue: str) -> tuple[dict[str, object], int, int]:
-    """The queue towards the inside at the end, and of what came through it the bytes and the packets with CE."""
+    """The final state of the inbound queue, with the bytes and the CE packets that passed it."""
     server = f"{PYTHON} -c '{SENDER_SCRIPT}' 3000000"
     told = ecnlab(
         "shell", "--rate", "10Mbps", "--delay", "10 ms", *queue, "--server", server, "--json", "--", PYTHON, "-c", RECEIVER_SCRIPT
@@ -371,7 +371,7 @@ def test_from_another_terminal(tmp_path: Path) -> None:
 
 
 def test_of_a_shell_s_variables_only_its_own_are_taken_and_only_where_they_are_sound() -> None:
-    """A process of another user's can have any environment: which kernels are run is not for it to say."""
+    """A process of another user can have any environment, which must not choose the kernel that is run."""
     hostile = {
         "ECNLAB_CACHE": "/tmp/evil",
         "ECNLAB_WORKERS": "9",
@@ -461,8 +461,8 @@ def test_the_view_is_a_line_of_json_a_second(tmp_path: Path) -> None:
     assert "p99.9" in end["end"]["lateness_s"]
 
 
-# A device that users may open, which not every machine has, and an interpreter and modules that users may read, in mounts that nobody else
-# sees.
+# A device that users may open, which some machines lack, and an interpreter and modules that users may read, in mounts that other
+# processes do not see.
 BECOME_NOBODY_SCRIPT = """
 mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 &&
 for folder in $KEPT; do mkdir -p "$ASIDE$folder" && mount --bind "$folder" "$ASIDE$folder"; done &&
@@ -473,7 +473,7 @@ cd /tmp && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 
 
 def _is_closed_to_others(folder: Path) -> list[Path]:
-    """The outermost folder on the way that is closed to other users, if there is one."""
+    """The outermost folder on the path that other users cannot enter, if any."""
     return [parent for parent in [*folder.parents][::-1] if not parent.stat().st_mode & 0o001][:1]
 
 

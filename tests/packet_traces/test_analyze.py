@@ -15,7 +15,7 @@ from ecnlab.storage import atomic
 TRACES = Path(__file__).parents[1] / "traces"
 THESIS = Path(__file__).parents[2] / "benches" / "ns2" / "thesis.tcl"
 
-# What is known of each capture from the kernel's own record: sent, fast, timeout, needless, timeouts, drops, marks, reduced.
+# Counters of the kernel for each capture: sent, fast, timeout, needless, timeouts, drops, marks, reduced.
 COUNT_COLUMNS = ("sent", "retransmitted_fast", "retransmitted_timeout", "spurious_retransmits", "timeouts", "drops", "marks", "cwr_packets")
 LINUX_TRACES = {
     "one-mark.pcapng.gz": (300, 0, 0, 0, 0, 0, 1, 1),
@@ -27,7 +27,7 @@ LINUX_TRACES = {
 
 
 def count_by_rule(path: Path) -> dict[str, float]:
-    """Rates, counts and the mean delay of the TCP flow, from the lines themselves and by no part of the package."""
+    """Rates, counts and the mean delay of the TCP flow, computed from the lines without the package."""
     sent: set[int] = set()
     got: set[int] = set()
     again: set[int] = set()
@@ -94,7 +94,7 @@ def test_a_capture_of_linux_gives_the_events_of_the_kernel(name: str) -> None:
 def test_a_capture_at_both_hosts_has_one_way_delay_and_a_reaction_of_a_round_trip() -> None:
     trace = lab.trace(TRACES / "one-mark.pcapng.gz")
     reaction = trace.reactions.row(0, named=True)
-    # 20 ms of propagation and 1.2 ms of transmission each way at least; the answer takes the acknowledgement's way and nothing else.
+    # 20 ms of propagation and 1.2 ms of transmission each way at least; the response uses the path of the ACKs.
     assert trace.flows["delay_mean_s"][0] > 0.0212
     assert reaction["latency_s"] == pytest.approx(0.020, abs=0.0005)
     assert trace.links["link"].to_list() == ["host a > host b", "host b > host a"]
@@ -159,7 +159,7 @@ def test_a_trace_of_the_thesis_network_gives_the_numbers_of_ns_2_s_own_tables(tm
 
 
 def _ns2_reference(network: int, flows: int) -> dict[str, str]:
-    """ns-2's means over seeds of the thesis' own setting."""
+    """ns-2's means over seeds for the thesis' setting."""
     text = (files("ecnlab.reference") / "ns2" / f"thesis-ch{network}.csv").read_text()
     wanted = {"era": "21b7", "mode": "ecn", "n": str(flows), "maxp": "0.5"}
     (row,) = [row for row in csv.DictReader(text.splitlines()) if wanted.items() <= row.items()]

@@ -1,4 +1,4 @@
-"""Replay: every decision again, the first that is another, and what cannot be replayed."""
+"""Replay: repeated decisions, the first difference, and traces that cannot be replayed."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def test_an_aqm_of_one_s_own_is_replayed_at_each_queue_of_a_parking_lot_and_with
 
 
 def test_an_aqm_that_is_not_deterministic_is_found_at_its_first_different_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CALLS", "0")  # a state that no digest covers
+    monkeypatch.setenv("CALLS", "0")  # state outside the AQM's digest
 
     class Counting(lab.Aqm):
-        """Marks by how often it was asked since the process began."""
+        """Marks depend on the number of calls since the start of the process."""
 
         test_params: ClassVar[dict[str, float]] = {}
 

@@ -15,13 +15,13 @@ LONG_LABEL = "a name of an axis that is much too long " * 12
 
 
 def _is_inside(figure: DrawnFigure) -> bool:
-    """Whether all that stands in or beside the axes is in the figure."""
+    """Whether the axes and their labels are inside the figure."""
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     return all(box is not None and box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1 for box in boxes)
 
 
 class _ChangingFormatter(Locator):
-    """One tick, of a long label where the axes are wide: such labels leave less room, and there the label is short."""
+    """One tick with a long label while the axes are wide, and a short one once the long label has narrowed them."""
 
     def __call__(self) -> list[float]:
         assert isinstance(self.axis, Axis)

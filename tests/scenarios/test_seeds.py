@@ -92,7 +92,7 @@ def test_the_one_seed_is_read() -> None:
     assert parse_seed("20") == [20]
 
 
-# By the number of the rules: which seeds are run, the first draws of the queue's stream under some of them, and overrides as text.
+# By version of the seed rules: the seeds, the first draws of the queue's stream under some of them, and overrides as text.
 _DERIVED: dict[int, Any] = {
     1: {
         "seeds": [[1, 2, 3], [1, 2, 3, 7], [4], [1]],
@@ -107,7 +107,7 @@ _DERIVED: dict[int, Any] = {
 
 
 def _first_draws(seed: int) -> list[float]:
-    """What the first arrivals at the queue draw in a run that Python has asked for."""
+    """Random draws of the first arrivals at the queue, in a run from Python."""
     drawn: list[float] = []
 
     class Drawing(Passes):
@@ -121,7 +121,7 @@ def _first_draws(seed: int) -> list[float]:
 
 
 def test_a_change_of_the_rules_of_derivation_changes_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number is part of every key: whoever changes a rule raises it in crates/scenario, and adds here what the new rules give."""
+    """The version is part of every key: a changed rule increments it in crates/scenario, and adds its draws here."""
     asked: list[list[int]] = []
 
     def record_requested_seeds(tasks: Any, *_: Any) -> Any:

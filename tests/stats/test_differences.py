@@ -1,4 +1,4 @@
-"""The numbers of unpaired samples are those of Student's sleep data as R's t.test gives them by default, that is by Welch."""
+"""Expected numbers of unpaired samples: Student's sleep data with R's default t.test, which is Welch's."""
 
 import math
 

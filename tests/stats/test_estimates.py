@@ -1,4 +1,4 @@
-"""The numbers are those of Student's sleep data (Biometrika 6, 1908), as every textbook and R's t.test give them."""
+"""Expected numbers: Student's sleep data (Biometrika 6, 1908), as in textbooks and from R's t.test."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Series with a known transient, and what White, Cobb and Spratt (2000) and Hoad, Robinson and Davies (2010) say of MSER-5 on such."""
+"""MSER-5 on series with a known transient, against White, Cobb and Spratt (2000) and Hoad, Robinson and Davies (2010)."""
 
 import math
 

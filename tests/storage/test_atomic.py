@@ -1,4 +1,4 @@
-"""What is under way belongs to the process that writes it, until that ends: no other one removes it, in whatever PID namespace it is."""
+"""Temporary files belong to the process that writes them until it ends: no process of any PID namespace removes them before."""
 
 import errno
 import fcntl
@@ -19,7 +19,7 @@ from ecnlab.storage import atomic
 
 PYTHON = {**os.environ, "PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
 
-# Holds a file and a folder, says so, and waits for its end.
+# Holds a temporary file and a folder, prints that, and waits for its end.
 HOLDING_SCRIPT = """
 import os, signal, sys
 from pathlib import Path
@@ -43,7 +43,7 @@ CLEANUP_SCRIPT = (
 
 @contextmanager
 def _start_holder(place: Path, how: str = "") -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
-    """A process that holds a file and a folder under way, and what it says."""
+    """A process that holds a temporary file and a folder, and its output."""
     command = [sys.executable, "-c", HOLDING_SCRIPT, str(place), how]
     with subprocess.Popen(command, env=PYTHON, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -128,7 +128,7 @@ def test_a_partial_file_removed_before_it_is_locked_is_created_again(tmp_path: P
     flock, removed = fcntl.flock, []
 
     def late(handle: int, how: int) -> None:
-        if how == fcntl.LOCK_EX and len(removed) < 3:  # another process sweeps after it is made and before it is locked
+        if how == fcntl.LOCK_EX and len(removed) < 3:  # another process cleans up between creation and lock
             monkeypatch.setattr(fcntl, "flock", flock)
             atomic.remove_abandoned_partials(tmp_path)
             monkeypatch.setattr(fcntl, "flock", late)

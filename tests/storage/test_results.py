@@ -10,7 +10,7 @@ from ecnlab.stats.estimates import mean_with_interval
 from ecnlab.storage.results import RecordedSeries
 from helpers import FIXED
 
-# One flow without a draw: drop-tail queue, no spread, one start.
+# One flow without random draws: drop-tail queue, no spread, one start.
 
 
 def test_every_frame_begins_with_the_seed_and_uses_names(small_result: ecnlab.Result) -> None:
@@ -51,7 +51,7 @@ def test_a_result_read_back_equals_the_one_that_was_written(small: ecnlab.Scenar
 
 
 def test_marks_of_acknowledgements_are_events_and_no_marks_of_data() -> None:
-    """With DCTCP acknowledgements are ECN-capable: the AQM of the way back marks them, and so does an impairment before it."""
+    """With DCTCP acknowledgements are ECN-capable: the AQM of the reverse path marks them, and so does an impairment before it."""
     queue = {"aqm": "step", "limit": 200, "threshold": "5 packets"}
     reverse = {"rate": "400 kbps", "queue": queue, "impair": [{"kind": "mark", "rate": 0.5}]}
     tree = {
@@ -104,7 +104,7 @@ def test_one_seed_of_a_result_is_a_result(small_result: ecnlab.Result) -> None:
 
 
 def _scenario_with_bands() -> ecnlab.Result:
-    """DualPI2, which serves its packets in the bands L and C, with senders of both kinds; the link before it has none."""
+    """DualPI2 with its bands L and C and senders of both kinds; the link before it has no bands."""
     link = {"from": "a", "to": "b", "rate": "5 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 50}}
     dual = {"name": "dual", "from": "b", "to": "c", "rate": "4 Mbps", "queue": {"discipline": "dualpi2", "limit": 100}}
     tcp = {"profile": "linux", "ecn": True}

@@ -1,4 +1,4 @@
-"""A store that many scenarios share: what is there is not run again, whoever has stored it, and whatever killed who did."""
+"""A store that many scenarios share: stored runs are never repeated, also when the process that stored them was killed."""
 
 import errno
 import json
@@ -24,7 +24,7 @@ from ecnlab.storage.results import result_from_store
 from ecnlab.storage.segments import BatchFolder, StoredBatch
 from failing import failing
 
-# Counts what it runs, tells that to standard output, and may be killed when so many have been stored.
+# Prints each run to standard output, and may be killed after a number of stored runs.
 _RUN_SCRIPT = """
 import os, signal, sys
 import ecnlab
@@ -61,7 +61,7 @@ def scenarios(small_file: Path) -> list[ecnlab.Scenario]:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The runs that are really done."""
+    """The runs that are not taken from the store."""
     done: list[tuple[str, int]] = []
     run = Job.run
 

@@ -244,7 +244,7 @@ def test_a_damaged_batch_is_ignored_and_reported_with_the_folder_to_delete(small
 
 @pytest.fixture
 def limited() -> Iterator[None]:
-    """A test that would wait for ever fails, and so does one that would take all memory."""
+    """Tests that would block or use all memory fail."""
 
     def raise_keyboard_interrupt(_number: int, _frame: object) -> None:
         pytest.fail("a stored file was read without end")
@@ -302,7 +302,7 @@ def test_a_stored_file_that_has_no_end_is_refused_by_name(
     out = tmp_path / "run"
     ecnlab.run(small, 1, out=out)
     change(_only_batch(out) / "total.parquet")
-    if change is not _replace_by_sparse_file:  # what is behind the part that is read does not matter
+    if change is not _replace_by_sparse_file:  # data behind the read part is irrelevant
         with pytest.raises(ecnlab.ResultsError, match=rf"total\.parquet cannot be read: {why}"):
             ecnlab.open_result(out).estimate("goodput_bps")
     change(out / "run.json")

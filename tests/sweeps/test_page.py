@@ -1,4 +1,4 @@
-"""What docs/how-to/sweeps.md and docs/how-to/compare.md show, done: the Python, and the sweep file, which is the example's."""
+"""The Python code and the sweep file of docs/how-to/sweeps.md and docs/how-to/compare.md run; the file equals the example's."""
 
 import re
 import shutil

@@ -24,7 +24,7 @@ GRID: dict[str, Any] = {MAX_P: [0.1, 0.5], "flows.near.count": [1, 3]}
 
 
 class FailingAtSeed(ecnlab.Aqm):
-    """Fails where the buffer has 61 places."""
+    """Fails for a buffer of 61 packets."""
 
     def on_arrival(self, arrival: Arrival) -> Verdict:
         if arrival.backlog.packets > 2 and self.line.limit_packets == 61:
@@ -37,7 +37,7 @@ def _file_contents(folder: Path) -> dict[str, bytes]:
 
 
 def _stored_runs(store: Path) -> int:
-    """How many runs a store holds, counted once for each batch that has them."""
+    """Number of runs in a store, counted once per batch."""
     told = [json.loads(path.read_text()) for path in store.glob("*/batch-*/batch.json")]
     return sum(len(part["seeds"]) for batch in told for part in batch["runs"])
 
@@ -198,7 +198,7 @@ def test_a_folder_that_holds_something_else_is_refused_before_anything_runs(smal
 
 
 def test_a_sweep_that_is_removed_while_it_is_opened_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_folder, "is_sweep_folder", lambda path: True)  # as it was a moment ago
+    monkeypatch.setattr(sweep_folder, "is_sweep_folder", lambda path: True)  # as before a concurrent change
     with pytest.raises(ResultsError, match=r"sweep\.json has been removed; fix: run the same sweep again"):
         ecnlab.open_sweep(tmp_path)
 

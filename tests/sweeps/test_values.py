@@ -80,7 +80,7 @@ FLOWS = [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}]
 
 
 def _value_in_force(unit: str) -> tuple[str, str]:
-    """What the engine makes of 3 of a unit, as it writes it, where a scenario takes such a quantity."""
+    """The engine's text of 3 units, in a scenario that takes such a quantity."""
     number = "3"
     link = {"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 9}}
     place = {"s": "delay", "bit/s": "rate", "bytes": "queue", "packets": "queue"}[UNITS[unit][1]]

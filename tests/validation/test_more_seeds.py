@@ -77,7 +77,7 @@ def test_a_file_without_the_columns_is_refused(tmp_path: Path) -> None:
 
 
 def test_our_own_further_seeds_are_all_of_rows_of_our_tables_and_lie_where_these_do() -> None:
-    """Measured in the same way: nearly all means are those of the table, up to the spread of a few seeds."""
+    """The same measurement: nearly all means equal those of the table, within the deviation of a few seeds."""
     further = dict(more_seeds.read_more_seeds().rows)
     found, near = set(), []
     for table in read_tables(REFERENCE_TABLES[:3]):

@@ -36,7 +36,7 @@ def _compare_rows(
     explanations: list[ExplainedDifference],
     further: MoreSeedsOfNs2 | None = None,
 ) -> list[CellComparison]:
-    """Our own means, times a factor, taken for ns-2's."""
+    """Our means, scaled by a factor, as if they were ns-2's."""
     ours = {column: sum(values) / 2 * factor for column, values in _our_values(tmp_path).items()}
     path = tmp_path / "mine-ch5.csv"
     path.write_text(f"{HEADER},{','.join(ours)}\n{ROW},{','.join(map(repr, ours.values()))}\n")

@@ -42,7 +42,7 @@ needs_newer = pytest.mark.skipif(
 )
 needs_uml_kernel = pytest.mark.skipif(KERNEL is None or not HAS_PROGRAM, reason="no UML kernel: `ecnlab uml build-kernel` builds it")
 
-# Functions of libc that speak to no kernel, or to that outside only when a fault is told.
+# Functions of libc without system calls, or with system calls of the host only to report a fault.
 HARMLESS_IMPORTS = {
     "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize", "__cxa_thread_atexit_impl", "__errno_location",
     "__gmon_start__", "__tls_get_addr", "__xpg_strerror_r", "abort", "bcmp", "calloc", "dl_iterate_phdr", "free", "getcwd", "getenv",
@@ -50,7 +50,7 @@ HARMLESS_IMPORTS = {
     "pthread_setspecific", "realloc", "realpath", "strlen",
 }  # fmt: skip
 
-# What is needed to make and to join threads, of which the program makes none: `pthread_create` is its own and refuses.
+# Symbols for the creation and joining of threads, which the program never does: its `pthread_create` refuses.
 THREAD_FUNCTIONS = {
     "dlsym", "getauxval", "mprotect", "pause", "pthread_attr_destroy", "pthread_attr_getguardsize", "pthread_attr_getstack",
     "pthread_attr_init", "pthread_attr_setstacksize", "pthread_detach", "pthread_getattr_np", "pthread_join", "pthread_self",
@@ -128,7 +128,7 @@ def test_equal_scenario_and_seed_give_equal_bytes_alone_and_side_by_side() -> No
 
 @needs_uml_kernel
 def test_draws_of_the_kernel_are_those_of_the_seed_whoever_listens_to_it() -> None:
-    """A console that is read over a pipe gets a signal each time, which stirs the kernel's randomness."""
+    """A console over a pipe causes a signal at each read, which feeds the kernel's random number generator."""
     queue = '{ kernel = "choke", limit = 20, min = 5, max = 19, burst = 20 }'
     with ThreadPoolExecutor(6) as threads:
         told = list(threads.map(lambda _: json.dumps(run_on_uml(queue=queue)), range(24)))
@@ -171,9 +171,9 @@ def test_a_queue_of_the_kernel_stands_at_a_link_and_every_packet_is_accounted_fo
     name, _, arguments = queue.partition(", ")
     result = run_on_uml(queue=f'{{ kernel = "{name}"{", " + arguments if arguments else ""} }}')
     arrivals, departures, drops = (packed_column(result, "queues", one)[0] for one in ("arrivals", "departures", "drops"))
-    assert 0.8 * arrivals <= departures + drops <= arrivals + 300  # what waited when measuring began, and when it ended
+    assert 0.8 * arrivals <= departures + drops <= arrivals + 300  # packets queued at the begin and at the end of the measured interval
     goodput = sum(packed_column(result, "groups", "goodput_bps"))
-    assert 0.4e6 < goodput < 2.2e6  # what came before measuring began counts when the gap before it is closed
+    assert 0.4e6 < goodput < 2.2e6  # data from before the measured interval counts when the gap before it is filled
 
 
 @needs_uml_kernel
@@ -193,7 +193,7 @@ def test_red_of_the_kernel_matches_linux_red_of_the_engine() -> None:
 @needs_uml_kernel
 @pytest.mark.parametrize("theirs", ["codel", "fq_codel"])
 def test_codel_of_the_kernel_keeps_a_queue_as_short_as_ours(theirs: str) -> None:
-    """Its law does nothing while less waits than the device's MTU, so that has to be a packet of the link's."""
+    """The AQM does nothing while the backlog is below the device's MTU, so the MTU must be the link's packet size."""
     ours = {"codel": '{ aqm = "codel", limit = 1000 }', "fq_codel": '{ discipline = "fq", aqm = "codel", limit = 1000 }'}[theirs]
     told = [run_on_uml(queue=queue, duration_s=30) for queue in (ours, f'{{ kernel = "{theirs}", limit = 1000, ecn = true }}')]
     lengths = [packed_column(one, "queues", "length_mean_packets")[0] for one in told]
@@ -226,7 +226,7 @@ def test_a_queue_of_the_kernel_says_why_it_drops(queue: str, causes: set[str]) -
 
 @needs_newer
 def test_runs_on_a_newer_kernel_are_the_same_with_the_same_seed() -> None:
-    """With draws of the kernel, and for two minutes."""
+    """With random draws of the kernel, and for two minutes."""
     queue = '{ kernel = "choke", limit = 12, min = 5, max = 11, burst = 40 }'
     with ThreadPoolExecutor(4) as threads:
         told = list(threads.map(lambda _: json.dumps(run_on_uml(kernel=NEWER_KERNEL, queue=queue, duration_s=120)), range(8)))
@@ -246,7 +246,7 @@ def test_dualpi2_of_the_kernel_keeps_its_queue_short_and_says_why_it_drops() -> 
 
 
 def open_loop(queue: str) -> Any:
-    """Bursts of datagrams with ECT(1), which answer to nothing, before a link of 10 Mbit/s."""
+    """Bursts of unresponsive datagrams with ECT(1), before a link of 10 Mbit/s."""
     source = {"from": "a", "to": "b", "udp": {"packet_size": 1500, "ecn": "ect1"}}
     app = {"kind": "onoff", "rate": "4 Mbps", "on": "exponential 8 ms", "off": "exponential 60 ms"}
     link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "5 ms", "queue": tomllib.loads(f"it = {queue}")["it"]}
@@ -350,7 +350,7 @@ def test_hosts_that_agree_on_accurate_ecn_count_every_mark(variant: str) -> None
     assert (classic["tcp_ecn"], accurate["tcp_ecn"]) == ([1, 2], [3, 5])
     came, counted = accurate["answering_host"]["in_ce"], accurate["opening_host"]["delivered_ce"]
     assert came > 30
-    # The last ones may be on their way back when the run ends. Who echoes until CWR makes more of fewer.
+    # The last ones may be on their way back when the run ends. A receiver that echoes until CWR returns more ECEs for fewer marks.
     assert came - 8 <= counted <= came
     assert classic["opening_host"]["delivered_ce"] > 1.2 * classic["answering_host"]["in_ce"]
     # Both kinds answer marks about as often as they come: not with every packet whose flags happen to be set.
@@ -391,7 +391,7 @@ def test_a_queue_that_another_kernel_has_is_refused_with_its_name() -> None:
 
 @needs_uml_kernel
 def test_red_below_a_shaper_stays_above_its_threshold_for_good_when_it_empties_and_at_a_link_it_does_not() -> None:
-    """sch_red ends an idle spell with a packet that it drops; below a shaper nobody asks it for the next one, so no new spell begins."""
+    """sch_red ends an idle spell with a packet that it drops; below a shaper it is not dequeued again, so no new idle period begins."""
     more = '[[flows]]\nname = "many"\ncount = 9\nfrom = "a"\nto = "b"\ntcp = { profile = "linux", variant = "newreno" }\n'
     red = "limit = 400000, min = 15000, max = 45000, avpkt = 1000, wlog = 8, probability = 0.1, ecn = true, harddrop = true"
     alone, below = (
@@ -471,7 +471,7 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
 @needs_uml_kernel
 @pytest.mark.parametrize("rto_min_ms", [20, 50, 200, 1000])
 def test_the_smallest_timeout_is_the_hosts_and_ends_a_transfer_whose_last_segments_are_lost(tmp_path: Path, rto_min_ms: int) -> None:
-    """The last four of 40 segments are lost, and so is the tail loss probe: the timeout alone repairs that."""
+    """The last four of 40 segments are lost, and so is the tail loss probe: only the RTO repairs that."""
     asked = lab.scenario(
         tomllib.loads(f"""
             name = "tail"
@@ -514,7 +514,7 @@ def test_the_smallest_timeout_is_the_hosts_and_ends_a_transfer_whose_last_segmen
 
 @needs_uml_kernel
 def test_what_a_recorded_host_answers_is_sent_behind_the_request_that_it_acknowledges(tmp_path: Path) -> None:
-    """A request comes to its host right behind an acknowledgement, and what is read of the host next is one turn's."""
+    """A request arrives at its host right after an ACK, and the next read from the host covers one turn."""
     asked = lab.scenario(
         tomllib.loads("""
             name = "kept"

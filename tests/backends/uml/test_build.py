@@ -1,4 +1,4 @@
-"""Building a UML kernel, up to what the compiler has to do."""
+"""Building a UML kernel, up to the compiler's work."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def source_of(kernel: str, root: Path) -> Path:
-    """A kernel's source as far as the recipe looks at it."""
+    """The files of a kernel's source that the recipe reads."""
     for edit in recipe.source_edits(kernel):
         file = root / edit["file"]
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -250,7 +250,7 @@ def test_the_compiler_ends_with_its_parent_and_its_failure_is_reported(tmp_path:
 
     assert make("echo '  CC one.o'").communicate()[0] == "made\n"
     assert "`:\nno such file: error\n" in make("echo 'no such file: error'; exit 2").communicate()[1]
-    # One that has children, as make has, and writes who it is.
+    # A process with children, like make, that writes its PID.
     with make("sleep 600 & echo $$ $! > running.partial; mv running.partial running; wait") as ended:
         wait_until(lambda: (tmp_path / "running").exists())
         ended.kill()
@@ -258,7 +258,7 @@ def test_the_compiler_ends_with_its_parent_and_its_failure_is_reported(tmp_path:
 
 
 def is_running(process: str) -> bool:
-    """Whether a process is there and has not ended."""
+    """Whether a process exists and is no zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -16,7 +16,7 @@ KERNEL_BACKENDS = replace(TINY, on_kernels=lambda scenario: {**scenario, "durati
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The study as it is, and as it is where hosts are kernels; of the second one claim only."""
+    """The study with its own hosts, and with kernels as hosts; the second with one claim only."""
     home = tmp_path_factory.mktemp("reports")
     run_study(KERNEL_BACKENDS, home / "a", [1, 2])
     run_study(KERNEL_BACKENDS, home / "b", [1, 2, 3], claims=["T2"], kernel_hosts=True)

@@ -24,7 +24,7 @@ _VOID_TAGS = {"meta", "img", "br", "hr", "link", "input", "col"}
 
 
 class Page(HTMLParser):
-    """A page that is read tag by tag: what is open, which ids there are, and where links lead."""
+    """A parser of the page that collects open tags, ids and link targets."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ def html(out: Path) -> str:
 
 
 def _page_text(html: str) -> str:
-    """What a reader sees of it."""
+    """The visible text of the page."""
     return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.DOTALL))
 
 

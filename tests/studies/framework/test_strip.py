@@ -18,7 +18,7 @@ def _statement_estimate(
 
 
 def _mark_positions(picture: str) -> dict[str, float]:
-    """Where the range begins and ends, our interval, its middle, what was published and ns-2's."""
+    """The x coordinates of the range, our interval and its middle, the published number and ns-2's."""
     ElementTree.fromstring(picture)
     rect = re.search(r'<rect x="([\d.]+)" y="2" width="([\d.]+)"', picture)
     assert rect is not None

@@ -20,7 +20,7 @@ def _shortened_needs(need: RequiredScenario) -> ecnlab.Scenario:
 
 @pytest.fixture(scope="module")
 def results() -> dict[RequiredScenario, ecnlab.Result]:
-    """Two seeds of all that the items need, 8 s each."""
+    """Results of all scenarios of the items, with two seeds and 8 s each."""
     needs = list(dict.fromkeys(need for item in beyond.ITEMS for need in item.needs.values()))
     return dict(zip(needs, run_all([Request(_shortened_needs(need), [1, 2]) for need in needs]).whole(), strict=True))
 

@@ -35,7 +35,7 @@ def _claim_named(name: str) -> list[ClaimStatement]:
 
 
 def test_all_of_chapter_5_s_figures_are_there() -> None:
-    # 5.1 and 5.2 are the queues and the topology, 5.34 sketches the law.
+    # 5.1 and 5.2 show the queues and the topology, 5.34 sketches the control law.
     numbers = [f"5.{n}" for n in range(3, 45) if n != 34]
     assert sorted(item.heading for item in chapter5.ITEMS) == sorted([f"Figure {number}" for number in numbers] + ["Table 5.1"])
     assert len({item.part for item in chapter5.ITEMS}) == 3

@@ -26,7 +26,7 @@ def _aqm_names(tree: Tree) -> set[str]:
 
 
 def _changed_needs(parameter: str, value: str) -> list[Tree]:
-    """The scenarios of the claims that this value changes, as they are in the main set-up."""
+    """The claims' scenarios that this value changes, in their form of the main set-up."""
     rewriting = PARAMETERS[parameter].values[value]
     return [need.scenario for need in NEEDS if rewriting(need.scenario) != need.scenario]
 

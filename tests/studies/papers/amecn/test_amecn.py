@@ -187,7 +187,7 @@ def test_the_average_queue_is_measured_over_its_span_only() -> None:
 
 
 def _result_with_averages(*seeds: list[float]) -> Any:
-    """A result of these averages of the queue, one a second from 0 s on."""
+    """A result with these averages of the queue, one per second from 0 s on."""
     rows = [("bottleneck", seed, float(time), value) for seed, values in enumerate(seeds, 1) for time, value in enumerate(values)]
     frame = pl.DataFrame(rows, schema=["queue", "seed", "time_s", "average_packets"], orient="row")
     header = {"duration_s": float(len(seeds[0]))}

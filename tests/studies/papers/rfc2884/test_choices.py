@@ -1,4 +1,4 @@
-"""What RFC 2884 leaves open: rewritings change what they name, and the admitted thresholds keep RED in its region."""
+"""Open parameters of RFC 2884: rewritings change the named parameters, and the admitted thresholds keep RED's average between them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -98,7 +98,7 @@ def test_candidates_are_tried_at_each_level_and_max_p_and_where_the_average_is_l
 
 
 def test_the_admitted_thresholds_keep_red_in_its_region_and_the_others_do_not() -> None:
-    """Where the average is largest, with few seeds. The report's Table 4.4.2 has all seeds and levels."""
+    """The scenario with the largest average, with few seeds. The report's Table 4.4.2 has all seeds and levels."""
     worst = {key: need for key, need in CANDIDATE_NEEDS.items() if key[2] == 0.02 and key[1] in ("high", *STRICTEST_SETUPS)}
     outcome = run_all([Request(ecnlab.scenario(need.scenario), range(1, 5 if at == "high" else 3)) for (_, at, _), need in worst.items()])
     results = dict(zip(worst, outcome.results, strict=True))

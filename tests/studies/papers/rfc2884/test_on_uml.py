@@ -1,4 +1,4 @@
-"""A small part of the study in front of a real kernel, by the public way: what does not depend on luck. It needs a UML kernel."""
+"""A part of the study on real kernels, through the public API, without results that depend on chance. It needs a UML kernel."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ pytestmark = [
 
 
 def test_transactions_are_claimed_of_a_kernel_s_hosts_and_come_out_the_same_again(command: Callable[..., Outcome], tmp_path: Path) -> None:
-    """R7 has the shortest runs of the study in which ECN's gain is far from nothing."""
+    """R7 has the shortest runs of the study with a large gain of ECN."""
     store, report = tmp_path / "store", tmp_path / "report"
     done = command("study", "run", "rfc2884", "--backend", "uml", "--claim", "R7", "--seeds", "1..2", "--store", store, "--out", report)
     assert done.code == 0, done.err
@@ -42,7 +42,7 @@ def test_transactions_are_claimed_of_a_kernel_s_hosts_and_come_out_the_same_agai
     (claim,) = told["claims"]
     assert (claim["id"], claim["verdict"] in ("reproduced", "not reproduced", "undecided")) == ("R7", True)
     assert [statement["n"] for statement in claim["statements"]] == [2] * 9
-    # The direction of what the RFC says. Over many seeds both stand by many times their deviation above these bounds.
+    # The direction of the RFC's findings. Over many seeds both are many standard deviations above these bounds.
     ours = {statement["statement"]: statement["ours"] for statement in claim["statements"]}
     assert ours["gain, high congestion, max_p 0.5"] > 0
     assert ours["rate with ECN, high congestion, max_p 0.5"] > ours["rate with ECN, high congestion, max_p 0.02"] > 0

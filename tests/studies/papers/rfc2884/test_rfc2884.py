@@ -148,7 +148,7 @@ def test_captions_name_the_markers_that_figures_have() -> None:
 
 @pytest.fixture(scope="module")
 def shortened() -> Mapping[RequiredScenario, ecnlab.Result]:
-    """Two seeds of every scenario, cut short."""
+    """Results of every scenario, shortened, with two seeds."""
     needs = list(dict.fromkeys(need for item in STUDY.items for need in item.needs.values()))
     cut = {"duration": f"{_SHORT_S} s", "measure_from": "20 s"}
     outcome = run_all([Request(ecnlab.scenario({**need.scenario, **cut}), [1, 2]) for need in needs])

@@ -11,7 +11,7 @@ from ecnlab.studies.papers.today.scenarios import CUBIC, CUBIC_ECN, DCTCP
 
 @pytest.fixture(scope="module")
 def results() -> dict[RequiredScenario, ecnlab.Result]:
-    """Two seeds of all that the items need, 8 s each."""
+    """Results of all scenarios of the items, with two seeds and 8 s each."""
     needs = list(dict.fromkeys(need for item in STUDY.items for need in item.needs.values()))
     chosen = [ecnlab.scenario({**need.scenario, "duration": "8 s", "measure_from": "3 s"}) for need in needs]
     return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]).whole(), strict=True))
