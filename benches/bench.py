@@ -32,7 +32,7 @@ BENCHES = ROOT / "benches"
 
 @dataclass(frozen=True)
 class Network:
-    """A network of the budget: what runs, and the ns per packet-hop that must and should be reached."""
+    """A network of the budget: the run, and the required and desired ns per packet-hop."""
 
     name: str
     file: str
@@ -46,7 +46,7 @@ class Network:
 
 ONE_OF_EACH = ("flows.*.count=1",)
 ONE_ARRIVAL = ("flows.*.app.count=1",)
-# Linux' transport as profile `linux` has it (RACK-TLP, undo, HyStart), with the packets and the ACK for each packet of the other rows.
+# Linux's transport with profile `linux` (RACK-TLP, undo, HyStart), with the packet size and the ACK per packet of the other rows.
 # ns-2's sink acknowledges each segment and has no buffer; so does the receiver here with the rule "fixed".
 CUBIC_SACK = (
     'flows.*.tcp.profile="linux"',
@@ -69,14 +69,14 @@ NETWORKS = (
     Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 130, 60),
     Network("1 Gbps, CUBIC + SACK", "1g.toml", CUBIC_SACK, (*ONE_OF_EACH, *CUBIC_SACK), ("net=1g", "tcp=cubic"), None, None),
     Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 300, 100, ns2_runs=1),
-    # A tenth of the flows in a tenth of the time: the memory is that of the flows alive, so it is the same, and a tenth for each that came.
+    # A tenth of the flows in a tenth of the time: memory depends on live flows, so it is the same, and per arrived flow ten times as large.
     Network("arrivals, 10 000 flows", "arrivals.toml", ('duration="10 s"',), ONE_ARRIVAL, None, None, None),
     Network("arrivals, 100 000 flows", "arrivals.toml", (), ONE_ARRIVAL, None, None, None),
 )
 
 
 def main() -> int:
-    """Run the benchmark as the command line asks."""
+    """Run the benchmark with the options of the command line."""
     arguments = parse()
     networks = [network for network in NETWORKS if not arguments.only or any(word in network.name for word in arguments.only)]
     if not networks:
@@ -113,13 +113,13 @@ def positive(text: str) -> int:
 
 
 def build() -> Path:
-    """Build the timing program and say where it is."""
+    """Build the timing program and return its path."""
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "ecnlab-bench"], cwd=ROOT, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "ecnlab-bench"
 
 
 def measure(network: Network, binary: Path, ns2: str | None, runs: int) -> Row:
-    """Run a network, ours and ns-2's in turn, and sum up."""
+    """Run a network in ecnlab and ns-2 by turns, and summarize."""
     base = measure_ecnlab(binary, network.file, network.one_flow)
     limit = runs if network.ns2_runs is None else min(runs, network.ns2_runs)
     own, other = [], []
@@ -136,7 +136,7 @@ def measure(network: Network, binary: Path, ns2: str | None, runs: int) -> Row:
 
 
 def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Row:
-    """A network's row: the sums, and every run behind them."""
+    """A network's row: the summary, and all its runs."""
     times = [run["ns_per_hop"] for run in own]
     peak = statistics.median(run["peak_bytes"] for run in own)
     row = {
@@ -166,14 +166,14 @@ def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Ro
 
 
 def measure_ecnlab(binary: Path, file: str, overrides: tuple[str, ...]) -> Row:
-    """One run of the engine in a process of its own."""
+    """One run of the engine in a separate process."""
     command = [str(binary), str(BENCHES / file), *overrides]
     row: Row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return row
 
 
 def ns2_run(ns2: str, arguments: tuple[str, ...]) -> Row:
-    """One run of ns-2; one line, from the word `flows` on, is `key value` pairs. TCP/Linux writes words of its own around it."""
+    """One run of ns-2; one line, from the word `flows` on, is `key value` pairs. TCP/Linux prints other text around it."""
     command = [ns2, str(BENCHES / "ns2" / "dumbbell.tcl"), *arguments]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     words = output[output.index("flows ") :].splitlines()[0].split()
@@ -181,7 +181,7 @@ def ns2_run(ns2: str, arguments: tuple[str, ...]) -> Row:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows for people."""
+    """The rows as a table."""
     head = ("network", "ns/hop", "min", "max", "must", "aim", "reached", "set-up us/flow", "bytes/flow", "ns-2 ns/hop", "ns-2/ours CPU")
     lines = [head, *(cells(row) for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
@@ -230,14 +230,14 @@ def machine() -> Row:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is never seen half."""
+    """Write a file atomically."""
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
 
 
 def progress(text: str) -> None:
-    """A line that the next one overwrites, where someone watches."""
+    """A progress line that the next one overwrites, on a terminal only."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

@@ -67,7 +67,7 @@ MEASURES = {
 
 
 def main() -> int:
-    """Run the comparison as the command line asks."""
+    """Run the comparison with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=positive, default=20, help="runs of each cell on each backend (default: 20)")
     parser.add_argument("--out", type=Path, default=ROOT / "bench-hosts.json", help="the file of results (default: bench-hosts.json)")
@@ -92,7 +92,7 @@ def main() -> int:
 
 
 def run(cell: Cell, backend: str, seeds: int) -> dict[str, float]:
-    """Means over the seeds of what the bottleneck's queue measures."""
+    """Means over the seeds of the measures of the bottleneck's queue."""
     result = ecnlab.run(cell.scenario(), seeds=seeds, backend=backend, out=ROOT / "results" / "hosts" / backend / cell.queue / cell.control)
     queues = result.queues.to_dicts()
     rows = [

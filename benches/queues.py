@@ -31,7 +31,7 @@ BOTTLENECK = "link.bottleneck.queue"
 
 
 def main() -> int:
-    """Run the benchmark as the command line asks."""
+    """Run the benchmark with the options of the command line."""
     arguments = parse()
     entries = [entry for entry in queues() if not arguments.only or entry.name in arguments.only]
     if not entries:
@@ -56,7 +56,7 @@ def parse() -> argparse.Namespace:
 
 
 def queues() -> list[catalog.CatalogEntry]:
-    """The AQMs and the disciplines; the plain discipline is what the AQMs stand in."""
+    """The AQMs and the disciplines; the AQMs are measured in the plain discipline."""
     return [*catalog.entries("aqm"), *catalog.entries("discipline")[1:]]
 
 
@@ -75,7 +75,7 @@ def measure(entry: catalog.CatalogEntry, binary: Path, runs: int) -> Row:
 
 
 def run(binary: Path, *arguments: str | Path) -> Row:
-    """One run in a process of its own."""
+    """One run in a separate process."""
     row: Row = json.loads(subprocess.run([binary, *arguments], check=True, capture_output=True, text=True).stdout)
     return row
 
@@ -87,7 +87,7 @@ def ratio(pair: list[Row]) -> float:
 
 
 def in_file(file: str) -> dict[str, Any]:
-    """The queue that a network's file has."""
+    """The queue in a network's file."""
     with (BENCHES / file).open("rb") as opened:
         link = tomllib.load(opened)["link"][0]
     return {**link["queue"], "rate": link["rate"]}
@@ -99,7 +99,7 @@ def droptail(file: str) -> str:
 
 
 def queue(entry: catalog.CatalogEntry, file: str) -> str:
-    """The entry in the file's buffer, as an override: with what the file says of its parameters, and drop-tail in a queue that it holds."""
+    """The entry in the file's buffer, as an override: with the parameters of the file, and drop-tail as its child."""
     known = in_file(file)
     given = {
         parameter.name: known.get(parameter.name, parameter.example) for parameter in entry.parameters if is_required(parameter, known)
@@ -110,7 +110,7 @@ def queue(entry: catalog.CatalogEntry, file: str) -> str:
 
 
 def is_required(parameter: catalog.Parameter, known: dict[str, Any]) -> bool:
-    """Whether a parameter is given: it must be, or the file has a value for it, which is none of a time that has the same name."""
+    """Whether a parameter is set: it is required, or the file has a value for it that is not a time of the same name."""
     return parameter.required or (parameter.name in known and parameter.kind != "time")
 
 

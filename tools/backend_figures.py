@@ -14,7 +14,7 @@ _SIMULATED, _KERNEL, _ENGINE = "#e8eef7", "#fbe9d7", "#dff0e0"
 
 
 class Drawing:
-    """Boxes, arrows and words in SVG, on a white ground."""
+    """Boxes, arrows and labels in SVG, on a white background."""
 
     def __init__(self, width: int, height: int) -> None:
         self._parts = [
@@ -37,14 +37,14 @@ class Drawing:
             self._parts.append(f'<text x="{x}" y="{y + 17 * row}" text-anchor="{anchor}"{weight}>{escape(line)}</text>')
 
     def arrow(self, x: int, y: int, to_x: int, to_y: int) -> None:
-        """A line with a tip at both ends, since packets and ACKs cross it."""
+        """A line with arrowheads at both ends, since packets and ACKs cross it."""
         self._parts.append(
             f'<line x1="{x}" y1="{y}" x2="{to_x}" y2="{to_y}" stroke="#444" stroke-width="1.5"'
             ' marker-start="url(#tip)" marker-end="url(#tip)"/>'
         )
 
     def svg(self) -> str:
-        """The text of the file."""
+        """The SVG document."""
         return "\n".join([*self._parts, "</svg>", ""])
 
 

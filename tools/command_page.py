@@ -38,7 +38,7 @@ def command_reference_markdown() -> str:
 
 
 def _help_sections(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
-    """The path and the help of a command and of those below it."""
+    """The path and the help of a command and of its sub-commands."""
     context = click.Context(command, info_name=name, parent=parent, terminal_width=_HELP_WIDTH, **command.context_settings)
     yield context.command_path, command.get_help(context)
     for below, found in getattr(command, "subcommands", {}).items():

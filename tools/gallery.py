@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES_FOLDER = ROOT / "examples"
 EXAMPLE_PAGES = ROOT / "docs" / "examples"
 STUDY_PAGES = ROOT / "docs" / "studies"
-# Samples of the queue in a plot: enough to see it swing, and a picture of some 30 KB.
+# Samples of the queue in a plot: enough to show its oscillation, in a picture of about 30 KB.
 _SAMPLES_OF_PLOT = 400
-# The figure of each study that its page shows, by the paper's number.
+# Number in the paper of the figure that each study's page shows.
 KEY_FIGURES = {"aecn": "5.29", "rfc2884": "5.2.4", "amecn": "9", "red-ecn": "7", "today": "9"}
 _KEY_FIGURE_SEEDS = (1, 2, 3, 4, 5)
 _INDEX_HEAD = """# Examples
@@ -48,7 +48,7 @@ class Example:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending, by which pages and pictures are named."""
+        """The file's name without its extension, the base name of pages and pictures."""
         return self.file.stem
 
     @cached_property
@@ -63,7 +63,7 @@ class Example:
 
     @cached_property
     def scenario(self) -> lab.Scenario:
-        """The scenario as the file has it."""
+        """The scenario of the file."""
         return lab.load(self.file)
 
     @cached_property

@@ -26,7 +26,7 @@ _LOADED = {"img": "src", "script": "src", "link": "href", "source": "src", "ifra
 
 
 def source_pages(root: Path = ROOT) -> list[Path]:
-    """All pages in Markdown, but the text that `ecnlab validate formulas` copies into docs/."""
+    """All pages in Markdown, except the text that `ecnlab validate formulas` copies into docs/."""
     pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "crates").glob("*/README.md"), *(root / "python").rglob("*.md")]
     return sorted(page for page in pages if page.name != "formulas.md" or page.is_relative_to(root / "docs"))
 
@@ -71,7 +71,7 @@ def _links(text: str) -> Iterator[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of headings, those that are the same on GitHub and on the site."""
+    """The anchors of headings that are the same on GitHub and on the site."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     headings = [_plain(inline.content) for opened, inline in pairwise(tokens) if opened.type == "heading_open"]
     there = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]

@@ -138,7 +138,7 @@ class _Reader:
 
 
 def _lines_shown(output: str) -> list[str]:
-    """The lines of a block of output, without those that omit something."""
+    """The lines of a block of output, without the lines of an ellipsis."""
     return [line for line in output.splitlines() if line.strip() not in {"", "..."}]
 
 
@@ -180,7 +180,7 @@ def execute(page: Path, folder: Path, replacements: Mapping[str, str] = MappingP
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "MPLBACKEND"}}
         environment |= own | {"PATH": path, "PYTHONPATH": str(ROOT / "python"), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-        # Pictures that a cell draws are the same in every run.
+        # Makes the pictures of a cell identical in every run.
         Path(settings, "matplotlibrc").write_text("svg.hashsalt: ecnlab\nsavefig.facecolor: white\n", encoding="utf-8")
         environment["SOURCE_DATE_EPOCH"] = "0"
         kernel = Config(AsyncKernelManager={"transport": "ipc", "connection_file": str(Path(settings, "kernel.json"))})
@@ -198,7 +198,7 @@ def _missing_lines(cells: Sequence[Cell], executed: Sequence[Any]) -> Iterator[s
 
 
 def copy_pictures(page: Path, folder: Path) -> None:
-    """Copy the pictures that an execution in a folder has made to where the page shows them."""
+    """Copy the pictures of an execution in a folder to the files that the page shows."""
     for shown, made in pictures_of(page).items():
         target = page.parent / shown
         target.parent.mkdir(exist_ok=True)

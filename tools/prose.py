@@ -28,7 +28,7 @@ MAX_WORDS = 35
 LIMITS = {"long": 2.0, "opener": 1.0, "idiom": 1.0}
 
 _OPENERS = ("what", "who", "whose", "whom", "where", "whoever", "whatever", "that which", "of what", "of those", "of these")
-# Phrases that are English word for word and that an engineer stumbles over, with what to write.
+# Phrases that are hard to read for an engineer, with their replacements.
 _IDIOMS = {
     r"(is|are|was|were) told": "reports",
     r"tells? of": "reports",
@@ -70,7 +70,7 @@ _CODE = "Code"
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence to be rewritten, with the line at which its paragraph begins; of an idiom also the words and better ones."""
+    """A sentence to be rewritten, with the first line of its paragraph; for an idiom also the words and their replacement."""
 
     line: int
     kind: str
@@ -86,11 +86,11 @@ class Count:
     findings: tuple[Finding, ...]
 
     def of(self, kind: str) -> int:
-        """How many findings there are of a kind."""
+        """Number of findings of a kind."""
         return sum(finding.kind == kind for finding in self.findings)
 
     def exceeded(self, spare: int = 0) -> list[str]:
-        """A line for each kind that is found too often; `spare` findings are let through in a short text."""
+        """A line for each kind above its limit; `spare` findings are allowed in a short text."""
         return [
             f"{self.of(kind)} {kind} in {self.sentences} sentences, where {limit:g} in 100 are allowed"
             for kind, limit in LIMITS.items()
@@ -110,7 +110,7 @@ def sum_of_counts(counts: Sequence[Count]) -> Count:
 
 
 def sentences(block: str) -> list[str]:
-    """The sentences of a paragraph; what has fewer than three words is a label."""
+    """The sentences of a paragraph, without labels of fewer than three words."""
     found: list[str] = []
     for part in _END.split(block):
         if found and _ABBREVIATED.search(found[-1]):
@@ -126,7 +126,7 @@ def has_picture(text: str) -> bool:
 
 
 def rewritten_pages() -> list[Path]:
-    """The pages whose prose is held to the limits."""
+    """The pages whose prose must meet the limits."""
     lines = REWRITTEN_LIST.read_text(encoding="utf-8").splitlines()
     return [ROOT / line.strip() for line in lines if line.strip() and not line.startswith("#")]
 

@@ -116,7 +116,7 @@ def chart(x: Axis, y: Axis, curves: Mapping[str, Points]) -> str:
 
 
 def red_probability(min_th: float, max_th: float, max_p: float, *, gentle: bool = False) -> Function:
-    """RED's p_b of the average, and 1 from where every packet is signalled."""
+    """RED's p_b of the average, and 1 in the region where every packet is signalled."""
 
     def function(average: float) -> float:
         if average < min_th:
@@ -232,7 +232,7 @@ CURVES = {
 
 @dataclass(frozen=True)
 class QueueFigure:
-    """The queue of SCENARIO with a bottleneck, and with other keys where they are set."""
+    """The queue of SCENARIO at its bottleneck, with overridden keys."""
 
     queue: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -268,7 +268,7 @@ def _series(rows: Iterable[Mapping[str, float]], column: str, factor: float = 1)
 
 
 def _round_end(curves: Mapping[str, Points]) -> float:
-    """The end of an axis that has room for all curves."""
+    """The end of an axis that includes all curves."""
     largest = max(value for points in curves.values() for _, value in points if not math.isnan(value))
     ends = (factor * math.pow(10, power) for power in range(5) for factor in (1, 1.5, 2, 3, 4, 5, 6, 8))
     return next(end for end in ends if end >= largest)

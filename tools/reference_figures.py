@@ -192,7 +192,7 @@ APPLICATIONS: Mapping[str, tuple[str, Mapping[str, Any] | str]] = {
 
 
 def traffic() -> str:
-    """The times at which packets of each application come to a link, a row for each."""
+    """The times of packet arrivals at a link, one row per application."""
     width, left, right, row_height = 640, 92, 626, 30
     floor = 12 + row_height * len(APPLICATIONS)
     parts = [

@@ -49,9 +49,9 @@ _COLUMNS_MARK = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of col
 _RULES_MARK = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
 _PARAMETERS_MARK = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
 _PHASE_MARK = re.compile(r"(<!-- phase effects -->\n).*?(<!-- end of phase effects -->)", re.DOTALL)
-# A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
+# A table repeats the meaning of columns that it shares with an earlier one, unless they are more than this.
 _MAX_REPEATED_COLUMNS = 5
-# What a table of phase effects shows: scenarios of a study, and measures of a scenario.
+# Maximum rows of a table of phase effects: scenarios of a study, and measures of a scenario.
 _MAX_SCENARIOS_OF_STUDY = 5
 _MAX_MEASURES_SHOWN = 3
 
@@ -208,7 +208,7 @@ def queue_pages(folder: Path = QUEUES_FOLDER) -> dict[Path, str]:
 
 
 def queue_page(text: str) -> str:
-    """A page about AQMs or disciplines with their parameters and gauges; what an earlier one on the page has is not said again."""
+    """A page about AQMs or disciplines with their parameters and gauges; entries of an earlier one on the page are not repeated."""
     return _insert_parameters_into_page(text, _aqm_or_discipline)
 
 
@@ -230,7 +230,7 @@ def _insert_parameters_into_page(text: str, entry: Callable[[str], CatalogEntry]
 
 
 def queue_index(homes: Mapping[str, str]) -> str:
-    """The list of AQMs and disciplines; `homes` says on which page each stands."""
+    """The list of AQMs and disciplines; `homes` has the page of each."""
 
     def index_rows(kind: str) -> Iterable[Sequence[str]]:
         for entry in catalog.entries(kind):
@@ -244,7 +244,7 @@ def queue_index(homes: Mapping[str, str]) -> str:
 
 
 def aqm_duties_pages() -> dict[Path, str]:
-    """The page of RFC 7567's requirements, measured of each AQM in a FIFO buffer and each discipline with a buffer, and its picture."""
+    """The page of RFC 7567's requirements, measured for each AQM in a FIFO buffer and each discipline with a buffer, and its picture."""
     aqms = [json.loads(_core.check_aqm(entry.name)) for entry in catalog.entries("aqm")]
     disciplines = [json.loads(_core.check_discipline(entry.name)) for entry in catalog.entries("discipline") if _has_buffer(entry)]
     duties = aqms[0]["duties"]
@@ -277,7 +277,7 @@ def _verdicts_svg(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _has_buffer(discipline: CatalogEntry) -> bool:
-    """Whether it stores packets itself, and more than a FIFO buffer does, which is how the AQMs are judged."""
+    """Whether it stores packets itself and is more than a FIFO buffer, in which the AQMs are measured."""
     return discipline.name != "fifo" and any(parameter.name == "limit" for parameter in discipline.parameters)
 
 
@@ -311,7 +311,7 @@ def traces_page(text: str) -> str:
 
 
 def phase_page(text: str) -> str:
-    """The page of phase effects, with what was found of examples and studies as it is stored."""
+    """The page of phase effects, with the stored findings for examples and studies."""
     effects: list[dict[str, Any]] = json.loads(PHASE_EFFECTS.read_text(encoding="utf-8"))
     return _PHASE_MARK.sub(lambda part: f"{part[1]}\n{_phase_effect_tables(effects)}\n{part[2]}", text)
 
@@ -381,7 +381,7 @@ def _column_tables(tables: Iterable[Table]) -> list[str]:
 
 
 def _column_meaning(column: Column) -> str:
-    """What a column says, with the words that stand in it."""
+    """The meaning of a column, with its possible values."""
     words = ", ".join(map(_as_code, column.words))
     return f"{column.doc} ({words})" if words else column.doc
 
@@ -422,7 +422,7 @@ def _entry_sections(entries: Iterable[CatalogEntry]) -> list[str]:
 
 
 def _parameter_and_gauge_tables(entry: CatalogEntry, owners: dict[Parameter, str]) -> list[str]:
-    """What stands inside, the parameters and the gauges; a parameter that an earlier entry owns is only named."""
+    """The child, the parameters and the gauges of an entry; a parameter of an earlier entry is only named."""
     mine: list[Parameter] = []
     borrowed: dict[str, list[str]] = {}
     for parameter in entry.parameters:
