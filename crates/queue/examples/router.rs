@@ -1,7 +1,7 @@
 //! A router's output port in a few lines: real buffers, any queue by its name, no simulator.
 //!
-//! Two senders push datagrams at a port that sends 1 Mbps, one of them with ECN. Each millisecond the port asks its queue for what it can
-//! send. What is done to packets is printed as the queue tells it; marks are written into the IP header itself.
+//! Two senders push datagrams at a port that sends 1 Mbps, one of them with ECN. Each millisecond the port dequeues what it can send. The
+//! program prints each queue event; marks are written into the IP header itself.
 //!
 //! ```text
 //! cargo run -p ecnlab-queue --example router -- codel
@@ -16,7 +16,7 @@ use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 /// An IPv4 packet as it came from the wire.
 struct Datagram(Vec<u8>);
 
-/// Where the header has the type of service, whose last two bits are the ECN field, and the source's address.
+/// Offsets in the IP header of the type of service, whose last two bits are the ECN field, and of the source address.
 const TYPE_OF_SERVICE: usize = 1;
 const SOURCE: std::ops::Range<usize> = 12..16;
 

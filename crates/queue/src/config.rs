@@ -134,7 +134,7 @@ impl QueueConfig {
         }
     }
 
-    /// How many gauges it shows at most: those of all that it is made of.
+    /// Maximum number of gauges: those of the discipline and of all its children.
     pub fn gauge_count(&self) -> usize {
         let child = match &self.child {
             Child::Aqm { aqm, .. } => aqm.entry.gauges.len(),

@@ -13,7 +13,7 @@ impl Registry {
     /// An AQM by its name, with values as people write them; what is not given has its default.
     ///
     /// # Errors
-    /// If there is no such AQM, or a value is not one of its own.
+    /// If the AQM is unknown, or a value is invalid for it.
     pub fn aqm_config(&self, name: &str, values: &[(&str, &str)]) -> Result<AqmConfig, String> {
         let entry = self.aqm(name).ok_or_else(|| unknown_name_error("AQM", name, self.aqms().iter().map(|entry| entry.name)))?;
         Ok(AqmConfig { entry, values: values_from_texts(name, entry.parameters, values)? })
@@ -22,7 +22,7 @@ impl Registry {
     /// A discipline by its name, with values as people write them, with its child.
     ///
     /// # Errors
-    /// If there is no such discipline, a value is not one of its own, the child is of another kind, or values contradict each other.
+    /// If the discipline is unknown, a value is invalid for it, the child is of another kind, or values contradict each other.
     pub fn queue_config(&self, name: &str, values: &[(&str, &str)], child: Child) -> Result<QueueConfig, String> {
         let known = || self.disciplines().iter().map(|entry| entry.name);
         let discipline = self.discipline(name).ok_or_else(|| unknown_name_error("discipline", name, known()))?;

@@ -3,15 +3,15 @@
 //! Nothing here knows whether packets are simulated. A queue is given real buffers or handles, the time, and a stream of random numbers; it
 //! reads no clock, opens no socket and starts no thread. So the same code serves a simulator, a router in user space, and tests of either.
 //!
-//! - A **discipline** ([`Discipline`]) stores packets. It emits an event for each action, in order ([`QueueEvent`]): stored, marked, dropped. A
-//!   dequeue returns a packet, a time at which to retry, or that the queue is empty ([`DequeueOutcome`]).
-//! - An **AQM** ([`Aqm`]) decides. It gets a [`PacketInfo`] of each packet and returns an [`EnqueueVerdict`], which the discipline applies. It owns
-//!   no packet, so it can neither lose one nor overfill a buffer.
+//! - A **discipline** ([`Discipline`]) stores packets. It emits an event for each action, in order ([`QueueEvent`]): stored, marked,
+//!   dropped. A dequeue returns a packet, a time at which to retry, or that the queue is empty ([`DequeueOutcome`]).
+//! - An **AQM** ([`Aqm`]) decides. It gets a [`PacketInfo`] of each packet and returns an [`EnqueueVerdict`], which the discipline applies.
+//!   It owns no packet, so it can neither lose one nor overfill a buffer.
 //! - The **registry** ([`Registry`]) has all of them by name, with their parameters: bounds, defaults, units and sources.
 //!
 //! # A queue
 //!
-//! Whatever implements [`QueueItem`] can wait in a queue.
+//! Any type that implements [`QueueItem`] can be queued.
 //!
 //! ```
 //! use ecnlab_queue::{QueueEvent, Discipline, QueueItem, Child, Limit, Queue, Registry, DequeueOutcome};
@@ -50,10 +50,11 @@
 //! # }
 //! ```
 //!
-//! The owner of a queue calls [`on_timer`](Discipline::on_timer) at the time of [`next_timer`](Discipline::next_timer). It dequeues again at the
-//! time of a [`DequeueOutcome::RetryAt`], and when a packet has come while nothing is sent. `examples/router.rs` is such an owner with real packets.
+//! The owner of a queue calls [`on_timer`](Discipline::on_timer) at the time of [`next_timer`](Discipline::next_timer). It dequeues again
+//! at the time of a [`DequeueOutcome::RetryAt`], and when a packet has come while nothing is sent. `examples/router.rs` is such an owner
+//! with real packets.
 //!
-//! # An AQM of one's own
+//! # A custom AQM
 //!
 //! ```
 //! use ecnlab_queue::{Aqm, Arrival, SignalCause, QueueEvent, Discipline, Fifo, Limit, EnqueueVerdict};
@@ -81,8 +82,8 @@
 //! assert_eq!(1, queue.total_counters().marked_packets());
 //! ```
 //!
-//! With an [`AqmEntry`] it has a name and parameters of its own, [`Registry::with_aqm`] puts it beside the built-in ones, and
-//! the crate `ecnlab-testkit` checks it by the invariants that the built-in ones keep.
+//! An [`AqmEntry`] gives it a name and parameters, [`Registry::with_aqm`] adds it to the built-in ones, and the crate `ecnlab-testkit`
+//! checks it by the invariants of the built-in ones.
 
 pub mod aqm;
 pub mod config;

@@ -1,4 +1,4 @@
-//! CoDel held against RFC 8289's pseudo-code, transcribed line by line, over random arrivals.
+//! CoDel compared with RFC 8289's pseudo-code, transcribed line by line, over random arrivals.
 
 use std::collections::VecDeque;
 
@@ -158,8 +158,8 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, u32, u64, u64)>> {
     prop::collection::vec(burst, 1..60)
 }
 
-/// Lets the bursts arrive and the link send, a packet after the other; calls `on_packet` with the time and the packet that arrives, or none
-/// where the link asks for one, and hears how long what it got takes.
+/// Simulates the bursts and the link. Calls `on_packet` with the time and the arriving packet, or `None` for a dequeue; it returns the
+/// transmission time of the dequeued packet.
 fn drive(bursts: &[(usize, u32, u64, u64)], mut on_packet: impl FnMut(u64, Option<Packet>) -> u64) {
     let (mut clock, mut number) = (MS, 0);
     let mut free_at = clock;

@@ -71,7 +71,7 @@ impl Dual {
         found
     }
 
-    /// Lets p' come to at least this, driven by a classic packet that waits; the queue is empty afterwards.
+    /// Raises p' to at least this by a waiting classic packet; the queue is empty afterwards.
     fn drive(&mut self, base: f64) {
         self.enqueue(Ecn::NotEct);
         while self.gauge("probability") < base {

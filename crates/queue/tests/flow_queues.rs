@@ -1,4 +1,4 @@
-//! Flow queues held against plain transcriptions of RFC 8290, section 4, and of deficit round robin's loop.
+//! Flow queues compared with plain transcriptions of RFC 8290, section 4, and of deficit round robin's loop.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -107,7 +107,7 @@ struct ReferenceQueues {
     old: VecDeque<usize>,
     quantum: i64,
     limit: usize,
-    /// The queue whose turn has ended, which goes to the end of the list as the next turn begins.
+    /// The queue whose turn has ended; it moves to the end of the list when the next turn begins.
     ended: Option<usize>,
 }
 
@@ -207,7 +207,7 @@ impl ReferenceQueues {
         }
     }
 
-    /// The endless loop, turned inside out: all that a turn sends, in order.
+    /// The endless loop inverted: returns all packets that a turn sends, in order.
     fn drr_round(&mut self) -> Vec<Packet> {
         let mut sent = Vec::new();
         self.old.extend(self.ended.take());
@@ -505,7 +505,7 @@ fn an_aqm_inside_sees_what_waits_in_all_queues_behind_a_packet() {
     assert_eq!((None, 2), (queue.next(), queue.queue.total_counters().dropped_packets()));
 }
 
-/// Counts what waits by what it is told alone, and holds that against what waits.
+/// Derives the backlog from events alone, and compares it with the actual backlog.
 #[derive(Default)]
 struct BacklogRecorder {
     waiting: u32,
@@ -647,7 +647,8 @@ fn the_bands_count_new_and_old_queues_apart() {
     assert_eq!(4, queue.queue.total_counters().arrived.packets);
 }
 
-/// Idle spells are told to AQMs that decay by them. A packet that is moved in ends the spell, since the queue is empty no more.
+/// AQMs whose average decays during idle periods are notified of them. A packet that is moved in ends the period, since the queue is not
+/// empty any more.
 #[test]
 fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() {
     let line = LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Packets(100) };

@@ -52,7 +52,7 @@ impl<A: PieModel> PieLink<A> {
         PieLink { pie, now: Time::ZERO, arrived: Vec::new(), leaves_at: Time::ZERO, every }
     }
 
-    /// Time goes on; true if a packet that arrives then is let in unsignalled.
+    /// Advances the time; returns whether a packet that arrives then passes without a signal.
     fn packet_passes_after(&mut self, gap: Span) -> bool {
         self.run_until(self.now + gap);
         let passes = self.pie.accepts(self.now, self.arrived.len() as u32);
@@ -116,7 +116,7 @@ impl PieModel for PieUnderTest {
     }
 }
 
-/// Appendix A of RFC 8033, line by line in its own names, with appendix B's derandomization and cap where they are asked for.
+/// Appendix A of RFC 8033, line by line with its names, with appendix B's derandomization and cap if enabled.
 struct PseudoCode {
     extended: bool,
     burst_allowance: f64,
@@ -290,7 +290,7 @@ fn once_nothing_waits_each_update_takes_the_integral_term_and_two_percent() {
     assert!(expected > 0.01, "the whole of it was looked at: {expected}");
 }
 
-/// Feeds a delay until the probability is as it is asked for.
+/// Feeds a delay until the probability has this value.
 fn with_fixed_probability(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
     let mut now = Time::ZERO;
     while probability(&pie) < p {

@@ -38,7 +38,7 @@ fn droptail(packets: u32) -> QueueConfig {
     QueueConfig::fifo(entry, Values::defaults(entry.parameters), Limit::Packets(packets))
 }
 
-/// A link that asks a queue for packets as the engine does: when a packet comes and it is free, when it has sent one, and when it is told to.
+/// A link that dequeues as the engine does: at an arrival while idle, after a transmission, and at a retry time.
 struct Link {
     queue: Queue<Packet>,
     rate: Rate,
@@ -227,8 +227,9 @@ fn a_bounded_class_of_mixed_sizes_is_a_little_above_its_rate() {
     assert!((1.0..1.03).contains(&(rate / 1_500_000.0)), "{rate} bps after the burst");
 }
 
-/// A wait of D + offtime, where D is how much longer a packet takes at the class's rate than on the link, and then bursts of m + 1: the first
-/// packet's idle time of offtime brings the average up, and m packets more bring it to zero or below. offtime is a little more than m D.
+/// A wait of D + offtime is followed by bursts of m + 1, where D is the difference of a packet's time at the class's rate and on the link.
+/// The first packet's idle time of offtime raises the average, and m more packets lower it to zero or below. offtime is a little more than
+/// m D.
 #[test]
 fn bursts_after_each_wait_cost_a_bounded_class_some_of_its_rate() {
     for (minburst, of_rate) in [(2, 0.991), (3, 0.980), (5, 0.955), (10, 0.891)] {

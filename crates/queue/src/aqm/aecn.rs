@@ -91,7 +91,7 @@ words! {
 }
 
 words! {
-    /// What a ratio of two lengths is.
+    /// Rounding of the ratio of two lengths.
     pub enum RatioRounding { Real = "real", Whole = "whole" }
 }
 
@@ -102,12 +102,12 @@ impl RatioRounding {
 }
 
 words! {
-    /// Where packets since the last mark are counted.
+    /// Scope in which packets since the last mark are counted.
     pub enum SpacingScope { Group = "group", Router = "router" }
 }
 
 impl Settings {
-    /// What is wrong with parameters that contradict each other, RED's among them: the parameter's name and why.
+    /// Contradicting parameters, RED's among them, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         let bounds = [("robust_rtt", self.robust_rtt), ("average_rtt", self.average_rtt), ("fragile_rtt", self.fragile_rtt)];
@@ -123,7 +123,7 @@ impl Settings {
     }
 }
 
-/// What it shows.
+/// Gauges for recordings.
 pub const GAUGES: &[Gauge] = &[red::GAUGES[0]];
 
 /// Adaptive ECN at work.

@@ -41,7 +41,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
 
 /// A min_th of which there is a ramp to draw, in packets; the paper has no smallest one.
 const MIN_TH_FLOOR: f64 = 1.0;
-/// Where mid_th stands between the thresholds: 2.25 min_th when max_th is 3 min_th.
+/// Position of mid_th between the thresholds: 2.25 min_th when max_th is 3 min_th.
 const MID_TH_FRACTION: f64 = 0.625;
 
 parameters! {
@@ -79,7 +79,7 @@ parameters! {
 }
 
 impl Settings {
-    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    /// Contradicting parameters, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let mut problems = self.auto.contradictions(limit);
         if let Some(min_th) = self.auto.min_th {

@@ -6,10 +6,10 @@
 //! avg below it and max_p >= bottom    max_p <- beta max_p
 //! ```
 //!
-//! The step is taken from where max_p is, so it ends a little beyond `top` and `bottom`, as the text has it. While the link is idle the
-//! average is the one that an arrival would find (our choice; the text does not say).
-//! ns-2 does two things otherwise, and both are parameters: it adapts at arrivals, once an interval has passed since the last change
-//! (`adapt`), and its gentle line goes on from the first max_p (`gentle_line`).
+//! A step starts from the current max_p, so it ends a little beyond `top` and `bottom`, as in the paper. While the link is idle the average
+//! is the one that an arrival would find (our choice; the paper leaves it open). ns-2 differs in two points, both of which are parameters.
+//! It adapts at arrivals, once an interval has passed since the last change (`adapt`). Its gentle line starts from the initial max_p
+//! (`gentle_line`).
 
 use ecnlab_units::{CongestionLevel, Rate, Span, Time, parameters, words};
 
@@ -77,17 +77,17 @@ parameters! {
 }
 
 words! {
-    /// What max_p moves by.
+    /// Trigger of changes of max_p.
     pub enum AdaptTrigger { Timer = "timer", Arrivals = "arrivals" }
 }
 
 words! {
-    /// Where the gentle line begins.
+    /// Start of the gentle line.
     pub enum GentleRampStart { Now = "now", First = "first" }
 }
 
 impl Settings {
-    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    /// Contradicting parameters, each with its error.
     pub fn contradictions(&self, limit: ecnlab_units::quantity::Amount) -> Contradictions {
         let mut problems = self.auto.contradictions(limit);
         problems.extend(adaptive::check_max_p_above_zero(self.auto.max_p));
@@ -109,7 +109,7 @@ fn new(settings: Settings, link: &LinkParams) -> AdaptiveRed<AimdMaxP> {
 struct AimdMaxP {
     settings: Settings,
     bottom: f64,
-    /// Where the average is to be.
+    /// Target range of the average.
     target_range: (f64, f64),
     /// The end of the current interval.
     due: Time,
@@ -170,7 +170,7 @@ impl MaxPController for AimdMaxP {
     }
 }
 
-/// Where the average is to be: from 0.4 to 0.6 of the way between the thresholds.
+/// Target range of the average: from 0.4 to 0.6 of the interval between the thresholds.
 fn target_range((min_th, max_th): (f64, f64)) -> (f64, f64) {
     (min_th + 0.4 * (max_th - min_th), min_th + 0.6 * (max_th - min_th))
 }
@@ -254,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Floyd, Gummadi and Shenker 2001: at least 0.49 / alpha intervals from 0.01 to 0.5, 24.5 s with the defaults, and
-    /// log 0.02 / log beta intervals back, which with beta = 0.9 are 37.1 intervals.
+    /// Floyd, Gummadi and Shenker 2001: at least 0.49 / alpha intervals from 0.01 to 0.5, which is 24.5 s with the defaults. And log 0.02 /
+    /// log beta intervals back, which with beta = 0.9 are 37.1 intervals.
     #[test]
     fn from_bottom_to_top_and_back_takes_as_many_intervals_as_the_paper_says() {
         let up = max_p_after_intervals(&mut ared(&[("max_p", "0.01")]), 40, 200).iter().position(|&max_p| max_p >= 0.5).unwrap() + 1;

@@ -68,7 +68,7 @@ impl Blue {
         Blue { settings, probability: 0.0, last_change: Time::ZERO, idle: false }
     }
 
-    /// Whether the freeze time is over; if so, it begins anew.
+    /// Whether the freeze time has passed; if so, it restarts.
     fn may_change(&mut self, now: Time) -> bool {
         let may = now.since(self.last_change) > self.settings.freeze_time;
         if may {

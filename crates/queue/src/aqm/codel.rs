@@ -11,11 +11,11 @@
 //! ```
 //!
 //! This is the pseudo-code of section 5 step by step; a test runs both side by side. There a packet leaves in one call, which may drop
-//! others before it. Here each packet is judged by itself, and what was dropped last ([`LastDrop`]) says where in that call it stands.
-//! What waits behind a packet is counted over all queues that share the buffer, as section 4.4 asks.
+//! others before it. Here each packet is decided separately, and the last drop ([`LastDrop`]) tells at which step of that call it is. The
+//! backlog behind a packet is counted over all queues that share the buffer, as section 4.4 requires.
 //!
-//! Section 5 only drops. A mark takes the place of a drop as in Linux: the marked packet leaves, so one call marks once at most. Linux
-//! also computes the square root in 16 bits, and starts to signal just after `interval`, not at it; here both are as in the RFC.
+//! Section 5 only drops. A mark takes the place of a drop as in Linux: the marked packet leaves, so one call marks once at most. Linux also
+//! computes the square root in 16 bits, and starts to signal just after `interval`, not at it; here both are as in the RFC.
 
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::quantity::Amount;
@@ -179,7 +179,7 @@ impl Codel {
         self.drop_packet(LastDrop::Within, departure)
     }
 
-    /// Where nothing is left that could leave in its place, an empty queue is seen at once: it is not above target.
+    /// Without another packet to leave, the empty queue is seen at once: its delay is below target.
     fn drop_packet(&mut self, drop: LastDrop, departure: &Departure) -> DequeueVerdict {
         if departure.backlog.packets > 0 {
             self.last_drop = Some(drop);

@@ -1,5 +1,5 @@
-//! DSRED, double-slope RED (Zheng and Atiquzzaman 2000): RED whose line rises slowly in the lower half and steeply in the upper one,
-//! up to certainty at max_th.
+//! DSRED, double-slope RED (Zheng and Atiquzzaman 2000): RED whose line rises slowly in the lower half and steeply in the upper one, up to
+//! certainty at max_th.
 //!
 //! With K_m half way between the thresholds:
 //!
@@ -9,7 +9,7 @@
 //! avg    >= max_th          every packet
 //! ```
 //!
-//! Signals are spread as RED's are (our choice; RED's `wait` is a parameter). There is no `max_p`: gamma says how the rise is shared out.
+//! Signals are spread as RED's are (our choice; RED's `wait` is a parameter). It has no `max_p`: gamma divides the rise between the halves.
 
 use ecnlab_units::{CongestionLevel, Rate, parameters};
 

@@ -51,7 +51,7 @@ parameters! {
 }
 
 impl Settings {
-    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    /// Contradicting parameters, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         problems.extend(adaptive::check_max_p_above_zero(self.law.max_p));
@@ -70,7 +70,7 @@ struct FengMaxP {
     region: AverageRegion,
 }
 
-/// Where the average is, seen from the thresholds.
+/// Position of the average relative to the thresholds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AverageRegion {
     Below,
@@ -79,7 +79,7 @@ enum AverageRegion {
 }
 
 impl FengMaxP {
-    /// Where this average is; on a threshold it is where it was.
+    /// Region of this average; on a threshold it keeps the previous one.
     fn region_of(&self, average: f64) -> AverageRegion {
         let red::Settings { min_th, max_th, .. } = self.settings.law;
         if average < min_th {

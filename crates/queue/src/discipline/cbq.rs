@@ -138,7 +138,7 @@ impl<F: QueueItem> Cbq<F> {
         (transmission_picos(size, self.settings.rate) - transmission_picos(size, self.link)).max(0.0)
     }
 
-    /// What the average adds to a wait.
+    /// Wait time that the average adds.
     fn average_deficit(&self) -> f64 {
         (1.0 / self.ewma_weight() - 1.0) * (-self.avgidle).max(0.0)
     }

@@ -1,8 +1,8 @@
-//! DualPI2 (RFC 9332, sections 2 to 4 and appendix A): two queues before one link, for low latency (L) and for classic traffic (C), whose
-//! signals are coupled so that flows of both kinds get about the same rate, while those of L wait next to nothing.
+//! DualPI2 (RFC 9332, sections 2 to 4 and appendix A): two queues before one link, for low latency (L) and for classic traffic (C). Their
+//! signals are coupled so that flows of both kinds get about the same rate, while the queueing delay of L is near zero.
 //!
-//! ECT(1) and CE packets go to L, all others to C. The base law, PI2's ([`control::pi`](crate::aqm::control::pi)), is sampled every `t_update` with
-//! the longer of the times that the two heads have waited. At each departure, by the RFC's figures 5 and 7:
+//! ECT(1) and CE packets go to L, all others to C. The base law, PI2's ([`control::pi`](crate::aqm::control::pi)), is sampled every
+//! `t_update` with the longer of the times that the two heads have waited. At each departure, by the RFC's figures 5 and 7:
 //!
 //! ```text
 //! C:  signalled with p_C = p'^2:  ECN-capable packets are marked, others dropped
@@ -18,15 +18,15 @@
 //! marks are evenly spaced, and nothing is drawn.
 //!
 //! Which band is served next is conditional priority for L. By weighted round robin (`wrr`, which the RFC recommends) the credit of C grows
-//! by its weight for each byte of L that overtakes it, and falls by the weight of L for each byte of its own; C is served when its credit is
-//! above zero. The credit changes only while both bands have packets, and starts anew in favour of L when the link falls idle, as in Linux.
-//! By `time-shifted` FIFO the packet that has waited longer is served, with `tshift` added to the wait of L.
+//! by its weight for each byte of L that overtakes it, and falls by the weight of L for each byte of its own; C is served when its credit
+//! is above zero. The credit changes only while both bands have packets, and is reset in favour of L when the link becomes idle, as in
+//! Linux. By `time-shifted` FIFO the packet that has waited longer is served, with `tshift` added to the wait of L.
 //!
-//! Where the text leaves something open, or we differ:
+//! Differences from the RFC, and choices that it leaves open:
 //! - At dequeue `th_len` counts the packet that leaves, so that the last packet of a burst is the one that is exempt. With `th_len_at =
 //!   "enqueue"` it counts the packet that comes, so that the first is: Linux's `min_qlen_step` is `th_len` then.
-//! - The buffer is shared and full when the arriving packet does not fit; the RFC keeps an MTU free in place of the packet's own size.
-//! - No base or coupled signal while less than `min_backlog` waits in both bands: Linux has that, the pseudo-code has not.
+//! - The buffer is shared and full when the arriving packet does not fit; the RFC keeps an MTU free instead of the packet's size.
+//! - No base or coupled signal while less than `min_backlog` waits in both bands, as in Linux but not in the pseudo-code.
 
 use std::collections::VecDeque;
 
@@ -115,7 +115,7 @@ pub struct DualPi2<F> {
     probability: SquaredProbability,
     low_latency: Box<Band<F>>,
     classic: Box<Band<F>>,
-    /// What the C band may send before the L band, in weighted bytes.
+    /// Weighted bytes that the C band may send before the L band.
     credit: f64,
     next_update: Time,
 }
@@ -309,7 +309,7 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
         self.probability.update(self.low_latency.head_sojourn(now).max(self.classic.head_sojourn(now)));
     }
 
-    /// All is measured in time, whatever the rate.
+    /// All thresholds are times, independent of the rate.
     fn set_link_rate(&mut self, _rate: Rate) {}
 
     fn len(&self) -> usize {

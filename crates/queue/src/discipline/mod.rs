@@ -92,7 +92,7 @@ pub enum DequeueOutcome<F> {
 
 /// A queueing discipline: a store of packets before a link.
 pub trait Discipline<F: QueueItem> {
-    /// Enqueues an arriving packet: calls the AQM, then stores, marks or drops. A buffer is never overfilled, whatever the verdict.
+    /// Enqueues an arriving packet: calls the AQM, then stores, marks or drops. A full buffer drops regardless of the verdict.
     fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>));
 
     /// Dequeues the next packet to send.

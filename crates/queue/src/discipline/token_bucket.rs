@@ -79,7 +79,7 @@ pub struct TokenBucket<F> {
     bucket: Bucket,
     peak: Option<Bucket>,
     pending: Option<PendingPacket<F>>,
-    /// What the pending packet's band has counted, that packet not as departed.
+    /// Counters of the pending packet's band before its departure.
     pending_band_counters: QueueCounters,
 }
 
@@ -109,7 +109,7 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth, refilled_at: Time::ZERO }
     }
 
-    /// Tokens come in until now, as many as fit; there is room for those that a packet waits for.
+    /// Adds the tokens until now, up to the bucket size or to what the pending packet needs.
     fn refill(&mut self, now: Time, needed_tokens: u128) {
         let new_tokens = u128::from(self.rate.bps()) * u128::from(now.since(self.refilled_at).picos());
         self.tokens = (self.tokens + new_tokens).min(self.depth.max(needed_tokens));
@@ -142,12 +142,12 @@ impl<F: QueueItem> TokenBucket<F> {
         std::iter::once(&mut self.bucket).chain(&mut self.peak)
     }
 
-    /// The time at which a packet may leave that may not leave now.
+    /// Updates the counters after the child has counted.
     fn earliest_departure(&mut self, tokens: u128) -> Option<Time> {
         self.buckets().filter_map(|bucket| bucket.time_when_tokens_suffice(tokens)).max()
     }
 
-    /// Counts anew after the queue inside has counted.
+    /// Updates the counters after the child has counted.
     fn update_band_counters(&mut self) {
         let Some(pending) = &self.pending else { return };
         self.pending_band_counters = *self.inner.counters(pending.band);

@@ -8,7 +8,7 @@
 //! w_q    = 1 - exp(-1/C)               a time constant of one second
 //! ```
 //!
-//! What a scenario gives stands; what it leaves to `auto` follows the link's rate, also when that changes.
+//! Explicit values are kept; `auto` values follow the link's rate, also when that changes.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Span, parameters};
@@ -65,7 +65,7 @@ parameters! {
     }
 }
 
-/// What algorithms with a changing max_p show.
+/// Gauges of algorithms with a changing max_p.
 pub const GAUGES: &[Gauge] =
     &[red::GAUGES[0], red::GAUGES[1], Gauge { name: "max_p", unit: "1", doc: "Current value of the probability at max_th", symbol: "" }];
 
@@ -91,7 +91,7 @@ impl Settings {
         }
     }
 
-    /// What is wrong with thresholds that contradict each other: the parameter's name and why.
+    /// Contradicting thresholds, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         match (self.min_th, self.max_th) {
             (None, Some(_)) => vec![("max_th", "requires min_th; fix: give both, or neither for a target_delay".to_owned())],
@@ -107,7 +107,7 @@ impl Settings {
     }
 }
 
-/// What is wrong with a max_p of 0 where steps are shares of max_p.
+/// Error of a max_p of 0 if steps are shares of max_p.
 pub(crate) fn check_max_p_above_zero(max_p: f64) -> Option<(&'static str, String)> {
     (max_p == 0.0).then(|| ("max_p", "must be above 0, because max_p changes in proportion to itself; fix: give e.g. 0.1".to_owned()))
 }

@@ -1,5 +1,5 @@
-//! What `tc` makes of RED's parameters before the kernel gets them (iproute2, tc-red(8)): whole bytes, a weight that is a power of two, a
-//! probability in 32 bits, and a table that says how far an idle spell halves the average.
+//! Conversion of RED's parameters by `tc` for the kernel (iproute2, tc-red(8)). The results are whole bytes, a weight that is a power of
+//! two, a probability in 32 bits, and a table of how far an idle period halves the average.
 
 use ecnlab_units::{Rate, math};
 
@@ -62,7 +62,7 @@ impl IdleDecayTable {
         IdleDecayTable { cell_log, shifts }
     }
 
-    /// What is left of an average after so many idle microseconds.
+    /// The average after so many idle microseconds.
     pub(crate) fn decay(&self, average: u64, idle_micros: u64) -> u64 {
         let idle = idle_micros.min(255 << self.cell_log);
         match self.shifts[(idle >> self.cell_log) as usize & (IDLE_TABLE_CELLS - 1)] {

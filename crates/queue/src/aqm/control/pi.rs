@@ -1,4 +1,4 @@
-//! The proportional-integral controller that PI, PIE, PI2 and DualPI2 share, and what PI2 makes of it (Hollot, Misra, Towsley and Gong 2001;
+//! The proportional-integral controller that PI, PIE, PI2 and DualPI2 share, and PI2's probabilities (Hollot, Misra, Towsley and Gong 2001;
 //! RFC 8033, section 4.2; RFC 9332, appendix A).
 //!
 //! At each sample of the queue, in packets or in seconds of delay:
@@ -8,10 +8,10 @@
 //! p      = p + change, kept from 0 to its ceiling
 //! ```
 //!
-//! The first term is integral: it moves p until the queue stands at the reference. The second is proportional: it answers to growth.
-//! Hollot's form p = a (q - q_ref) - b (q_previous - q_ref) + p_previous is the same with alpha = a - b and beta = b.
+//! The first term is integral: it moves p until the queue is at the reference. The second is proportional: it answers to growth. Hollot's
+//! form p = a (q - q_ref) - b (q_previous - q_ref) + p_previous is the same with alpha = a - b and beta = b.
 //!
-//! PI2 controls p', to which the load is linear, and makes of it the probabilities of both kinds of traffic:
+//! PI2 controls p', in which the load is linear, and derives from it the probabilities of both kinds of traffic:
 //!
 //! ```text
 //! p_C  = p'^2            classic: a window goes with 1 / sqrt(p)
@@ -19,7 +19,7 @@
 //! saturated where p' >= min(1/k, 1) for classic traffic, where p' >= 1/k for scalable traffic
 //! ```
 //!
-//! With k < 1 the two are apart: p_CL stays below 1, so marks of scalable traffic can always say more.
+//! With k < 1 the two limits differ: p_CL stays below 1, so marks of scalable traffic never saturate.
 
 use ecnlab_units::{Span, parameters, words};
 
@@ -106,7 +106,7 @@ parameters! {
 }
 
 words! {
-    /// What gives way when marks can say no more.
+    /// Behaviour once marks are saturated.
     pub enum OverloadPolicy { Drop = "drop", Delay = "delay" }
 }
 
@@ -169,7 +169,7 @@ impl SquaredProbability {
     }
 }
 
-/// What algorithms of PI2's law show.
+/// Gauges of algorithms with PI2's controller.
 pub const GAUGES: &[Gauge] = &[
     Gauge { name: "probability", unit: "1", doc: "p', the base probability", symbol: "p'" },
     Gauge { name: "classic", unit: "1", doc: "p_C, the probability for classic packets", symbol: "p_C" },

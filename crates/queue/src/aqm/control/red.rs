@@ -1,4 +1,4 @@
-//! RED's law (Floyd and Jacobson 1993): the average queue length, the line of probabilities, and how signals are spread.
+//! The RED algorithm (Floyd and Jacobson 1993): the average queue length, the probability ramp, and the spacing of signals.
 //!
 //! On every arrival, with q packets waiting:
 //!
@@ -12,11 +12,11 @@
 //! p_a = p_b                               gaps = geometric
 //! ```
 //!
-//! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, so that it holds the arriving packet too (`count_self`
-//! takes it out, as the derivation in the paper's section 7 has it), the first arrival above `min_th` is let pass without a draw, at most
-//! one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
-//! One thing differs: a packet that is dropped at an idle link does not end the idle spell, so that an average above
-//! `max_th` cannot starve the link (the wedge that ns-2's `floor` hides and real kernels show).
+//! The order of the steps is that of ns-2 2.35. `count` grows at every arrival, so it includes the arriving packet (`count_self` excludes
+//! it, as the derivation in the paper's section 7 does). The first arrival above `min_th` passes without a draw; at most one waiting packet
+//! (`floor`) never causes a signal; and the idle link's packets are whole numbers. One difference: a packet that is dropped at an idle link
+//! does not end the idle period, so that an average above `max_th` cannot starve the link. That lock-up occurs in real kernels, and ns-2's
+//! `floor` hides it.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters, words};
@@ -91,12 +91,12 @@ words! {
 }
 
 words! {
-    /// What the queue is measured in.
+    /// Unit of queue lengths.
     pub enum QueueUnit { Packets = "packets", Bytes = "bytes" }
 }
 
 impl Settings {
-    /// What is wrong with thresholds that contradict each other: the parameter's name and why.
+    /// Contradicting thresholds, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let Settings { min_th, max_th, .. } = *self;
         let limit_packets = match limit {
@@ -113,7 +113,7 @@ impl Settings {
         problems
     }
 
-    /// What the probability is scaled by.
+    /// Unit that scales the probability.
     fn probability_unit(&self) -> QueueUnit {
         if self.by_size { QueueUnit::Bytes } else { self.unit }
     }
@@ -179,7 +179,7 @@ impl AverageQueue {
         Some(since + self.packet_time * sent)
     }
 
-    /// A packet that was dropped at an idle link leaves it idle: the spell goes on from where it was counted.
+    /// A packet dropped at an idle link leaves it idle: the idle period continues from its start.
     pub(crate) fn resume_idle_if_dropped(&mut self, idle: Option<Time>, verdict: &EnqueueVerdict) {
         if matches!(verdict, EnqueueVerdict::Drop { .. }) {
             self.idle_since = idle;
@@ -190,7 +190,7 @@ impl AverageQueue {
         self.average
     }
 
-    /// What it has decayed to by now, if the link is idle.
+    /// The average, decayed by now if the link is idle.
     pub(crate) fn value_at(&self, now: Time) -> f64 {
         let sent = self.idle_since.map_or(0, |since| self.packets_sendable_since(since, now));
         self.average * math::powi(1.0 - self.w_q, sent)
@@ -218,12 +218,12 @@ pub(crate) struct ProbabilityRamp {
     pub(crate) max_th: f64,
     max_p: f64,
     gentle: bool,
-    /// Where the gentle ramp begins; unlike `max_p` it may stay as it was.
+    /// Start of the gentle ramp; unlike `max_p` it may keep its initial value.
     gentle_p: f64,
     bend: Option<RampBend>,
 }
 
-/// Where a ramp changes its slope between `min_th` and `max_th`.
+/// Point between `min_th` and `max_th` at which a ramp changes its slope.
 #[derive(Clone, Copy, Debug)]
 struct RampBend {
     at: f64,
@@ -272,7 +272,7 @@ impl ProbabilityRamp {
     }
 }
 
-/// What algorithms of this law show.
+/// Gauges of algorithms based on RED.
 pub const GAUGES: &[Gauge] = &[
     Gauge { name: "average", unit: "packets", doc: "Average queue length", symbol: "" },
     Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out", symbol: "p_b" },
@@ -313,7 +313,7 @@ impl SignalSpacing {
         (self.packets, self.bytes) = (0, 0);
     }
 
-    /// One random test with `p_b`; a hit starts the count anew.
+    /// One random test with `p_b`; a hit resets the count.
     #[inline]
     pub(crate) fn draw_signal(&mut self, p_b: f64, settings: &Settings, size: u32, rng: &mut Rng) -> bool {
         let p_a = self.spaced_probability(p_b, settings, size);
@@ -399,8 +399,8 @@ mod tests {
         assert!((rate / (2.0 * 0.05 / 1.05) - 1.0).abs() < 0.01, "long-run rate 2 p_b / (1 + p_b): {rate}");
     }
 
-    /// As figure 2 and ns-2 have it: the arriving packet is counted, so the longest gap is one shorter and the long-run rate is 2 p_b.
-    /// 42.31 is the 99.9 % point of chi-square at 18 degrees of freedom.
+    /// As in figure 2 and ns-2 the arriving packet is counted, so the longest gap is one shorter and the long-run rate is 2 p_b. 42.31 is
+    /// the 99.9 % point of chi-square at 18 degrees of freedom.
     #[test]
     fn counting_the_arriving_packet_makes_every_gap_one_shorter_at_most() {
         let gaps = draw_gaps(0.05, &settings(&[("wait", "false")]), SIGNALS);

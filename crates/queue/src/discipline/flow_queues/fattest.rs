@@ -5,7 +5,7 @@
 //! overflow follows: log2 of the number of queues, and never a look at all of them.
 
 pub(super) struct FattestFlowFinder {
-    /// The winner of match n of the matches 2n and 2n + 1; queue i stands at place `queues + i`.
+    /// Entry n is the winner of the matches 2n and 2n + 1; queue i has the index `queues + i`.
     winners: Vec<u32>,
     changed: Vec<u32>,
     /// Whether a queue stands among the changed ones.

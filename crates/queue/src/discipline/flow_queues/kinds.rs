@@ -43,7 +43,7 @@ pub static DRR: DisciplineEntry = DisciplineEntry {
     ..FLOW_QUEUE_DEFAULTS
 };
 
-/// What the three have in common.
+/// Defaults that the three kinds share.
 const FLOW_QUEUE_DEFAULTS: DisciplineEntry = DisciplineEntry {
     name: "",
     title: "",
@@ -133,14 +133,14 @@ pub enum FlowQueueKind {
     Drr,
 }
 
-/// What a scheme makes of its parameters.
+/// Configuration of a kind, from its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowQueueConfig {
-    /// How many queues the flows are spread over.
+    /// Bytes that a queue may send in a round.
     pub flows: u32,
-    /// What a queue may send in a round, in bytes.
+    /// Salt of the hash, if it is not drawn.
     pub quantum: i64,
-    /// What the hash is perturbed with, if it is not drawn.
+    /// Salt of the hash, if it is not drawn.
     pub salt: Option<u64>,
     /// Rule by which a queue's turn ends.
     pub deficit_rule: TurnEndRule,
@@ -152,9 +152,9 @@ pub struct FlowQueueConfig {
     pub batch: u32,
     /// Which end of the longest queue loses them.
     pub drop: QueueEnd,
-    /// Unit in which the longest queue is the longest.
+    /// Interval at which the hash gets a new salt, if any.
     pub length: QueueLengthUnit,
-    /// How often the hash is perturbed anew, if it is.
+    /// Interval at which the hash gets a new salt, if any.
     pub perturb: Option<Span>,
 }
 
@@ -167,7 +167,7 @@ pub enum TurnEndRule {
     PacketExceedsCredit,
 }
 
-/// What the longest queue is the longest in.
+/// Unit in which queues are compared for the longest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLengthUnit {
     /// Packets.

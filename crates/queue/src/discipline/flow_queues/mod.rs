@@ -1,4 +1,5 @@
-//! Flow queues: a FIFO with an AQM for each flow, and rounds in which they take turns (RFC 8290; McKenney 1990; Shreedhar and Varghese 1995).
+//! Flow queues: a FIFO with an AQM for each flow, and rounds in which they take turns (RFC 8290; McKenney 1990; Shreedhar and Varghese
+//! 1995).
 //!
 //! ```text
 //! arrival     queue = hash(flow, salt); an idle queue joins the end of the first list with a quantum of credit
@@ -8,15 +9,15 @@
 //! overflow    once the packet is stored, the longest queue loses packets: fq half of it and at most batch, from the front; sfq and drr one
 //! ```
 //!
-//! fq follows RFC 8290, section 4, with one difference: where its letter ends a turn at a negative number of credits, here as in Linux a
-//! queue whose credit is zero has also had its turn. A queue that has run out of credit gets a quantum before it is seen to be empty. sfq is
-//! McKenney's with turns in bytes, as Linux has it: the longest queue is the one with the most packets, and a queue leaves the list with
-//! its last packet. drr is its paper's loop; an AQM inside may drop a packet at its turn and leave a larger one to send, whose
-//! excess comes off the next turn (our choice; the paper has no AQM).
+//! fq follows RFC 8290, section 4, with one difference: the RFC ends a turn at negative credits, but here as in Linux a credit of zero ends
+//! it too. A queue that has run out of credit gets a quantum before it is seen to be empty. sfq is McKenney's with turns in bytes, as Linux
+//! has it: the longest queue is the one with the most packets, and a queue leaves the list with its last packet. drr is its paper's loop;
+//! an AQM inside may drop a packet at its turn and leave a larger one to send, whose excess comes off the next turn (our choice; the paper
+//! has no AQM).
 //!
-//! The hash is a bijection that mixes all bits (SplitMix64's), scaled to the number of queues, where RFC 8290 names Jenkins' and McKenney
-//! one of his own: of a hash only its evenness shows. When sfq perturbs it, what waits moves to the queues of the new hash in the order of
-//! its arrival, so no flow is reordered; two flows that meet may then stand deeper than `depth` for a while.
+//! The hash is a bijection that mixes all bits (SplitMix64's), scaled to the number of queues, instead of Jenkins' hash of RFC 8290 or
+//! McKenney's: only the evenness of a hash matters. When sfq changes the salt, waiting packets move to the queues of the new hash in order
+//! of arrival, so no flow is reordered. Two flows that collide may then exceed `depth` for a while.
 //!
 //! A queue and its AQM are made once and kept. Each takes about 350 bytes and its AQM, so 1024 with CoDel take less than half a megabyte.
 
@@ -49,13 +50,13 @@ pub struct FlowQueues<F> {
     active_lists: [VecDeque<u32>; 2],
     fattest: FattestFlowFinder,
     backlog: Backlog,
-    /// What the hash is perturbed with, once a packet has come.
+    /// Salt of the hash; drawn at the first packet.
     salt: Option<u64>,
     /// When the first of the AQMs wants to be woken. All of one kind were made at once, so they want it together.
     aqms_due: Option<Time>,
     /// When the hash is to be perturbed.
     hash_due: Option<Time>,
-    /// By band, which is the list that a packet's queue stands in as something happens to it.
+    /// By band: the list of a packet's queue at the time of the event.
     counters: Vec<QueueCounters>,
 }
 
@@ -63,7 +64,7 @@ struct FlowQueue<F> {
     fifo: Fifo<F>,
     /// Bytes that it may still send.
     credit: i64,
-    /// The list that it stands in.
+    /// The list that contains it.
     list: Option<u8>,
     /// Whether its turn has begun, where a turn begins with a quantum.
     in_turn: bool,
@@ -72,7 +73,7 @@ struct FlowQueue<F> {
 }
 
 impl<F: QueueItem> FlowQueues<F> {
-    /// Queues that share a buffer of this limit, each with an AQM of its own.
+    /// Queues that share a buffer of this limit, each with a separate AQM.
     pub fn new(config: FlowQueueConfig, limit: Limit, mut aqm: impl FnMut() -> Box<dyn Aqm>) -> FlowQueues<F> {
         let depth = Limit::Packets(config.depth);
         let queue = |_| FlowQueue { fifo: Fifo::new(aqm(), depth), credit: 0, list: None, in_turn: false, left_list: false };
