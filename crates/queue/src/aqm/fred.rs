@@ -1,4 +1,5 @@
-//! FRED, flow random early drop (Lin and Morris 1997): RED that looks at how many packets of its own flow a packet meets.
+//! FRED, flow random early drop (Lin and Morris 1997): RED with per-flow accounting: the number of queued packets of the arriving packet's
+//! flow counts.
 //!
 //! For each flow that has packets waiting it counts them (q_i) and how often the flow ran over its share (strikes). N is their number.
 //!
@@ -11,11 +12,12 @@
 //!   avg < min_th:                                                                         pass
 //! ```
 //!
-//! Above `max_th` every flow may still have two packets waiting; this is the paper's support for many flows. With `many_flows = false`
-//! it is the simpler form without it, which drops every packet there, as RED does.
+//! Above `max_th` every flow may still have two packets waiting; this is the paper's support for many flows. With `many_flows = false` it
+//! is the simpler form without it, which drops every packet there, as RED does.
 //!
-//! Where the paper leaves the idle spell to the departure that empties the queue, it begins here when the link has nothing to send, as in
-//! RED, and a packet that is dropped at an idle link does not end it: else the average would not come down and the link could starve.
+//! One difference: in the paper the idle period begins with the departure that empties the queue. Here it begins when the link has nothing
+//! to send, as in RED, and a packet that is dropped at an idle link does not end it. Otherwise the average would not decay and the link
+//! could starve.
 
 use std::collections::BTreeMap;
 

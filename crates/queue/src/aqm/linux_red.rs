@@ -10,14 +10,15 @@
 //! avg >= max         signal every packet
 //! ```
 //!
-//! One number is drawn a signal, not a packet; gaps are even on 1 .. 1/p_b. There is no `wait`, no gentle line and no floor. A signal marks
-//! ECN-capable packets if `ecn` is on, above `max` too unless `harddrop`, and drops others unless `nodrop`.
-//! `adaptive` moves the probability every half second by a hundredth up and a tenth down, as Adaptive RED does.
+//! One number is drawn a signal, not a packet; gaps are even on 1 .. 1/p_b. It lacks `wait`, the gentle line and the floor. A signal marks
+//! ECN-capable packets if `ecn` is on, above `max` too unless `harddrop`, and drops others unless `nodrop`. `adaptive` moves the
+//! probability every half second by a hundredth up and a tenth down, as Adaptive RED does.
 //!
-//! Two things that the kernel does are parameters here, because what they do to an idle link is not what RED's text means:
-//! tc makes the table in the scheduler's ticks of 64 ns, kernels since 3.2 look it up in microseconds (`idle_clock`), so that an idle link
-//! forgets 15.6 times more slowly; and a packet that is dropped at an idle link ends the idle spell, which only a dequeue begins anew. Below
-//! another discipline none may come (`child`), and then an average above `max` comes down by one packet's weight an arrival: the wedge.
+//! Two properties of the kernel are parameters here, because their effect on an idle link contradicts the RED paper. First, tc computes the
+//! table in scheduler ticks of 64 ns, but kernels since 3.2 look it up in microseconds (`idle_clock`), so the average of an idle link
+//! decays 15.6 times more slowly. Second, a packet that is dropped at an idle link ends the idle period, and only a dequeue starts the next
+//! one. Below another discipline there may be no such dequeue (`child`). Then an average above `max` decays by one packet's weight an
+//! arrival, which locks the link up.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
@@ -97,7 +98,7 @@ words! {
 }
 
 words! {
-    /// What idle spells are reckoned in.
+    /// Unit of idle times in the table.
     pub enum IdleTableClock { Microseconds = "microseconds", Ticks = "ticks" }
 }
 
@@ -107,7 +108,7 @@ const ONE_PERCENT: u32 = 42_949_673;
 const MAX_P_MAX: u32 = 50 * ONE_PERCENT;
 
 impl Settings {
-    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    /// Contradicting parameters, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let limit = match limit {
             Amount::Packets(packets) => (packets * f64::from(self.avpkt)) as u64,
@@ -145,7 +146,7 @@ impl Settings {
     }
 }
 
-/// What the kernel works with; averages are scaled by `2^weight_log`.
+/// Parameters as the kernel stores them; averages are scaled by `2^weight_log`.
 struct RedParams {
     min: u64,
     max: u64,
@@ -162,7 +163,7 @@ pub struct LinuxRed {
     average: u64,
     /// Packets since the last signal; nothing while the average is not between the thresholds.
     count: Option<u64>,
-    /// What `count p_b` has to reach, in units of bytes.
+    /// Threshold of `count p_b` for the next signal, in units of bytes.
     spacing_threshold: u64,
     idle_since: Option<Time>,
     next_adaptation: Time,
@@ -246,7 +247,7 @@ impl RedParams {
         (u64::from(self.max_p) / self.threshold_distance()).max(1)
     }
 
-    /// Where `adaptive` wants the average, in bytes.
+    /// Target range of the average for `adaptive`, in bytes.
     fn target_range(&self) -> (u64, u64) {
         let fifth = self.threshold_distance() / 5;
         (self.min + 2 * fifth, self.min + 3 * fifth)

@@ -6,9 +6,9 @@
 //! avg >= max_th             drop; gentle: both ramps rise to 1 at 2 max_th, from where packets are dropped
 //! ```
 //!
-//! The heavier mark is tried first, then the lighter one, with a draw for each, and each ramp spreads its marks by a count of its own as
-//! RED does (our choice; the paper gives the probabilities alone). A mark never weakens one that a packet carries already. A packet of a
-//! sender that speaks classic ECN cannot carry level 10 and passes unmarked there; one that is not ECN-capable is dropped.
+//! The heavier mark is tried first, then the lighter one, with a draw for each. Each ramp spaces its marks by a separate count as RED does
+//! (our choice; the paper gives the probabilities alone). A mark never weakens one that a packet carries already. A packet of a sender that
+//! speaks classic ECN cannot carry level 10 and passes unmarked there; one that is not ECN-capable is dropped.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Time, parameters};
@@ -48,7 +48,7 @@ parameters! {
 }
 
 impl Settings {
-    /// What is wrong with thresholds that contradict each other: the parameter's name and why.
+    /// Contradicting thresholds, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         problems.extend(check_mid_th(self.mid_th, self.law.min_th, self.law.max_th));
@@ -61,7 +61,7 @@ impl Settings {
     }
 }
 
-/// What is wrong with a `mid_th` that is given.
+/// Error of an explicit `mid_th`.
 pub(super) fn check_mid_th(mid_th: Option<f64>, min_th: f64, max_th: f64) -> Option<(&'static str, String)> {
     let mid_th = mid_th.filter(|&mid_th| mid_th < min_th || mid_th >= max_th)?;
     Some(("mid_th", format!("{mid_th} must be at least min_th {min_th} and below max_th {max_th}")))
@@ -204,7 +204,7 @@ mod tests {
         values
     }
 
-    /// What becomes of arrivals that find this many packets waiting.
+    /// Verdicts on arrivals at this queue length.
     fn verdicts(given: &[(&str, &str)], packets: u32, arrivals: usize) -> Vec<EnqueueVerdict> {
         let mut mecn = Mecn::new(Settings::from_values(&values(given)).ramps(), Rate::from_bps(1_500_000).unwrap());
         let mut rng = Rng::for_role(1, "mecn");
@@ -237,7 +237,8 @@ mod tests {
     fn above_mid_th_each_level_has_its_own_probability() {
         let [incipient, moderate] = mark_shares(&[("max_p", "0.1"), ("mid_max_p", "0.4"), ("wait", "false"), ("count_self", "false")], 12);
         assert!((moderate / long_run_rate(0.16) - 1.0).abs() < 0.03, "p2 = 0.4 (12 - 10) / (15 - 10) = 0.16: {moderate}");
-        // The lighter mark is tried on what the heavier one left; its count goes on meanwhile, so that a hit may come late but is not lost.
+        // The lighter mark is tried on packets without the heavier one; its count grows meanwhile, so that a hit may be late but is not
+        // lost.
         let left = long_run_rate(0.07) * (1.0 - moderate);
         assert!(incipient > left * 0.97 && incipient < long_run_rate(0.07), "p1 = 0.1 (12 - 5) / (15 - 5) = 0.07: {incipient}");
     }

@@ -100,8 +100,8 @@ pub struct TimerContext {
 pub enum EnqueueVerdict {
     /// Store it as it is.
     Pass,
-    /// Write the level on the target. Where that is an arriving packet that is not ECN-capable, it is dropped instead; one that carries
-    /// the level already, or whose network does not know it, is stored as it is and counts as unmarked.
+    /// Write the level on the target. An arriving packet that is not ECN-capable is dropped instead. One that already has the level, or
+    /// whose ECN semantics lack it, is stored unchanged and counts as unmarked.
     Signal {
         /// Congestion level of the mark.
         level: CongestionLevel,

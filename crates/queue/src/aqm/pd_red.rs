@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The first sample has no interval before it, and no derivative (our choice): the empty queue at the start is not a fall of the average.
-//! The target is half way between the thresholds unless given (our choice), so that PD-RED stands beside Adaptive RED. The gains and the
-//! interval are those under which later papers compare it.
+//! The target is half way between the thresholds unless given (our choice), as in Adaptive RED. The gains and the interval are those of
+//! later papers' comparisons.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{CongestionLevel, Span, Time, parameters};
@@ -61,7 +61,7 @@ parameters! {
 }
 
 impl Settings {
-    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    /// Contradicting parameters, each with its error.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         let red::Settings { min_th, max_th, .. } = self.law;

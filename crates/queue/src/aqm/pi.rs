@@ -1,4 +1,4 @@
-//! PI (Hollot, Misra, Towsley and Gong 2001): a proportional-integral controller of the queue length. The law is
+//! PI (Hollot, Misra, Towsley and Gong 2001): a proportional-integral controller of the queue length. The controller is in
 //! [`control::pi`](super::control::pi).
 //!
 //! The queue q is sampled `frequency` times a second, and every arriving packet is signalled with the probability p:
@@ -7,9 +7,9 @@
 //! p <- p + a (q - q_ref) - b (q_previous - q_ref),   0 <= p <= 1
 //! ```
 //!
-//! The integral term leaves no error: whatever the load, the queue settles at `q_ref`, where RED's average has to rise for its probability
-//! to rise. `a` and `b` follow from the slowest loop that is to be stable: N flows at least, R seconds of round-trip time at most, over a
-//! link of C packets a second. The controller is C(s) = K (1 + s/z) / s, and
+//! The integral term removes the steady-state error: the queue settles at `q_ref` under any load, but RED's average must rise for its
+//! probability to rise. `a` and `b` follow from the slowest loop that is to be stable: N flows at least, R seconds of round-trip time at
+//! most, over a link of C packets a second. The controller is C(s) = K (1 + s/z) / s, and
 //!
 //! ```text
 //! z = 2N / (R^2 C)                                     cancels the pole of TCP's window
@@ -18,8 +18,8 @@
 //! a = (K/z) (1 + z/2f),  b = (K/z) (1 - z/2f)          by Tustin's rule at f samples a second
 //! ```
 //!
-//! At the paper's design point (N = 60, C = 3750 packets/s, R = 0.2467 s = 0.2 s + 175/3750 s) this gives its figures a = 1.822e-5 and
-//! b = 1.816e-5 to 1 %; the paper rounds on the way. There w is z, which leaves a phase margin of 75 degrees. The bound 1/2R is ours: it keeps
+//! At the paper's design point (N = 60, C = 3750 packets/s, R = 0.2467 s = 0.2 s + 175/3750 s) this gives its figures a = 1.822e-5 and b =
+//! 1.816e-5 to 1 %; the paper rounds on the way. There w is z, which leaves a phase margin of 75 degrees. The bound 1/2R is ours: it keeps
 //! the design stable where N flows share a link on which each has a window of a few packets only, and where w = z would not.
 
 use ecnlab_units::quantity::Amount;

@@ -1,19 +1,19 @@
 //! PI2 (De Schepper, Bondarenko, Tsang and Briscoe 2016): a proportional-integral controller of the queueing delay whose output is squared
-//! for classic traffic. The law is [`control::pi`](super::control::pi).
+//! for classic traffic. The controller is in [`control::pi`](super::control::pi).
 //!
-//! Every `t_update` p' moves by `alpha (delay - target) + beta (delay - previous delay)`, the delay being how long the next packet to leave
-//! has waited. An arriving packet is signalled
+//! Every `t_update` p' moves by `alpha (delay - target) + beta (delay - previous delay)`, where the delay is the sojourn time of the head
+//! packet. An arriving packet is signalled
 //!
 //! ```text
 //! with p'^2     if it is classic: not ECN-capable, or ECT(0)
 //! with k p'     if it is scalable: ECT(1), marked only
 //! ```
 //!
-//! The load of classic senders goes with the square root of the probability, so p' acts on it linearly, and none of PIE's corrections of the
-//! gain is needed. The two probabilities let scalable and classic flows share one queue with about equal windows.
+//! The load of classic senders depends on the square root of the probability, so p' acts on it linearly, and PIE's gain corrections are
+//! unnecessary. The two probabilities let scalable and classic flows share one queue with about equal windows.
 //!
-//! The parameters are those of RFC 9332's later PI2; those of the paper stand in their sources. The paper takes two draws that must both
-//! fall below p', here one falls below its square, which is as likely. As in the authors' implementation there is no signal while fewer
+//! The parameters are those of RFC 9332's later PI2; their sources name those of the paper. The paper compares two draws with p'; here one
+//! draw is compared with its square, which has the same probability. As in the authors' implementation nothing is signalled while fewer
 //! than two packets of the MTU wait.
 
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Time, parameters};

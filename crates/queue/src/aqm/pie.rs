@@ -1,5 +1,5 @@
 //! PIE (RFC 8033): proportional integral controller enhanced. It holds the queueing delay at a target by dropping or marking arriving
-//! packets with a probability that is computed anew every `t_update`.
+//! packets with a probability that is updated every `t_update`.
 //!
 //! ```text
 //! change = alpha (delay - target) + beta (delay - previous delay)
@@ -11,15 +11,15 @@
 //! An arriving packet passes while there is burst allowance, while the previous delay is below half the target and p below 0.2, and while
 //! at most `floor` bytes wait. Burst allowance is full again when p is zero and both delays are below half the target.
 //!
-//! The defaults are the basic scheme of the RFC's section 4 and appendix A, with ECN. What section 5 adds is a parameter each: `cap`,
+//! The defaults are the basic scheme of the RFC's section 4 and appendix A, with ECN. Each addition of section 5 is a parameter: `cap`,
 //! `derandomize`, `activate`, `delay = "departure-rate"` by appendix B, and `calm = "half-target"`, at which appendix B lets p decay.
 //!
-//! Where the text leaves something open:
-//! - The delay by timestamps is that of the packet that left last, and zero at a sample that finds nothing waiting: otherwise the last
-//!   packet of a busy spell would be taken for congestion through the idle time after it, and p would not decay.
-//! - With `activate` PIE stays active while the queue is above the threshold. By the letter of section 5.3 and appendix B it would be
-//!   switched off again by the packet that switched it on, since p and both delays are zero then, and would never compute p. It is switched
-//!   off where p is zero and both delays are below half the target (section 5.3); appendix B waits until both are zero.
+//! Choices that the RFC leaves open:
+//! - The delay by timestamps is that of the packet that left last, and zero at a sample of an empty queue. Otherwise the last packet of a
+//!   busy period would count as congestion during the idle time after it, and p would not decay.
+//! - With `activate` PIE stays active while the queue is above the threshold. By section 5.3 and appendix B literally, the packet that
+//!   activates it would deactivate it again, since p and both delays are zero then. It is deactivated when p is zero and both delays are
+//!   below half the target (section 5.3); appendix B waits until both are zero.
 //! - `mark_limit` is met by p at the limit too, so that 1 means no limit.
 
 use ecnlab_units::{CongestionLevel, Rng, Span, Time, parameters, words};
@@ -170,7 +170,7 @@ impl Pie {
         }
     }
 
-    /// Begins anew, with nothing known of what happened before.
+    /// Resets the state.
     fn activate(&mut self, now: Time) {
         self.controller = new_controller(&self.settings);
         self.departure_rate = DepartureRate { measurement: Some((now, 0)), ..DepartureRate::new(self.settings.dq_threshold) };
@@ -294,7 +294,7 @@ fn new_controller(settings: &Settings) -> PiController {
     PiController::new(settings.alpha, settings.beta, settings.target.seconds())
 }
 
-/// What a change is divided by at this probability, so that the controller is as quick at light congestion as it is stable.
+/// Divisor of a change at this probability, so that the controller is fast at light congestion and stable.
 fn change_divisor(p: f64) -> f64 {
     CHANGE_DIVISORS.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, scale)| *scale)
 }

@@ -1,7 +1,7 @@
 //! REM, random exponential marking (Athuraliya, Low, Li and Yin 2001): a price of the link, from which the probability follows.
 //!
-//! The price adds up by how much the queue is above its target and the input above the link's rate, and so rises until both match,
-//! whatever the number of flows. Prices of several links along a path add up in the end-to-end probability of a mark.
+//! The price integrates the excess of the queue over its target and of the input over the link's rate. So it rises until both match, for
+//! any number of flows. Prices of several links along a path add up in the end-to-end probability of a mark.
 //!
 //! ```text
 //! every interval, with b packets waiting, x arrived in it and c that the link can send in it:
@@ -80,7 +80,7 @@ parameters! {
 }
 
 words! {
-    /// Where packets are signalled.
+    /// Point at which packets are signalled.
     pub enum SignalPoint {
         /// As they arrive.
         Arrival = "arrival",

@@ -1,8 +1,8 @@
 //! SRED, stabilized RED (Ott, Lakshman and Wong 1999): the probability of a signal follows an estimate of how many flows are active.
 //!
-//! A list of M flows that were seen, the zombies, stands for the traffic of late. Each arriving packet is compared with a zombie drawn at
-//! random: if both are of one flow, that is a hit; if not, the packet's flow takes the zombie's place with probability `overwrite`. The
-//! share of hits P estimates the sum of the squares of the flows' shares, which is 1/N for N equal flows.
+//! A list of M recently seen flows, the zombies, samples the traffic. Each arriving packet is compared with a zombie drawn at random: if
+//! both are of one flow, that is a hit; if not, the packet's flow takes the zombie's place with probability `overwrite`. The share of hits
+//! P estimates the sum of the squares of the flows' shares, which is 1/N for N equal flows.
 //!
 //! ```text
 //! P      <- (1 - alpha) P + alpha Hit                        alpha = overwrite / M

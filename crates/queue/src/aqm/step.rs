@@ -5,9 +5,9 @@
 //! sojourn:    mark a leaving packet if it has waited longer than K
 //! ```
 //!
-//! There is no average, no probability and no memory: a sender that reads the share of marks (DCTCP) learns how much there is too much.
-//! The texts say nothing of packets that are not ECN-capable. RFC 3168, section 5, has them dropped where others are marked, and so have
-//! switches that build the step from RED with equal thresholds; a switch that only marks lets them pass. Both are here.
+//! It uses neither average nor probability: a sender that measures the share of marks (DCTCP) derives the degree of congestion. Neither
+//! source covers packets that are not ECN-capable. RFC 3168, section 5, drops them where others are marked, and so do switches that
+//! implement the step by RED with equal thresholds; a switch that only marks passes them. Both are available.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{CongestionLevel, Rng, Span, Value, Values, parameters, words};
@@ -61,12 +61,12 @@ parameters! {
 }
 
 words! {
-    /// What is held against the threshold.
+    /// Quantity that is compared with the threshold.
     pub enum ThresholdQuantity { Queue = "queue", Sojourn = "sojourn" }
 }
 
 words! {
-    /// What becomes of packets that cannot be marked.
+    /// Action on packets that cannot be marked.
     pub enum NotEctAction { Drop = "drop", Pass = "pass" }
 }
 
