@@ -64,7 +64,7 @@ const SYNTAX_EXAMPLES: &str = "1 s, uniform 1 s to 3 s, exponential 1 s, pareto 
                      lognormal 1 s, deviation 2 s, mix 1 s: 0.9, 10 s: 0.1";
 
 impl Distribution {
-    /// Reads a distribution as people write it. The error says what is wrong and what would do.
+    /// Parses a distribution in its text form. The error names the fault and valid forms.
     pub fn parse(text: &str, dimension: DrawnQuantity) -> Result<Distribution, String> {
         let text = text.trim();
         let (word, rest) = match text.split_once(' ') {

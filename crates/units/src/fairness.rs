@@ -20,7 +20,7 @@ impl JainIndex {
         self.shares += count;
     }
 
-    /// The index; not a number if nobody has any share.
+    /// The index; NaN if no flow has a share.
     pub fn value(&self) -> f64 {
         self.sum * self.sum / (self.shares as f64 * self.sum_of_squares)
     }

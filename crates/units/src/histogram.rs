@@ -2,9 +2,9 @@
 //!
 //! Each octave of nanoseconds has `2^BITS` equal bins, so a percentile is off by at most half a bin: 1.6 % with 5 bits, 0.2 % with 8.
 //!
-//! The crate `hdrhistogram` has such bins too, and costs more: 67 instructions a value in place of 31, and 10.3 KB in place of 0.8 KB for values
-//! from 1 to 51 ms (2 digits and 5 bits; with 3 digits and 8 bits 70 KB and 6.2 KB), since it keeps every bin from 1 ns on. Each flow has such
-//! a histogram. (hdrhistogram 7.6, callgrind over 200 000 values, x86-64, November 2026.)
+//! The crate `hdrhistogram` has such bins too, and costs more: 67 instructions a value instead of 31, and 10.3 KB instead of 0.8 KB for
+//! values from 1 to 51 ms (2 digits and 5 bits; with 3 digits and 8 bits 70 KB and 6.2 KB), since it keeps every bin from 1 ns on. Each
+//! flow has such a histogram. (hdrhistogram 7.6, callgrind over 200 000 values, x86-64, November 2026.)
 
 use crate::Span;
 

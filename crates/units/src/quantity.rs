@@ -24,7 +24,7 @@ const fn new_unit(factor: f64, spellings: &'static [&'static str]) -> Unit {
 pub const TIME_UNITS: &[Unit] = &[
     new_unit(1.0, &["s", "sec", "secs", "second", "seconds"]),
     new_unit(1e-3, &["ms", "msec", "msecs", "millisecond", "milliseconds"]),
-    // The micro sign and the Greek letter look alike, and keyboards have either.
+    // The micro sign and the Greek letter look identical, and keyboards have either.
     new_unit(1e-6, &["us", "\u{b5}s", "\u{3bc}s", "usec", "usecs", "microsecond", "microseconds"]),
     new_unit(1e-9, &["ns", "nsec", "nsecs", "nanosecond", "nanoseconds"]),
     new_unit(60.0, &["min", "mins", "minute", "minutes"]),
@@ -34,7 +34,7 @@ pub const TIME_UNITS: &[Unit] = &[
 
 /// The units of a rate, those of `tc` that count bits among them.
 ///
-/// [`AMBIGUOUS_RATE_UNITS`] are left out, and all that has a `B`.
+/// [`AMBIGUOUS_RATE_UNITS`] and all units with a `B` are excluded.
 pub const RATE_UNITS: &[Unit] = &[
     new_unit(1.0, &["bps", "bit/s", "b/s", "bit"]),
     new_unit(1e3, &["kbps", "Kbps", "kbit/s", "Kbit/s", "kb/s", "Kb/s", "kbit", "Kbit"]),
@@ -64,7 +64,7 @@ const TIME_UNITS_HELP: &str = "s, ms, us, ns, min, h or d, as in \"5 ms\"";
 const RATE_UNITS_HELP: &str = "bps, kbps, Mbps, Gbps or Tbps, as in \"10 Mbps\"";
 const AMOUNT_UNITS_HELP: &str = "packets, B, KB, MB, GB, KiB, MiB or GiB, as in \"120 packets\" or \"64 KB\"";
 
-/// Reads a length of time. The error says what is wrong and what would do.
+/// Parses a time span. The error names the fault and valid forms.
 pub fn parse_span(text: &str) -> Result<Span, String> {
     let (number, unit) = split_number_and_unit(text, "a time", "\"5 ms\"")?;
     let factor = unit_factor(TIME_UNITS, unit).ok_or_else(|| unit_error_message(text, unit, TIME_UNITS_HELP))?;
@@ -125,7 +125,7 @@ fn unit_factor(units: &[Unit], written: &str) -> Option<f64> {
     units.iter().find(|unit| unit.spellings.contains(&written)).map(|unit| unit.factor)
 }
 
-/// The number at the beginning of a text, and its unit. `wanted` is the thing that the text stands for.
+/// The number at the beginning of a text, and its unit. `wanted` names the quantity in errors.
 fn split_number_and_unit<'t>(text: &'t str, wanted: &str, example: &str) -> Result<(f64, &'t str), String> {
     let text = text.trim();
     // All bytes of a number are characters of their own, so the text can be cut where the first other byte is.

@@ -1,9 +1,8 @@
 //! Randomness: one frozen generator, one stream per role.
 //!
-//! xoshiro256++ (Blackman and Vigna 2018), seeded by SplitMix64 from the run's seed and the name of the role.
-//! A role (`"queue bottleneck"`, `"boot flow 17"`) has a stream of its own, so that adding a flow or a probe shifts no
-//! other draw and two schemes under one seed are truly paired. The generator is written out here, so that no
-//! crate's upgrade changes a published number; its test vector is the authors'.
+//! xoshiro256++ (Blackman and Vigna 2018), seeded by SplitMix64 from the run's seed and the name of the role. A role (`"queue bottleneck"`,
+//! `"boot flow 17"`) has a separate stream, so that adding a flow or a probe shifts no other draw and two schemes under one seed are truly
+//! paired. The generator is written out here, so that no crate's upgrade changes a published number; its test vector is the authors'.
 
 /// A stream of random numbers for one role.
 #[derive(Clone, Debug)]
@@ -15,7 +14,7 @@ impl Rng {
         Rng::from_state_and_name(split_mix64(&mut seed.clone()), role)
     }
 
-    /// A stream of its own for one purpose within this one's role, such as the sizes of what arrives beside its times.
+    /// A separate stream for one purpose within this role, such as sizes of arrivals next to their times.
     pub fn for_purpose(&self, purpose: &str) -> Rng {
         Rng::from_state_and_name(self.clone().next_u64(), purpose)
     }

@@ -1,10 +1,10 @@
 //! Tables of results, filled by their declarations.
 //!
-//! A column is declared once: its name, its unit, a sentence of what it says, and how it is read off a row. A table is filled by the
-//! declarations of its columns alone, so none can be filled without being declared, nor declared without being filled. The pages of the
-//! documentation and the units that Python shows come from the same place ([`TableDescription`]).
+//! A column is declared once: its name, its unit, a description, and how it is computed from a row. A table is filled by the declarations
+//! of its columns alone, so none can be filled without being declared, nor declared without being filled. The pages of the documentation
+//! and the units that Python shows come from the same place ([`TableDescription`]).
 //!
-//! Whose names a column of names holds is said by a type `N` of whoever declares the table ([`NameSource`]).
+//! A column of names refers to a list of names by a type `N` of the declaring crate ([`NameSource`]).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,16 +31,16 @@ pub enum Column {
     },
 }
 
-/// What a table is: a row is read off an `R`.
+/// Declaration of a table, whose rows are computed from an `R`.
 pub struct TableSpec<R: 'static, N: 'static> {
     pub name: &'static str,
-    /// What a row stands for.
+    /// Description of a row.
     pub doc: &'static str,
     /// The columns, in runs that several tables may share.
     pub columns: &'static [&'static [ColumnSpec<R, N>]],
 }
 
-/// What a column is.
+/// Declaration of a column.
 pub struct ColumnSpec<R: 'static, N: 'static> {
     pub name: &'static str,
     /// "bit/s", "s", "packets", ...; "1" for a ratio, nothing for a name.
@@ -57,14 +57,14 @@ enum ColumnReader<R, N> {
     Name(N, fn(&R) -> u32),
 }
 
-/// What the names of a column are names of.
+/// List to which the names of a column belong.
 pub trait NameSource: Copy {
-    /// Where the names are found once they are known.
+    /// Source of names that are known only later.
     type Context;
 
     fn names(self, context: &Self::Context) -> NameList;
 
-    /// The words that stand in the column, where they are known beforehand.
+    /// Values of the column, if they are known beforehand.
     fn fixed_names(self) -> &'static [&'static str] {
         &[]
     }
@@ -86,7 +86,7 @@ pub struct ColumnDescription {
     pub kind: &'static str,
     pub unit: &'static str,
     pub doc: &'static str,
-    /// The words that stand in the column, where they are known beforehand.
+    /// Values of the column, if they are known beforehand.
     pub words: &'static [&'static str],
 }
 
@@ -116,7 +116,7 @@ impl Table {
     }
 
     /// # Panics
-    /// If there is no such column.
+    /// If the column does not exist.
     pub fn column(&self, name: &str) -> &Column {
         self.find(name).unwrap_or_else(|| panic!("no column {name}"))
     }

@@ -73,7 +73,7 @@ impl Span {
     }
 }
 
-/// What would come after 213 days never comes. To ask for that takes 0.7 % of a run's instructions (the thesis network, 60 flows).
+/// Saturation after 213 days is not checked: a check costs 0.7 % of a run's instructions (the thesis network, 60 flows).
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {

@@ -64,7 +64,7 @@ pub struct Packet {
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// TCP with data; in an ns-2 trace all that a sender sends, its first packet without data too.
+    /// TCP with data; in an ns-2 trace every packet of a sender, its first packet without data too.
     Data,
     /// TCP without data: an acknowledgement, and in captures a SYN, FIN or RST without data too.
     Ack,

@@ -1,5 +1,5 @@
-//! Captures that we did not write are read as pcap-parser reads them: either byte order, any resolution of time, several sections and
-//! interfaces, options, blocks of other kinds, and packets of which a part was kept.
+//! Captures of other programs are read as pcap-parser reads them: either byte order, any resolution of time, several sections and
+//! interfaces, options, blocks of other kinds, and truncated packets.
 
 #[expect(dead_code, reason = "examples are for other tests")]
 mod common;

@@ -56,7 +56,7 @@ use crate::{Rate, Span};
 pub trait ParameterType: Sized {
     /// The kind, as wide as the type is.
     const KIND: Kind;
-    /// The word that stands in place of a value.
+    /// Keyword that replaces a value.
     const SPECIAL_WORD: Option<&'static str> = None;
     /// Whether it is a list.
     const IS_LIST: bool = false;
@@ -68,7 +68,7 @@ pub trait ParameterType: Sized {
     fn from_value(value: &Value) -> Self;
 }
 
-/// Reports a value that was declared with another type than it is asked for.
+/// Panics about a value that was declared with another type than the requested one.
 #[cold]
 pub fn panic_mistyped(value: &Value) -> ! {
     panic!("{value:?} is declared with another type")

@@ -234,7 +234,7 @@ fn is_control_or_bidi(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The declared word itself, so that a value needs no text of its own.
+/// The declared word itself, so that a value stores no copy.
 fn parse_choice(text: &str, words: &[&'static str]) -> Result<&'static str, String> {
     words.iter().find(|word| **word == text).copied().ok_or_else(|| format!("\"{text}\" must be one of {}", words.join(", ")))
 }

@@ -12,14 +12,14 @@ pub use declare::{OrOff, ParameterType, concat_parameter_tables, panic_mistyped}
 pub use kind::Kind;
 pub use values::{Value, Values};
 
-/// What a parameter is, its default and where it comes from.
+/// Declaration of a parameter: kind, default and source.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     pub name: &'static str,
     pub kind: Kind,
-    /// A word that may stand in place of a value, such as `auto`.
+    /// Keyword that may replace a value, such as `auto`.
     pub special_word: Option<&'static str>,
-    /// Whether a list of values may stand in place of one.
+    /// Whether a list of values is also accepted.
     pub accepts_list: bool,
     /// The default as a user would write it; of a required parameter an example.
     pub default: &'static str,
@@ -43,7 +43,7 @@ pub struct ReadCondition {
 }
 
 impl Parameter {
-    /// What is not said of a parameter: it is given once, no word stands for it, it is always read.
+    /// Defaults of a declaration: a single value, no keyword, always read.
     pub const DEFAULTS: Parameter = Parameter {
         name: "",
         kind: Kind::Flag,
@@ -93,7 +93,7 @@ impl Parameter {
         format!("{}{list}{word}", self.kind.name())
     }
 
-    /// What this value switches off, if it does.
+    /// Name of the effect that this value switches off, if any.
     pub fn off_effect(&self, value: &Value) -> Option<&'static str> {
         self.off_values.iter().find(|(off, _)| self.parse(off).as_ref() == Ok(value)).map(|(_, effect)| *effect)
     }

@@ -11,7 +11,7 @@ use crate::{Rate, Span};
 /// A parameter's value, read and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// The word that stands in place of a value, such as `auto`.
+    /// The keyword that replaces a value, such as `auto`.
     Special(&'static str),
     Number(f64),
     Count(u64),
@@ -64,7 +64,7 @@ impl Values {
     }
 
     /// # Panics
-    /// If no such parameter is declared: the caller asks for a name of its own declaration.
+    /// If the parameter is undeclared, which is an error of the caller.
     pub fn set(&mut self, name: &str, value: Value) {
         let at = self.index_of(name);
         self.values[at] = value;
@@ -97,7 +97,7 @@ impl Values {
         T::from_value(self.value(name))
     }
 
-    /// What would have to hold for the algorithm to read this parameter, and does not; empty if it is read.
+    /// Unmet conditions under which the algorithm reads this parameter; empty if it is read.
     pub fn unmet_conditions(&self, name: &str) -> Vec<&'static ReadCondition> {
         self.parameters[self.index_of(name)].read_when.iter().filter(|condition| !self.meets(condition)).collect()
     }

@@ -1,4 +1,4 @@
-//! What a capture kept of a packet, looked at by place.
+//! Access to the captured bytes of a packet by offset.
 
 /// Bytes in network order; what is not there is `None`.
 #[derive(Clone, Copy, Debug)]

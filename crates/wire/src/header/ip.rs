@@ -69,7 +69,7 @@ impl Malformed {
         }
     }
 
-    /// What is wrong with a packet of a capture.
+    /// Description of the fault of a captured packet.
     pub const fn message(self) -> &'static str {
         match self {
             Malformed::Short => "too few captured bytes for its IP header",
@@ -86,7 +86,7 @@ impl Malformed {
 /// Reads a header with its extension headers, as far as they were kept.
 ///
 /// # Errors
-/// If too little was kept to tell who sent the packet to whom, or it is no IP header.
+/// If the capture lacks the addresses, or the header is not an IP header.
 pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
     match bytes.u8(0).ok_or(Malformed::Short)? >> 4 {
         4 => v4(bytes),
@@ -113,7 +113,7 @@ pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, Malformed> {
     }
 }
 
-/// What TCP's or UDP's header says.
+/// Fields of the TCP or UDP header.
 struct Inner {
     kind: Kind,
     ports: (u16, u16),

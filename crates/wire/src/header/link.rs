@@ -1,8 +1,8 @@
-//! What stands before the IP header: the link types of captures (tcpdump.org, "Link-layer header types").
+//! Link-layer headers before the IP header: the link types of captures (tcpdump.org, "Link-layer header types").
 
 use super::Bytes;
 
-/// What kind of header each packet of an interface begins with.
+/// Kind of link-layer header of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Four bytes with the number of an address family, in the byte order of the host or of the network.

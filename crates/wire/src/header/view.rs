@@ -1,6 +1,6 @@
 //! Headers of whole packets as hosts send them, read strictly: a packet whose headers contradict themselves is refused.
 //!
-//! Captures are read by [`ip::packet`], which tells as much as it can of whatever was kept of a packet. Both read headers by the same
+//! Captures are read by [`ip::packet`], which extracts as much as possible from a truncated packet. Both read headers by the same
 //! functions; this one copies nothing.
 
 use core::net::IpAddr;
@@ -23,9 +23,9 @@ pub struct PacketView {
     pub ecn: Ecn,
     /// Bytes of the whole packet.
     pub size: u32,
-    /// Where the header behind IP's begins.
+    /// Offset of the transport header.
     pub transport_at: u32,
-    /// Bytes behind all headers: of TCP and UDP application data, of other packets all that IP carries.
+    /// Bytes after all headers: application data of TCP and UDP, the IP payload of other packets.
     pub payload: u32,
     pub transport: TransportHeader,
 }
@@ -38,7 +38,7 @@ pub enum TransportHeader {
         ports: (u16, u16),
     },
     Icmp,
-    /// A part of a packet that is not its first, of whatever protocol.
+    /// A fragment other than the first, of any protocol.
     Fragment,
     Other(u8),
 }
@@ -84,7 +84,7 @@ impl PacketView {
         }
     }
 
-    /// Whether it carries application data, opens a connection or closes its direction of one. What is not TCP always does.
+    /// Whether it carries application data, a SYN or a FIN. Always true for protocols other than TCP.
     pub fn occupies_sequence_space(&self) -> bool {
         match self.transport {
             TransportHeader::Tcp(TcpSegment { header: Tcp { flags, .. }, .. }) => {

@@ -37,8 +37,8 @@ pub struct Headers {
 impl Headers {
     /// Writes a packet's headers.
     ///
-    /// The packet's length is its size. Where its headers leave no room for the payload it is longer; where they leave more, TCP's options are
-    /// filled up. A node of ns-2 gets the address 10.x.y.z with the lower 24 bits of its number.
+    /// The packet's length is its size. If its headers and payload exceed that, it is longer; if they are shorter, TCP's options are
+    /// padded. A node of ns-2 gets the address 10.x.y.z with the lower 24 bits of its number.
     pub fn of(packet: &Packet) -> Headers {
         let v6 = is_v6(packet.source.address) || is_v6(packet.destination.address);
         let ip_length = if v6 { LENGTH_V6 } else { LENGTH_V4 };
@@ -206,7 +206,7 @@ impl Headers {
         }
     }
 
-    /// The pseudo-header does not cover the ECN field, and IPv6 has no checksum of its own.
+    /// The pseudo-header does not cover the ECN field, and the IPv6 header lacks a checksum.
     fn change_ecn(&mut self, ecn: Ecn) {
         self.ecn = ecn;
         if self.ip_length == LENGTH_V4 {
