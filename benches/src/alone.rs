@@ -1,7 +1,7 @@
-//! A queue by itself: what a packet costs it from arrival to departure, without senders, links and events around it.
+//! Cost of a packet in a queue from arrival to departure, without senders, links and events.
 //!
-//! Packets of 1000 bytes, all ECN-capable and of 60 flows, come at a load that swings between 4/5 and 6/5 of the link's rate every
-//! thousand packets, so the buffer fills and empties in turn, and the AQM goes through all that it does.
+//! Packets of 1000 bytes, all ECN-capable and of 60 flows, come at a load that swings between 4/5 and 6/5 of the link's rate every thousand
+//! packets, so the buffer alternately fills and empties, and the AQM passes all its states.
 
 use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueConfig, QueueEvent};
 use ecnlab_testkit::Packet;

@@ -11,7 +11,7 @@ const MOST_EDITS: usize = 12;
 
 /// A tree of JSON whose values can be replaced.
 pub trait Tree: Clone {
-    /// A value that stands for itself.
+    /// A value that parses as itself.
     fn plain(value: Value) -> Self;
 
     /// How many values stand below this one.
@@ -138,7 +138,7 @@ impl Tree for Value {
     }
 }
 
-/// JSON of which only the text is asked for. Its keys and single values are texts already, which all copies of a tree share.
+/// JSON of which only the text is needed. Its keys and scalar values are texts already, which all copies of a tree share.
 #[derive(Clone, Debug)]
 pub enum TextTree {
     Single(Cow<'static, str>),

@@ -1,8 +1,8 @@
-//! Fuzz targets: a function for each thing that reads bytes which nobody has checked, and for pairs of ways that must agree.
+//! Fuzz targets: a function for each parser of unchecked bytes, and for each pair of computations that must agree.
 //!
-//! A target takes any bytes and panics if something is wrong. `fuzz/run` compiles one at a time with libFuzzer and has it try inputs
-//! that reach new code; `tests/corpus.rs` runs the inputs in `corpus/NAME` through the same functions, without libFuzzer.
-//! An input fails a target by a panic, by holding more memory than the target's bound, or by taking longer than libFuzzer's limit of time.
+//! A target takes any bytes and panics if something is wrong. `fuzz/run` compiles one at a time with libFuzzer and has it try inputs that
+//! reach new code; `tests/corpus.rs` runs the inputs in `corpus/NAME` through the same functions, without libFuzzer. An input fails a
+//! target by a panic, by holding more memory than the target's bound, or by taking longer than libFuzzer's limit of time.
 
 #![deny(unsafe_code)]
 
@@ -21,7 +21,7 @@ type Run = fn(&[u8]) -> usize;
 pub struct Target {
     pub name: &'static str,
     run: Run,
-    /// Makes what all executions share, which none of them is to be charged for.
+    /// Creates state that all executions share and that is not charged to any of them.
     prepare: fn(),
     /// Bytes that it may hold at one time: so many, and so many for each byte of the input.
     bound: (usize, usize),

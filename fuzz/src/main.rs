@@ -27,7 +27,7 @@ libfuzzer_sys::fuzz_target!(
 );
 
 /// libFuzzer learns from comparisons which numbers to try next. A target that makes its values from single bytes gains nothing by that, and
-/// a run of the engine spends more than half of its time there; these take the place of libFuzzer's functions for such a target.
+/// a run of the engine spends more than half of its time there; these functions replace libFuzzer's for such a target.
 #[cfg(feature = "without-comparisons")]
 #[allow(unsafe_code, reason = "the compiler calls them by these names")]
 mod comparisons {

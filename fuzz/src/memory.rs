@@ -25,7 +25,7 @@ struct FreeBlocks {
     count: Cell<u32>,
 }
 
-/// What a thread's allocations have come to. It owns nothing that would have to be dropped, so an allocator may use it until the thread is gone.
+/// Counts of a thread's allocations. It owns nothing that needs a drop, so an allocator may use it until the thread ends.
 struct Allocations {
     live: Cell<isize>,
     peak: Cell<isize>,
@@ -94,7 +94,7 @@ unsafe fn free_block(allocations: &Allocations, pointer: *mut u8, layout: Layout
     if count.get() == MAX_KEPT {
         return unsafe { System.dealloc(pointer, class_layout(class)) };
     }
-    // Safety: as above, and nobody else has the block any more.
+    // Safety: as above, and the block has no other owner any more.
     unsafe { pointer.cast::<*mut u8>().write(first.get()) };
     first.set(pointer);
     count.set(count.get() + 1);

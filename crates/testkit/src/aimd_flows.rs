@@ -1,8 +1,8 @@
-//! Flows that answer to congestion, as plain as can be: each keeps a window of packets in flight, lets it grow by one packet a round trip
-//! (in slow start by one for each packet that arrives) and cuts it once a round trip for a loss or a mark.
+//! Simple AIMD flows: each keeps a window of packets in flight, and reduces it at most once per RTT for a loss or a mark. The window grows
+//! by one packet per RTT, in slow start by one per arriving packet.
 //!
-//! They stand for traffic whose rate follows the signals, no transport protocol in particular: retransmission, timeouts and delayed
-//! acknowledgements are left out. A lost packet is missed one round trip after it was dropped.
+//! They model responsive traffic, not a particular transport protocol: retransmissions, timeouts and delayed ACKs are missing. A loss is
+//! detected one RTT after the drop.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +33,7 @@ pub struct BottleneckResult {
     pub mean_fill: f64,
     /// Share of the time in which the link sent.
     pub utilization: f64,
-    /// Packets dropped because the buffer was full, as a share of all that were sent.
+    /// Packets dropped by a full buffer, as a share of all sent packets.
     pub overflow_share: f64,
     /// Offered packets, and marked or dropped ones, by size.
     pub by_size: Vec<Ratio>,

@@ -96,7 +96,7 @@ fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Five hundred packets of all kinds at half as much again as the link's rate, and then all that waits is sent.
+/// Sends five hundred packets of all kinds at 1.5 times the link's rate, and then drains the queue.
 fn send_overload(queue: &mut CheckedQueue) -> Result<(), Violation> {
     for number in 0..500 {
         queue.enqueue(Packet { flow: number % 5, ecn: crate::rfc7567::mixed_ecn(number), ..Packet::PLAIN })?;

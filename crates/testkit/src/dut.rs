@@ -13,7 +13,7 @@ use ecnlab_queue::{ChildKind, DisciplineEntry};
 #[derive(Clone, Copy)]
 pub struct DeviceUnderTest {
     pub discipline: &'static DisciplineEntry,
-    /// Nothing where the discipline has a law of its own.
+    /// `None` if the discipline has a built-in algorithm.
     pub aqm: Option<&'static AqmEntry>,
 }
 

@@ -8,9 +8,8 @@ use crate::traffic::pick_random;
 use ecnlab_queue::Limit;
 
 impl DeviceUnderTest {
-    /// Random values that a scenario would not refuse. Where the draws contradict themselves again and again, fewer values are changed.
-    /// A count that a discipline sets to be busy, such as its number of queues, is drawn up to four times that: more of them take longer
-    /// and show nothing else.
+    /// Random values that are valid in a scenario. After repeated contradictions fewer values are changed. A count in the test values of a
+    /// discipline, such as its number of queues, is drawn up to four times that: more would only take longer.
     pub fn random_values(&self, limit: Limit, rng: &mut Rng) -> DutValues {
         let defaults = DutValues { discipline: self.discipline.test_values(), ..self.values(ValueSet::Defaults) };
         for attempt in 0..MAX_ATTEMPTS {
@@ -54,7 +53,7 @@ impl DutValues {
     }
 }
 
-/// Draws this share of the values anew.
+/// Redraws this share of the values.
 fn randomize(values: &mut Values, share: f64, rng: &mut Rng) {
     for parameter in values.parameters() {
         if rng.uniform() < share {

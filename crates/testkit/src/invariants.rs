@@ -3,7 +3,7 @@
 use ecnlab_units::words;
 
 words! {
-    /// A property that always holds of a queue, whatever is inside it.
+    /// A property that always holds for a queue with any child.
     pub enum Invariant {
         Sound = "sound",
         Books = "books",

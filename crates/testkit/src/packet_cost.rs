@@ -1,6 +1,6 @@
 //! Cost of a packet, counted in accesses to packets: a discipline that searches its queue accesses as many as wait.
 //!
-//! An AQM sees no packets but those at the entrance and the exit, and what tables it keeps of its own is not counted here.
+//! An AQM accesses packets on arrival and departure only; accesses to its tables are not counted here.
 
 use std::cell::Cell;
 use std::rc::Rc;

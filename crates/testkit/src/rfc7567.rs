@@ -160,7 +160,8 @@ fn measure_excess(dut: &DeviceUnderTest) -> (Compliance, String) {
     (compliance, format!("{how}; at most {longest} of {LARGE_BUFFER} packets wait"))
 }
 
-/// Flows of packets of two sizes. Two shares are taken as alike if chance alone would part them so far more than once in a thousand times.
+/// Flows of packets of two sizes. Two shares count as equal unless chance alone would separate them so far less than once in a thousand
+/// times.
 fn measure_size(dut: &DeviceUnderTest) -> (Compliance, String) {
     let network = BottleneckParams { sizes: &[100, 1500], ..medium_congestion(50, 800.0) };
     let [small, large] = simulate_bottleneck(dut, &network).by_size[..] else { unreachable!("two sizes were given") };

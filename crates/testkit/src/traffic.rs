@@ -1,4 +1,4 @@
-//! Random traffic: packets of all kinds arrive, packets are asked for, time passes, the link changes its rate.
+//! Random traffic: packets of all kinds arrive, packets are dequeued, time passes, and the link changes its rate.
 
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span};
 

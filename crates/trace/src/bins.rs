@@ -1,7 +1,7 @@
 //! Rates and fairness by bins of time.
 //!
-//! Jain's index of a bin is over the connections that had begun and not been closed before it, each by the direction with more goodput in the bin:
-//! the other has its requests. The mean leaves out bins in which nothing arrived, and those that are not whole within the measured interval.
+//! Jain's index of a bin is over the connections that had begun and not been closed before it, each by the direction with more goodput in
+//! the bin: the other has its requests. The mean excludes empty bins, and those partly outside the measured interval.
 
 use std::collections::BTreeMap;
 

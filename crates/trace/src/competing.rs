@@ -1,8 +1,8 @@
 //! Competing flows, and Jain's index of their shares of the path.
 //!
-//! Of a connection the direction that carried more data competes: the other has its requests or its acknowledged answers. A flow that was short
-//! and small does not compete: it carried less than 1 % of the largest flow's data, and its packets span less than half of the measured
-//! interval. A flow that spans half of it counts whatever it carried, since a flow that is starved is unfairly treated and not small.
+//! The direction of a connection with more data competes: the other carries its requests or ACKs. A flow that was short and small does not
+//! compete: it carried less than 1 % of the largest flow's data, and its packets span less than half of the measured interval. A flow that
+//! spans half of it counts with any amount of data, since it may be starved instead of small.
 
 use ecnlab_units::Time;
 use ecnlab_units::fairness::JainIndex;

@@ -64,8 +64,8 @@ struct EcnNegotiation {
     syn_ack_flags: Option<Flags>,
     /// Whether any SYN of this connection offered ECN.
     has_any_syn_offered: bool,
-    /// Whether any of them asked for Accurate ECN, and any answer agreed: when either comes again, it may say nothing of it, and the hosts hold to
-    /// what came first.
+    /// Whether any SYN asked for Accurate ECN, and any answer agreed. A retransmission may lack the request, but the hosts keep the first
+    /// agreement.
     has_requested_accurate: bool,
     has_accepted_accurate: bool,
     /// A packet of the connection was seen.
@@ -142,7 +142,8 @@ impl Connection {
         self.negotiation.syn_flags.is_some() && !self.negotiation.has_any_syn_offered
     }
 
-    /// Whether hosts may use ECN after all that was said: they have agreed, or do what Linux does after a SYN was sent again, or nothing is known.
+    /// Whether hosts may use ECN after this handshake: ECN is negotiated, or the SYN was retransmitted and they behave as Linux does, or
+    /// the handshake was not seen.
     pub fn may_use_ecn(&self) -> bool {
         self.ecn_mode() != ECN_REFUSED || self.uses_ecn_after_fallback()
     }

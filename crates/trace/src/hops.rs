@@ -121,7 +121,8 @@ impl ObservedPath {
         EndpointEvents { is_sent: false, is_received: has_sink_moved || last == location, has_sink_moved }
     }
 
-    /// A packet has come from one interface to another. Where it was not seen at one between them, that says nothing about one beyond.
+    /// Learns from a packet that passed two interfaces in this order. If an interface between them missed it, nothing is learned about one
+    /// beyond.
     fn learn_order(&mut self, from: Location, to: Location) {
         let count = self.order.len();
         if count + 2 > MAX_PLACES {

@@ -1,8 +1,8 @@
 //! Segments that a source has sent, and their acknowledgements: round-trip times, and the causes of retransmissions.
 //!
 //! A round-trip time is taken from a segment that was sent once (Karn and Partridge 1987), the last one that an acknowledgement newly
-//! covers. A retransmission that follows no acknowledgement was called for by a timer; one that does was called for by duplicate
-//! acknowledgements or SACK blocks, and so are those of the same window, until an acknowledgement covers all that was sent before.
+//! covers. A retransmission that does not follow an ACK was caused by a timer. One that does was caused by duplicate ACKs or SACK blocks,
+//! and so are those of the same window, until an ACK covers all data sent before.
 
 use std::collections::VecDeque;
 

@@ -287,8 +287,8 @@ fn dctcp_s_echo_is_a_known_departure() {
     assert_eq!((vec![], vec![Rule::EchoStopped]), broken_and_known(conversation));
 }
 
-/// Segments of ten bytes, each acknowledged alone with ECE as DCTCP has it, but where `wrong` says. Marks come in pairs, and CWR one
-/// segment behind each pair.
+/// Segments of ten bytes, each acknowledged separately with ECE as DCTCP does, except where `wrong` is true. Marks come in pairs, and CWR
+/// one segment after each pair.
 fn dctcp_conversation(wrong: impl Fn(u32) -> bool) -> Conversation {
     let mut conversation = Conversation::with_ecn();
     for number in 0..60 {
@@ -524,7 +524,7 @@ fn accurate_ecn_that_was_agreed_on_once_holds_when_a_syn_comes_again_without() {
     }
 }
 
-/// Nodes of ns-2 show what comes to the sink, so that an echo of nothing is seen for sure.
+/// Nodes of ns-2 show arrivals at the sink, so that an echo without a mark is detected with certainty.
 #[test]
 fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {
     let mut check = EcnCheck::default();

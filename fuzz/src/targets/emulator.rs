@@ -15,8 +15,8 @@ use crate::input::Input;
 const GROUP: u32 = 3;
 const FLOWS: u32 = 6;
 
-/// Packets one after another, as they come from the TUN devices of both sides. Three bytes stand before each: how it is made sound, how much
-/// later it comes in milliseconds, and its length.
+/// Packets in sequence, as they arrive from the TUN devices of both sides. Three bytes precede each: how it is made valid, its delay in
+/// milliseconds, and its length.
 pub fn packets(data: &[u8]) {
     let mut input = Input(data);
     let mut header_path = HeaderPath::new();
@@ -99,7 +99,7 @@ impl HeaderPath {
         HeaderPath { slots, flow_table: FlowTable::starting_at(0), connections: TcpTracker::default(), recorder, handle: 0 }
     }
 
-    /// All that the router does with a packet's headers.
+    /// All processing of a packet's headers in the router.
     fn process(&mut self, packet: &mut [u8], side: Side, now: Time) {
         let Ok(view) = PacketView::parse(packet) else { return };
         assert!(view.payload <= view.size && view.size as usize == packet.len());

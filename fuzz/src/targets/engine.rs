@@ -1,5 +1,5 @@
-//! Ways of the engine that must agree: a run in one piece and in slices, with and without probes, with a link's plain buffer and with a queue
-//! that drops at its end, and the record of a queue put through the same queue again.
+//! Computations of the engine that must agree: a run in one piece and in slices, with and without probes, with a pipe and with a tail-drop
+//! queue, and the replay of a queue's log through the same queue.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -61,8 +61,8 @@ pub fn pcapng(data: &[u8]) {
     read(&[&SECTION[..], data].concat());
 }
 
-/// How far a compressed file is read, in records and in bytes. A kilobyte may hold a million empty lines, or zstd's 32 MB of one byte, and
-/// what follows so many of them is read as they were; the formats themselves are read to their end by the other targets.
+/// Limit for reading a compressed file, in records and in bytes. A kilobyte may hold a million empty lines, or 32 MB of one byte in zstd,
+/// and later records are read in the same way. The other targets read the formats to their end.
 const MAX_STEPS: usize = 2000;
 const MAX_BYTES: u64 = 1 << 18;
 
@@ -157,7 +157,7 @@ fn blocks(mut file: &[u8]) -> Option<Vec<Option<PacketBlock<'_>>>> {
         match block {
             Block::SectionHeader(_) => first = interfaces.len(),
             Block::InterfaceDescription(interface) => {
-                // `pcap-parser` goes on behind an end of options that is not empty, which is the end all the same.
+                // `pcap-parser` continues after an end of options that is not empty, although the options end there.
                 let is_behind_end = interface.options.iter().rev().skip(1).any(|option| option.code.0 == 0);
                 let resolution = if is_behind_end { UNKNOWN } else { interface.if_tsresol().and_then(Result::ok).unwrap_or(6) };
                 interfaces.push((interface.linktype.0, resolution, interface.if_tsoffset().and_then(Result::ok).unwrap_or(0)));

@@ -77,7 +77,7 @@ pub struct ReadCounts {
     pub truncated: u64,
     /// Flows without rows of their own.
     pub unlisted_flows: u64,
-    /// Connections that Jain's index leaves out, because there were too many.
+    /// Connections excluded from Jain's index, because there were too many.
     pub unranked_connections: u64,
     /// Flows of TCP that go on while no acknowledgement of theirs is seen.
     pub unacknowledged_flows: u64,

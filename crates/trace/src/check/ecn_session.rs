@@ -10,7 +10,7 @@ use crate::reassembly::Reassembly;
 /// Marks that are kept to compare acknowledgements with; a window has fewer.
 const MAX_MARKS: usize = 4096;
 
-/// Time within which CWR must follow an echo, besides two windows; only round trips through bufferbloat are longer.
+/// Time within which CWR must follow an echo, in addition to two windows; only round trips through bufferbloat are longer.
 const ECHO_ANSWER_TIMEOUT: Span = Span::from_secs(1);
 
 /// A segment `[start, end)`.

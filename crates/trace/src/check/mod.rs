@@ -1,9 +1,9 @@
 //! Checks a trace against RFC 3168, packet by packet, and reports the section that is broken.
 //!
-//! A host is judged by what it sends, where it is seen first, and a router by what is different where a packet is seen again. What a file
-//! does not show is not judged: an echo only once an acknowledgement covers the marked packet, an answer only two windows and a second after the echo, a
-//! retransmission only if its first copy was seen. Known departures of real hosts are named as such; some are known only from all that a host
-//! did, so they are told apart from violations when its connection has ended.
+//! Hosts are checked on packets at the first capture point, and routers on changes between two capture points. Only visible behaviour is
+//! checked: an echo once an ACK covers the marked packet, CWR two windows and a second after the echo, a retransmission if its first copy
+//! was seen. Known deviations of real hosts are reported as such. Some are recognized only from the whole connection, so they are separated
+//! from violations at its end.
 
 mod ecn_session;
 mod rules;
