@@ -78,16 +78,16 @@ class Example:
 
     def page(self) -> str:
         """The page."""
-        file, queue = f"examples/{self.file.name}", self.result.queue_names[0]
+        shown, queue = f"example:{self.name}", self.result.queue_names[0]
         return "\n".join(
             [
-                _generated_note(file),
+                _generated_note(f"examples/{self.file.name}"),
                 f"# {self.scenario.name}\n",
                 f"{self.about}\n",
                 f"![The network of {self.file.name}](figures/{self.name}-network.svg)\n",
                 "## Run it\n",
-                f"    ecnlab draw {file}",
-                f"    ecnlab run {file} --seed 1 --set 'record.queue={self.sample_ms:g} ms' --out {self.name}",
+                f"    ecnlab draw {shown}",
+                f"    ecnlab run {shown} --seed 1 --set 'record.queue={self.sample_ms:g} ms' --out {self.name}",
                 f"    ecnlab plot {self.name} --figure queue\n",
                 "The first command draws the network, the third the queue against time.\n",
                 f"![Length of the queue {queue} against time](figures/{self.name}-queue.svg)\n",
@@ -95,7 +95,7 @@ class Example:
                 _queue_table(self.result),
                 _group_table(self.result),
                 "## The file\n",
-                f"`{file}`:\n",
+                f"`ecnlab example {self.name}` writes `{self.file.name}`:\n",
                 f"```toml\n{self.text}```\n",
             ]
         )
@@ -136,9 +136,10 @@ def examples() -> list[Example]:
 
 
 def _sweep_page(file: Path) -> str:
-    text, shown = file.read_text(encoding="utf-8"), f"examples/sweeps/{file.name}"
-    parts = [_generated_note(shown), f"# Sweep: {file.stem}\n", f"{_leading_comment(text)}\n"]
-    parts += [f"    ecnlab sweep {shown}\n", "[Sweeps](../how-to/sweeps.md) explains the file.\n", f"`{shown}`:\n", f"```toml\n{text}```\n"]
+    text, name = file.read_text(encoding="utf-8"), f"sweeps/{file.stem}"
+    parts = [_generated_note(f"examples/{name}.toml"), f"# Sweep: {file.stem}\n", f"{_leading_comment(text)}\n"]
+    parts += [f"    ecnlab sweep example:{name}\n", "[Sweeps](../how-to/sweeps.md) explains the file.\n"]
+    parts += [f"`ecnlab example {name}` writes `{name}.toml`:\n", f"```toml\n{text}```\n"]
     return "\n".join(part for part in parts if part.strip())
 
 
@@ -146,7 +147,15 @@ def _python_page(file: Path) -> str:
     text, shown = file.read_text(encoding="utf-8"), f"examples/{file.name}"
     about = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
     about = re.sub(r"docs/([\w/-]+\.md)", r"[\1](../\1)", about)
-    return "\n".join([_generated_note(shown), f"# {file.name}\n", f"{about}\n", f"`{shown}`:\n", f"```python\n{text}```\n"])
+    return "\n".join(
+        [
+            _generated_note(shown),
+            f"# {file.name}\n",
+            f"{about}\n",
+            f"`ecnlab example {file.stem}` writes `{file.name}`:\n",
+            f"```python\n{text}```\n",
+        ]
+    )
 
 
 def _index(pages: Sequence[Example]) -> str:

@@ -2,7 +2,7 @@
 
     from ecnlab import diagram, load
 
-    Path("net.svg").write_text(diagram.svg(load("examples/dumbbell.toml")), encoding="utf-8")
+    Path("net.svg").write_text(diagram.svg(load("example:dumbbell")), encoding="utf-8")
 
 The picture is drawn left to right, in columns, so that no label covers another: a link is a box between its two nodes, and the hosts of a
 group are boxes beside the node that they are connected to. A group's route is a line with its own colour and dashes, listed in the legend.
