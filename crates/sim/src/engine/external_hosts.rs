@@ -125,7 +125,7 @@ impl<P: Probe> Simulation<P> {
         }
         handler.probe_queue_event(QueueLogEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
         let transmission = self.links[link as usize].transmission_time(frame.size());
-        self.queues[at as usize].measures.on_departure(waited, 0, transmission);
+        self.queues[at as usize].measures.record_departure(waited, 0, transmission);
         self.link_event_handler(link).probe_transmission_start(frame.packet, now);
         let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - waited };
         start_propagation(

@@ -129,7 +129,7 @@ impl<P: Probe> Simulation<P> {
                 handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.schedule_departure(packet.size(), now);
-                queue.measures.on_departure(sojourn, band, departs.since(now));
+                queue.measures.record_departure(sojourn, band, departs.since(now));
                 handler.probe_transmission_start(packet.packet, begins);
                 queue.transmitting = true;
                 start_propagation(

@@ -78,7 +78,7 @@ impl<P: Probe> Simulation<P> {
         match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
-                queue.measures.on_departure(sojourn, band, Span::ZERO);
+                queue.measures.record_departure(sojourn, band, Span::ZERO);
                 handler.probe_transmission_start(packet.packet, now);
                 let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - sojourn };
                 Ok(Some(PartlySentPacket { packet: packet.packet, bytes_left: packet.size(), tie_break }))

@@ -4,7 +4,7 @@ use super::Bytes;
 use crate::tcp::{Flags, Tcp, Timestamps};
 
 /// Length of the header without options.
-pub const SHORTEST: usize = 20;
+pub const MIN_HEADER_BYTES: usize = 20;
 
 /// Kinds of options (RFC 9293, section 3.1; RFC 7323, sections 2 and 3; RFC 2018, sections 2 and 3).
 pub mod option {
@@ -29,10 +29,10 @@ pub struct Header {
 pub fn read(bytes: Bytes) -> Option<Header> {
     let Some(offset_and_flags) = bytes.u16(12) else {
         let tcp = Tcp { seq: bytes.u32(4).unwrap_or(0), ack: bytes.u32(8).unwrap_or(0), ..Tcp::default() };
-        return Some(Header { tcp, length: SHORTEST, whole: false });
+        return Some(Header { tcp, length: MIN_HEADER_BYTES, whole: false });
     };
     let length = usize::from(offset_and_flags >> 12) * 4;
-    if length < SHORTEST {
+    if length < MIN_HEADER_BYTES {
         return None;
     }
     let mut tcp = Tcp {
@@ -42,7 +42,7 @@ pub fn read(bytes: Bytes) -> Option<Header> {
         window: bytes.u16(14).unwrap_or(0),
         ..Tcp::default()
     };
-    read_options(bytes.first(length).from(SHORTEST), &mut tcp);
+    read_options(bytes.first(length).from(MIN_HEADER_BYTES), &mut tcp);
     Some(Header { tcp, length, whole: bytes.0.len() >= length })
 }
 

@@ -17,9 +17,9 @@ const TTL: u8 = 64;
 /// For experiments (RFC 3692, section 2.1): what is neither TCP nor UDP.
 const EXPERIMENT: u8 = 253;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
-const LONGEST_TCP: usize = 60;
+const MAX_TCP_HEADER_BYTES: usize = 60;
 /// IPv6's and the longest of TCP's.
-const LONGEST: usize = LENGTH_V6 + LONGEST_TCP;
+const LONGEST: usize = LENGTH_V6 + MAX_TCP_HEADER_BYTES;
 
 /// The headers of a packet, written.
 #[derive(Clone, Copy, Debug)]
@@ -121,9 +121,9 @@ impl Headers {
         self.push_u16(0);
         self.push_u16(tcp.window);
         self.push(&[0; 4]);
-        self.push_options(tcp, start + LONGEST_TCP);
+        self.push_options(tcp, start + MAX_TCP_HEADER_BYTES);
         let room = (packet.size as usize).saturating_sub(packet.payload as usize).saturating_sub(self.ip_length);
-        let length = (self.length - start).max(room.min(LONGEST_TCP)).next_multiple_of(4);
+        let length = (self.length - start).max(room.min(MAX_TCP_HEADER_BYTES)).next_multiple_of(4);
         self.bytes[self.length..start + length].fill(option::NOTHING);
         self.length = start + length;
         let words = (length / 4) as u16;
@@ -250,4 +250,4 @@ fn v6(address: Address) -> Ipv6Addr {
 }
 
 // The shortest TCP header that this writes has no options.
-const _: () = assert!(tcp::SHORTEST + 40 == LONGEST_TCP);
+const _: () = assert!(tcp::MIN_HEADER_BYTES + 40 == MAX_TCP_HEADER_BYTES);
