@@ -33,7 +33,8 @@ STUDY_PAGES = set((DOCS / "studies").glob("*.md")) - {DOCS / "studies" / "index.
 TUTORIALS = set((DOCS / "tutorials").glob("*.md"))
 TRACES = Path(__file__).parent / "traces"
 
-SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
+PARSED_SUBSTITUTES = {"COMMAND": "run", "PID": "1"}
+SUBSTITUTES = PARSED_SUBSTITUTES | {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
 SUBSTITUTES_OF = {
     "compare": {"A": "examples/ecn.toml", "B": "examples/red.toml"},
     "study": {"NAME": "aecn"},
@@ -131,7 +132,7 @@ RUN_COMMANDS = to_run({path: commands for path, commands in ALL_COMMANDS.items()
 @pytest.mark.parametrize("words", COMMANDS_BY_PAGE, ids=" ".join)
 def test_a_command_that_a_page_shows_is_one(words: tuple[str, ...]) -> None:
     if not _is_mention(list(words)):
-        _require_shown_output(root, ["ecnlab", *words])
+        _require_shown_output(root, ["ecnlab", *(PARSED_SUBSTITUTES.get(word, word) for word in words)])
 
 
 def test_the_pages_show_commands_of_every_kind_and_run_them() -> None:
