@@ -340,7 +340,10 @@ def _phase_effect_tables(effects: Sequence[Mapping[str, Any]]) -> str:
             [effect["source"], effect["scenario"], f"{len(effect['moved'])} of {effect['measures']}", _largest_phase_changes_cell(effect)]
             for effect in shown
         ]
-        about = f"Of each study the {_MAX_SCENARIOS_OF_STUDY} scenarios with the largest changes; `{PHASE_EFFECTS.name}` has all.\n"
+        about = (
+            f"Of each study the {_MAX_SCENARIOS_OF_STUDY} scenarios with the largest changes; `{PHASE_EFFECTS.name}` has all. "
+            "Rows with the same name are different scenarios: they differ in parameters that the name does not contain.\n"
+        )
         parts += [about, _markdown_table(("study", "scenario", "measures that moved", "largest changes"), cells)]
     return "\n".join(parts)
 
