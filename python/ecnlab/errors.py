@@ -185,8 +185,8 @@ class EngineFault(EcnlabError):
     def __init__(self, failures: Sequence[Failure], result: Result) -> None:
         self.runs = [(failure.key, failure.seed) for failure in failures]
         self.result = result
-        told = [f"scenario {failure.key}, seed {failure.seed}: the engine failed: {failure.message}" for failure in failures]
-        super().__init__("\n".join([*told, "the other seeds are stored; fix: report this bug of ecnlab with the scenario"]))
+        failure_lines = [f"scenario {failure.key}, seed {failure.seed}: the engine failed: {failure.message}" for failure in failures]
+        super().__init__("\n".join([*failure_lines, "the other seeds are stored; fix: report this bug of ecnlab with the scenario"]))
 
 
 class RunsFailed(EcnlabError):
@@ -203,10 +203,10 @@ class RunsFailed(EcnlabError):
     def __init__(self, failures: Sequence[Failure], results: Sequence[Result]) -> None:
         self.failures = list(failures)
         self.results = list(results)
-        told = [failure.describe() for failure in self.failures[:_MAX_LISTED_FAILURES]]
+        failure_lines = [failure.describe() for failure in self.failures[:_MAX_LISTED_FAILURES]]
         more = [f"and {len(self.failures) - _MAX_LISTED_FAILURES} more"] if len(self.failures) > _MAX_LISTED_FAILURES else []
         runs = "1 run" if len(self.failures) == 1 else f"{len(self.failures)} runs"
-        super().__init__("\n".join([f"{runs} failed:", *told, *more]))
+        super().__init__("\n".join([f"{runs} failed:", *failure_lines, *more]))
 
 
 class ClusterError(EcnlabError):

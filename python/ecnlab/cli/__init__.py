@@ -46,8 +46,8 @@ def _os_error_message(error: OSError) -> str:
     """Message for an operating-system error that no other handler reports."""
     if error.filename or error.errno in _OUTPUT_ERRNOS:
         return f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}"
-    told = f"a system call failed: {error.strerror or error}"
-    return f"{told}; {_REMEDY_BY_ERRNO[error.errno]}" if error.errno in _REMEDY_BY_ERRNO else told
+    cause = f"a system call failed: {error.strerror or error}"
+    return f"{cause}; {_REMEDY_BY_ERRNO[error.errno]}" if error.errno in _REMEDY_BY_ERRNO else cause
 
 
 def _prepare_standard_streams() -> None:
@@ -85,9 +85,9 @@ def _run_and_return_exit_code() -> int:
     except click.exceptions.Exit as left:
         return left.exit_code
     except click.ClickException as error:
-        told = StringIO()
-        error.show(told)
-        return _print_error_and_close_stdout(told.getvalue().rstrip(), error.exit_code)
+        message = StringIO()
+        error.show(message)
+        return _print_error_and_close_stdout(message.getvalue().rstrip(), error.exit_code)
     except Interrupted as error:
         return _print_error_and_close_stdout(str(error), EXIT_INTERRUPTED)
     except AqmError as error:

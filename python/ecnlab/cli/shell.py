@@ -285,14 +285,14 @@ def _packet_delivery_text(ended: ShellResult) -> str:
     about = ended.about
     median, most = (ended.about["lateness_s"][share] * 1e6 for share in ("p50", "p99"))
     late = f", {median:.0f} us late at the median and {most:.0f} us at the 99th percentile" if about["written"] else ""
-    told = [f"{about['written']} packets were delivered{late}"]
+    parts = [f"{about['written']} packets were delivered{late}"]
     lost = {
         "malformed": sum(about["malformed"].values()),
         "rejected by a kernel": about["refused"],
         "lost before the links": about["device_drops"],
     }
-    told += [f"{count} {what}" for what, count in lost.items() if count]
-    return "; ".join(told)
+    parts += [f"{count} {what}" for what, count in lost.items() if count]
+    return "; ".join(parts)
 
 
 def _print_shell_result_as_json(ended: ShellResult, view: LiveView) -> None:

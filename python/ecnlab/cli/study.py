@@ -175,8 +175,8 @@ def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> No
 
 def _default_report_folder(name: str, backend: str | None, *, kernel_hosts: bool) -> Path:
     """Default folder of a report."""
-    told = f"-{backend}" if backend not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
-    return Path(f"study-{name}{told}")
+    suffix = f"-{backend}" if backend not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
+    return Path(f"study-{name}{suffix}")
 
 
 def _print_study_outcome(name: str, outcome: StudyRunOutcome, *, as_json: bool, quiet: bool) -> None:

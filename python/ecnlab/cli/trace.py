@@ -83,7 +83,7 @@ def read_traces(
     from ecnlab.cli import output
     from ecnlab.packet_traces import analyze
 
-    told = []
+    summaries = []
     for file in files:
         drawn = (tuple(flows) or (0,)) if figures else ()
         one = analyze.trace(file, from_s=from_s, to_s=to_s, bin_s=bin_s, flows=flows, sequence=drawn, header=header, progress=not quiet)
@@ -93,9 +93,9 @@ def read_traces(
         _save_tables_and_figures(
             one, _output_folder_of_trace(out, file, files), _output_folder_of_trace(figures, file, files), said=not (as_json or quiet)
         )
-        told.append(one.summary_json())
+        summaries.append(one.summary_json())
     if as_json:
-        output.print_json(told[0] if len(told) == 1 else told)
+        output.print_json(summaries[0] if len(summaries) == 1 else summaries)
 
 
 @trace.command("verify")

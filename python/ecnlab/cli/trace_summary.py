@@ -123,9 +123,9 @@ def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
 def verification_summary_line(verdict: TraceVerification) -> str:
     """Table of the checked file and the number of findings."""
     connections = _count_text(verdict.about["connections"], "TCP connection")
-    told = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
+    counts_text = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
     is_cut = verdict.violations + verdict.departures > len(verdict.findings)
-    return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule are listed" if is_cut else "")
+    return f"{verdict.source}: {connections}, {counts_text}" + ("; the first 10000 of each rule are listed" if is_cut else "")
 
 
 def violated_rules_tables(verdict: TraceVerification) -> list[Table]:

@@ -158,11 +158,11 @@ def compare_with_formulas(
 def _print_packet_exact_cases(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
     from ecnlab.cli import output
 
-    ways = list(totalled)
+    modes = list(totalled)
     name_wide = max(len(outcome.name) for outcome in outcomes)
     kind_wide = max(len(outcome.kind) for outcome in outcomes)
-    wide = max(len("not comparable"), *map(len, ways))
-    output.print_line(f"{'case':<{name_wide}}  {'kind':<{kind_wide}}  {'  '.join(f'{way:<{wide}}' for way in ways)}".rstrip())
+    wide = max(len("not comparable"), *map(len, modes))
+    output.print_line(f"{'case':<{name_wide}}  {'kind':<{kind_wide}}  {'  '.join(f'{way:<{wide}}' for way in modes)}".rstrip())
     for outcome in outcomes:
         verdicts = "  ".join(f"{judgement.verdict:<{wide}}" for judgement in outcome.judgements)
         output.print_line(f"{outcome.name:<{name_wide}}  {outcome.kind:<{kind_wide}}  {verdicts}".rstrip())
@@ -172,8 +172,8 @@ def _print_packet_exact_cases(outcomes: Sequence[KernelCaseOutcome], totalled: d
             for row in judgement.excerpt if excerpts else ():
                 output.print_line(f"        {row}")
     for way, counts in totalled.items():
-        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-        output.print_line(f"{way}: {count_text(sum(counts.values()), 'case')}, {told}")
+        counts_text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        output.print_line(f"{way}: {count_text(sum(counts.values()), 'case')}, {counts_text}")
 
 
 def _print_formula_checks(outcomes: Sequence[FormulaOutcome], failed: int) -> None:

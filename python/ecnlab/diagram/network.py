@@ -129,9 +129,9 @@ class _NetworkBuilder:
         step = 1 if end > start else -1
         columns = list(range(start + step, end, step))
         middle = len(columns) // 2 // 2 * 2
-        said = words.text_lines_of_link(link, self.changes, rightwards=step > 0)
+        label_lines = words.text_lines_of_link(link, self.changes, rightwards=step > 0)
         between = [
-            self._add_box(NetworkBox("link", column, said, link["name"]) if at == middle else NetworkBox("bend", column))
+            self._add_box(NetworkBox("link", column, label_lines, link["name"]) if at == middle else NetworkBox("bend", column))
             for at, column in enumerate(columns)
         ]
         chain = [self.nodes[link["from"]], *between, self.nodes[link["to"]]]

@@ -20,13 +20,13 @@ _DOT_SIZE, _LEGEND_DOT_SIZE = 0.19, 12.0
 
 def draw_mark_or_drop_dots(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
     """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`; ACKs are excluded."""
-    chosen = _marks_or_drops(events, kind)
+    packets = _marks_or_drops(events, kind)
     spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
     if lockouts.height:
         axes.hlines(*spells, colors=style.LOCKOUT_COLOUR, linewidth=1.6, zorder=1, label=style.escape_and_wrap_label(axes, LOCKOUT_LABEL))
     colour = style.MARK_COLOUR if kind == "mark" else style.DROP_COLOUR
     word = "marked packet" if kind == "mark" else "dropped packet"
-    axes.scatter(chosen["time_s"], chosen["flow"], s=_legend_dot_size(axes), color=colour, linewidths=0, rasterized=True, zorder=2)
+    axes.scatter(packets["time_s"], packets["flow"], s=_legend_dot_size(axes), color=colour, linewidths=0, rasterized=True, zorder=2)
     axes.scatter([], [], s=_LEGEND_DOT_SIZE, color=colour, linewidths=0, label=word)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("flow")
@@ -42,8 +42,8 @@ def count_marks_or_drops(events: pl.DataFrame, kind: str) -> int:
 
 
 def _marks_or_drops(events: pl.DataFrame, kind: str) -> pl.DataFrame:
-    chosen = events.filter(events["kind"] == kind)
-    return chosen.filter(chosen["packet"] == "data") if "packet" in chosen.columns else chosen
+    events_of_kind = events.filter(events["kind"] == kind)
+    return events_of_kind.filter(events_of_kind["packet"] == "data") if "packet" in events_of_kind.columns else events_of_kind
 
 
 def _legend_dot_size(axes: Axes) -> float:

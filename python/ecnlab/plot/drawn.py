@@ -65,8 +65,8 @@ class DrawnFigure(Figure):
         self._wrap_long_y_labels()
         while not self._labels_leave_room() and self.get_figheight() < _MAX_HEIGHT_IN:
             self.set_figheight(_HEIGHT_STEP * self.get_figheight())
-        chosen = [(axis, axis.get_major_locator()) for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
-        for axis, _ in chosen:
+        locator_by_axis = [(axis, axis.get_major_locator()) for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
+        for axis, _ in locator_by_axis:
             axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())))
         self._labels_leave_room()
         self.set_layout_engine(None)
@@ -74,18 +74,18 @@ class DrawnFigure(Figure):
             yield
         finally:
             self.set_layout_engine(engine)
-            for axis, locator in chosen:
+            for axis, locator in locator_by_axis:
                 axis.set_major_locator(locator)
 
     def _wrap_long_y_labels(self) -> None:
         """Wrap y labels that are longer than their axes are high: in a low figure they would be cut off."""
         self._labels_leave_room()
         for axes in self.axes:
-            label, room = axes.yaxis.label, _LABEL_SHARE_OF_AXES * axes.get_window_extent().height
+            label, max_length = axes.yaxis.label, _LABEL_SHARE_OF_AXES * axes.get_window_extent().height
             length = label.get_window_extent().height
-            if length > room > 0:
+            if length > max_length > 0:
                 words = " ".join(label.get_text().split("\n"))
-                letters = max(_MIN_LABEL_LETTERS, int(len(words) * room / length))
+                letters = max(_MIN_LABEL_LETTERS, int(len(words) * max_length / length))
                 label.set_text("\n".join(wrap(words, letters, break_long_words=False, break_on_hyphens=False)))
 
     def _labels_leave_room(self) -> bool:

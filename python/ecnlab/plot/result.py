@@ -122,10 +122,10 @@ class ResultPlots:
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
         _require_all_known("rate", [quantity], RATE_QUANTITIES)
-        chosen = self._groups_to_draw(groups)
+        drawn_groups = self._groups_to_draw(groups)
         with self._style.apply_to_matplotlib():
             figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
-            series.draw_rates(axes, self._result.series.rate, quantity, chosen)
+            series.draw_rates(axes, self._result.series.rate, quantity, drawn_groups)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
@@ -146,11 +146,11 @@ class ResultPlots:
         if flows is not None:
             return self._flow_windows(quantity, flows, seed)
         result = self._result if seed is None else self._result_of_seed(seed)
-        chosen = self._groups_to_draw(groups)
+        drawn_groups = self._groups_to_draw(groups)
         frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
         with self._style.apply_to_matplotlib():
             figure, axes = self._new_figure_with_axes(f"means of each group, {_seeds_text(result)}")
-            series.draw_windows(axes, frame, quantity, chosen)
+            series.draw_windows(axes, frame, quantity, drawn_groups)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
@@ -174,11 +174,11 @@ class ResultPlots:
         """
         _require_all_known("distribution", [quantity], shares.QUANTITY_LABELS)
         kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
-        chosen = _require_known_names(kind, names, known)
+        drawn_names = _require_known_names(kind, names, known)
         frame = self._result.series.distributions
         with self._style.apply_to_matplotlib():
             figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
-            shares.draw_distributions(axes, frame, quantity, chosen)
+            shares.draw_distributions(axes, frame, quantity, drawn_names)
             style.legend_above(axes, _undrawn_names_note(names, kind, known))
         return figure
 
@@ -188,13 +188,13 @@ class ResultPlots:
         `quantity`: transaction_mean_s, transaction_p50_s, transaction_p95_s, transaction_p99_s or slowdown_mean.
         """
         _require_all_known("quantity of completions", [quantity], completions.QUANTITY_LABELS)
-        chosen = self._groups_to_draw(groups)
+        drawn_groups = self._groups_to_draw(groups)
         frame = self._result.completions
         if frame.is_empty():
             raise ResultsError(f'{self._result.name}: no transaction ended; fix: add flows that end, e.g. app = {{ kind = "exchange" }}')
         with self._style.apply_to_matplotlib():
             figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
-            completions.draw_completions(axes, frame, quantity, chosen)
+            completions.draw_completions(axes, frame, quantity, drawn_groups)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
 
@@ -435,7 +435,7 @@ def _undrawn_names_note(names: Sequence[str] | None, kind: str, known: Sequence[
 
 
 def _require_all_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
-    there = list(known)
+    known_names = list(known)
     for name in names:
-        if name not in there:
-            raise UnknownName(kind, name, there)
+        if name not in known_names:
+            raise UnknownName(kind, name, known_names)

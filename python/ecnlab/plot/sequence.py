@@ -49,9 +49,9 @@ def draw_sequence(axes: Axes, points: pl.DataFrame, unit: str) -> None:
     """Draw the points of one flow; `unit` is the unit of its sequence numbers (bytes or packets)."""
     cells = _raster_cell_size(points)
     for look in _POINT_STYLES:
-        chosen = _thin_to_one_point_per_cell(points.filter(points["kind"] == look.kind), cells)
-        if chosen.height:
-            _draw_points(axes, chosen, look)
+        drawn_points = _thin_to_one_point_per_cell(points.filter(points["kind"] == look.kind), cells)
+        if drawn_points.height:
+            _draw_points(axes, drawn_points, look)
     axes.set_xlabel("time (s)")
     axes.set_ylabel(f"sequence number ({unit})")
     axes.margins(x=0.02, y=0.04)

@@ -277,14 +277,14 @@ def set_log_y_scale(axes: Axes) -> None:
 
 
 def _place_legend_above(axes: Axes, groups: Sequence[LegendEntries], note: str | None) -> None:
-    room = _axes_width_in_layout(axes)
+    max_width = _axes_width_in_layout(axes)
     shown = None if note is None else escape_label_text(note, _max_letters_in_width(axes, _LEGEND_SHARE))
 
     def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
         place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
         return axes.legend(*_handles_and_labels(entries), ncols=columns, title=shown, alignment="left", **place)
 
-    legend = _lowest_fitting_legend(groups, draw_legend, room)
+    legend = _lowest_fitting_legend(groups, draw_legend, max_width)
     height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _style_font_size()
     _make_room_above_axes(axes, height - _LEGEND_LINE)
     if axes.get_title(loc="left"):

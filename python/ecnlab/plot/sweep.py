@@ -285,9 +285,9 @@ class SweepPlots:
             raise UsageError(f"{panels}: is used by the axis or the lines; fix: choose another parameter for the panels")
         left = [name for name in (*rest, *several) if name not in given]
         if left:
-            told = ", ".join(left)
+            names = ", ".join(left)
             raise UsageError(
-                f"{told}: has several values at each {along}, which is the axis; "
+                f"{names}: has several values at each {along}, which is the axis; "
                 "fix: add it to by, choose one value with where, or name another axis with x"
             )
         return parameters[along], split
@@ -358,11 +358,11 @@ def _panel_heading(name: str, kept: int, there: int) -> str:
 
 def _parameter_values_in_order(view: SweepFigureView, name: str, cells: Iterable[Any]) -> list[Any]:
     """The values of a parameter in the order of the sweep file, or the names of rows in table order."""
-    there = dict.fromkeys(cells)
+    cells_in_rows = dict.fromkeys(cells)
     if name not in view.parameters:
-        return list(there)
+        return list(cells_in_rows)
     one = view.parameters[name]
-    return list(dict.fromkeys([cell for cell in map(one.convert_to_cell, one.values) if cell in there] + list(there)))
+    return list(dict.fromkeys([cell for cell in map(one.convert_to_cell, one.values) if cell in cells_in_rows] + list(cells_in_rows)))
 
 
 def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.Curve], palette: Palette) -> None:
@@ -489,8 +489,8 @@ def _x_value(view: SweepFigureView, cell: Any) -> float:
 
 def _categorical_x_values(view: SweepFigureView) -> list[Any]:
     """The named values along the axis, in the order in which they were given."""
-    there = set(view.rows[view.x.name])
-    return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in there]
+    cells_in_rows = set(view.rows[view.x.name])
+    return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in cells_in_rows]
 
 
 def _log_scale_ticks(view: SweepFigureView) -> Sequence[float]:

@@ -43,13 +43,13 @@ class TracePlots:
                 f"{self._trace.source}: the trace was read without a time-sequence graph; "
                 "fix: read it with sequence=[0] (--flow 0 --figures DIR)"
             )
-        chosen = known[0] if flow is None else flow
-        if chosen not in known:
-            raise UnknownName("flow with a time-sequence graph", str(chosen), map(str, known))
+        flow_to_draw = known[0] if flow is None else flow
+        if flow_to_draw not in known:
+            raise UnknownName("flow with a time-sequence graph", str(flow_to_draw), map(str, known))
         unit = "packets" if self._trace.about["format"] == "ns-2" else "bytes"
         with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(f"flow {chosen}, {self._flow_end_points_text(chosen)}", shape=0.72)
-            sequence.draw_sequence(axes, points.filter(pl.col("flow") == chosen), unit)
+            figure, axes = self._new_figure_with_axes(f"flow {flow_to_draw}, {self._flow_end_points_text(flow_to_draw)}", shape=0.72)
+            sequence.draw_sequence(axes, points.filter(pl.col("flow") == flow_to_draw), unit)
             style.legend_above(axes)
         return figure
 
@@ -77,13 +77,13 @@ class TracePlots:
         if quantity not in RATE_QUANTITIES:
             raise UnknownName("rate", quantity, RATE_QUANTITIES)
         factor, unit = display_unit_of_column(quantity)
-        chosen = self._largest_flows(quantity) if flows is None else list(flows)
+        flows_to_draw = self._largest_flows(quantity) if flows is None else list(flows)
         with self._style.apply_to_matplotlib():
             figure, axes = self._new_figure_with_axes(quantity.removesuffix("_bps").replace("_", " "))
             bins, each = self._trace.bins, self._trace.flow_bins
             if self._trace.flows.height > 1:
                 axes.plot(bins["time_s"], bins[quantity] * factor, color="black", label="all flows")
-            for position, flow in enumerate(chosen):
+            for position, flow in enumerate(flows_to_draw):
                 one = bins.select("time_s").join(each.filter(pl.col("flow") == flow), on="time_s", how="left").fill_null(0.0)
                 colour = style.COLOURS[position % (len(style.COLOURS) - 1)]
                 axes.plot(one["time_s"], one[quantity] * factor, color=colour, linewidth=0.9, label=f"flow {flow}")

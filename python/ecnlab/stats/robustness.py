@@ -96,10 +96,10 @@ class Robustness:
             return f"no steady state, as {self.steady.reason}"
         if self.steady.from_s is None:
             return "steady state not found, as the run is too short"
-        told = f"steady state from {self.steady.from_s:g} s"
+        text = f"steady state from {self.steady.from_s:g} s"
         is_moved = any(one.shift for one in self.steady.quantities)
         return (
-            f"{told}, means from {self.measure_from_s:g} s not moved" if self.steady.from_s > self.measure_from_s and not is_moved else told
+            f"{text}, means from {self.measure_from_s:g} s not moved" if self.steady.from_s > self.measure_from_s and not is_moved else text
         )
 
     def _seeds_and_precision_text(self) -> str:

@@ -83,11 +83,11 @@ def queue_length_series(result: Result, name: str) -> ObservedSeries | None:
 
 def _seeds_with_series(result: Result) -> list[int]:
     """The first seeds with a series, among those with the most common recording settings."""
-    ways = {seed: way for seed in result.seeds if (way := _recording_of_series(result, seed))}
-    if not ways:
+    recording_by_seed = {seed: way for seed in result.seeds if (way := _recording_of_series(result, seed))}
+    if not recording_by_seed:
         return []
-    ((most, _),) = Counter(ways.values()).most_common(1)
-    return [seed for seed, way in ways.items() if way == most][:OBSERVED_SEEDS]
+    ((most, _),) = Counter(recording_by_seed.values()).most_common(1)
+    return [seed for seed, way in recording_by_seed.items() if way == most][:OBSERVED_SEEDS]
 
 
 def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
@@ -131,8 +131,8 @@ def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSer
 
 def _is_idle_at_end(queues: Sequence[ObservedSeries], throughput: Sequence[ObservedSeries]) -> bool:
     """Whether the last tenth of the run is idle after earlier activity."""
-    told = throughput if throughput and len(throughput[0].runs[0]) * _FINAL_SHARE >= 1 else queues
-    runs = [run for one in told for run in one.runs]
+    observed = throughput if throughput and len(throughput[0].runs[0]) * _FINAL_SHARE >= 1 else queues
+    runs = [run for one in observed for run in one.runs]
     return any(map(any, runs)) and not any(any(run[-max(1, int(_FINAL_SHARE * len(run))) :]) for run in runs)
 
 

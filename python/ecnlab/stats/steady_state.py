@@ -189,9 +189,9 @@ def steady_state_of_run(
 
 def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_s: float, duration_s: float) -> list[Problem]:
     warnings = []
-    untold = [one.name for one in found if one.from_s is None]
-    if untold:
-        names = _join_names_with_and(untold)
+    undetermined = [one.name for one in found if one.from_s is None]
+    if undetermined:
+        names = _join_names_with_and(undetermined)
         what = f"the run is too short to tell where the steady state of {names} begins (MSER-5 finds it in the second half)"
         warnings.append(Problem("duration", None, f'{what}; fix: a longer run, e.g. duration = "{2 * duration_s:g} s"'))
     early = [one for one in found if one.shift]

@@ -115,11 +115,11 @@ def replay_kernel_case(
     """One case. Raises UsageError if the file is not a case."""
     try:
         text = _read_case_text(path)
-        told = [_replay_case_in_mode(text, way) for way in ways]
+        results = [_replay_case_in_mode(text, way) for way in ways]
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} is not a case of a real kernel: {error}") from None
-    name, kind = told[0]["name"], told[0]["kind"]
-    judgements = [_case_result_from_dict(way, answer) for way, answer in zip(ways, told, strict=True)]
+    name, kind = results[0]["name"], results[0]["kind"]
+    judgements = [_case_result_from_dict(way, answer) for way, answer in zip(ways, results, strict=True)]
     return KernelCaseOutcome(name, kind, [_with_explanation(name, judgement, known) for judgement in judgements])
 
 

@@ -68,26 +68,28 @@ def join_reports(reports: Sequence[Path]) -> JoinedReportsTable:
     ResultsError
         A folder holds no report.
     """
-    told = [_read_report(report) for report in reports]
-    names = list(dict.fromkeys(report["study"] for report in told))
+    contents = [_read_report(report) for report in reports]
+    names = list(dict.fromkeys(report["study"] for report in contents))
     if len(names) != 1:
         found = f"these are of {', '.join(names)}" if names else "none was given"
         raise UsageError(f"reports: must be of one study; {found}")
-    header = ["claim", "statement", "holds if", "published", *map(_report_heading, told)]
+    header = ["claim", "statement", "holds if", "published", *map(_report_heading, contents)]
     return JoinedReportsTable(
-        names[0], header, [row for id_, claim in _all_claims_of_reports(told).items() for row in _claim_rows(id_, claim, told)]
+        names[0],
+        header,
+        [row for id_, claim in _all_claims_of_reports(contents).items() for row in _claim_rows(id_, claim, contents)],
     )
 
 
 def _read_report(folder: Path) -> dict[str, Any]:
     path = folder / "claims.json"
     try:
-        told = json.loads(read_regular_file(path))
+        content = json.loads(read_regular_file(path))
     except (OSError, ValueError) as error:
         raise ResultsError(f"{folder} is not a study's report: {path}: {error}; fix: run `ecnlab study run`") from None
-    if not isinstance(told, dict) or not {"study", "seeds", "claims"} <= told.keys():
+    if not isinstance(content, dict) or not {"study", "seeds", "claims"} <= content.keys():
         raise ResultsError(f"{folder} is not a study's report: study, seeds or claims are missing in {path}")
-    return told
+    return content
 
 
 def _report_heading(report: Mapping[str, Any]) -> str:

@@ -135,17 +135,17 @@ def _setups_cell(claim: Mapping[str, Any]) -> str:
 
 def _claim_row(claim: Mapping[str, Any]) -> list[str]:
     """A claim's row, with the numbers of its deciding statement."""
-    told = claim["statements"][claim["decided_by"]]
+    deciding_statement = claim["statements"][claim["decided_by"]]
     supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
-    digits, unit = told["digits"], f" {told['unit']}" if told["unit"] else ""
+    digits, unit = deciding_statement["digits"], f" {deciding_statement['unit']}" if deciding_statement["unit"] else ""
     return [
         claim["id"],
         markdown_cell(claim["sentence"]),
         f"{supported} of {len(claim['statements'])} supported",
-        f"{markdown_cell(told['statement'])}: {markdown_cell(told['range'])}{unit}",
-        "" if told["published"] is None else f"{told['published']:g}{unit}",
-        _our_number_text(told, told),
-        "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}",
+        f"{markdown_cell(deciding_statement['statement'])}: {markdown_cell(deciding_statement['range'])}{unit}",
+        "" if deciding_statement["published"] is None else f"{deciding_statement['published']:g}{unit}",
+        _our_number_text(deciding_statement, deciding_statement),
+        "" if deciding_statement["ns2"] is None else f"{deciding_statement['ns2']:.{digits}f}{unit}",
         _setups_cell(claim),
         f"**{claim['verdict']}**",
     ]

@@ -144,9 +144,9 @@ def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: 
     names = [_x_axis_case_label(case) for case in cases] if any(isinstance(case, str) for case in cases) else None
     curves = []
     for scheme in dict.fromkeys(scheme for scheme, _ in results):
-        there = [(at, case) for at, case in enumerate(cases) if (scheme, case) in results]
-        xs = [float(at) if names else float(case) for at, case in there]
-        curves.append(lines.Curve(scheme, xs, [measure.estimate(results[scheme, case]) for _, case in there]))
+        measured_cases = [(at, case) for at, case in enumerate(cases) if (scheme, case) in results]
+        xs = [float(at) if names else float(case) for at, case in measured_cases]
+        curves.append(lines.Curve(scheme, xs, [measure.estimate(results[scheme, case]) for _, case in measured_cases]))
     if names:
         lines.draw_points_over_names(axes, names, curves, y_label=measure.label_with_unit, palette=look.palette)
     else:

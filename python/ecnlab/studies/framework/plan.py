@@ -108,8 +108,8 @@ class StudyPlan:
         requests = recording + [Request(one.scenario, one.seeds) for one in wanted]
         outcome = run_all(requests, store=store, workers=workers, progress=progress)
         found = dict(zip(self._wanted, outcome.results[len(recording) :], strict=True))
-        whole = {place: result for place, result in found.items() if len(result.seeds) == len(self._wanted[place].seeds)}
-        return {need: whole[place] for need, place in self._places.items() if place in whole}, outcome.failures
+        complete_results = {place: result for place, result in found.items() if len(result.seeds) == len(self._wanted[place].seeds)}
+        return {need: complete_results[place] for need, place in self._places.items() if place in complete_results}, outcome.failures
 
     def _request_of_need(self, need: RequiredScenario) -> ScenarioRequest:
         text = json.dumps(need.scenario)

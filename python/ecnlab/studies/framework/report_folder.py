@@ -54,10 +54,10 @@ def write_report_files(out: Path, study: Study, files: Mapping[str, str], shown:
 def _is_report_of(out: Path, study: Study) -> bool:
     """Whether the folder holds a report of the study."""
     try:
-        told = json.loads(atomic.read_regular_file(out / "claims.json"))
+        content = json.loads(atomic.read_regular_file(out / "claims.json"))
     except (FileNotFoundError, ValueError):
         return False
-    return isinstance(told, dict) and told.get("study") == study.name
+    return isinstance(content, dict) and content.get("study") == study.name
 
 
 def _is_left_by_interrupted_drawing(entry: Path, study: Study) -> bool:

@@ -81,22 +81,22 @@ def select_from_study(
     """
     if kernel_hosts and study.on_kernels is None:
         raise UsageError(f"kernel_hosts: the study {study.name} has no scenarios for hosts with real kernels; fix: omit kernel_hosts")
-    whole = not numbers and not claims
-    items = study.choose_items(numbers) if numbers or whole else []
-    asked = study.choose_claims(claims) if claims or whole else []
+    is_whole_study = not numbers and not claims
+    items = study.choose_items(numbers) if numbers or is_whole_study else []
+    selected_claims = study.choose_claims(claims) if claims or is_whole_study else []
     backend = registry.resolve_backend(backend)
     plan = StudyPlan(
-        _all_required_scenarios(items, asked), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
+        _all_required_scenarios(items, selected_claims), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
     )
     if numbers and not claims:
-        asked = [claim for claim in study.claims if plan.has_all_runs_of(claim.required_scenarios())]
-        plan.add_required_scenarios(_all_required_scenarios((), asked))
+        selected_claims = [claim for claim in study.claims if plan.has_all_runs_of(claim.required_scenarios())]
+        plan.add_required_scenarios(_all_required_scenarios((), selected_claims))
     only_main = not all_setups or backend != SIMULATOR or kernel_hosts or (numbers and not claims)
-    if only_main or not asked:
-        return StudySelection(study, items, asked, plan)
+    if only_main or not selected_claims:
+        return StudySelection(study, items, selected_claims, plan)
     setups = StudySetups(study)
-    plan.add_required_scenarios(setups.required_scenarios_in_all_setups(asked))
-    return StudySelection(study, items, asked, plan, setups)
+    plan.add_required_scenarios(setups.required_scenarios_in_all_setups(selected_claims))
+    return StudySelection(study, items, selected_claims, plan, setups)
 
 
 def run_study(
@@ -182,13 +182,15 @@ def _draw_and_write_report(
     decisions = chosen.setups.decide_over_setups(claims, results) if chosen.setups else decide_claims(claims, results.__getitem__)
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
     in_setups = chosen.setups is not None
-    made = report.StudyReportContent(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups)
-    told = {
-        "report.html": report.render_report(chosen.study, made),
+    content = report.StudyReportContent(
+        decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups
+    )
+    report_files = {
+        "report.html": report.render_report(chosen.study, content),
         "claims.csv": verdicts.decisions_as_csv(decisions),
         "claims.json": _claim_decisions_json(chosen, decisions),
     }
-    report_folder.write_report_files(out, chosen.study, told, [item.file_stem for item in items])
+    report_folder.write_report_files(out, chosen.study, report_files, [item.file_stem for item in items])
     return StudyRunOutcome(out / "report.html", decisions, failures, left_out)
 
 
@@ -211,14 +213,14 @@ def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequenc
     options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
     plan = chosen.plan
     where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.backend == SIMULATOR else ["--backend", plan.backend.name]
-    told = where or (numbers and not claims) or chosen.setups is not None or not chosen.claims
-    setups = [] if told else ["--main-setup"]
+    is_setup_implied = where or (numbers and not claims) or chosen.setups is not None or not chosen.claims
+    setups = [] if is_setup_implied else ["--main-setup"]
     return " ".join(["ecnlab study run", quote(chosen.study.name), *where, *setups, "--seeds", seeds_as_text(seeds), *options])
 
 
 def _claim_decisions_json(chosen: StudySelection, decisions: Sequence[ClaimDecision]) -> str:
     in_full = page.verdicts_in_full(chosen.study.name)
-    told = {
+    claims_json = {
         "study": chosen.study.name,
         "engine": _core.VERSION,
         "build": _core.BUILD,
@@ -228,4 +230,4 @@ def _claim_decisions_json(chosen: StudySelection, decisions: Sequence[ClaimDecis
         "all_setups": chosen.setups is not None,
         "claims": [verdicts.decision_to_dict(decision, in_full) for decision in decisions],
     }
-    return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(claims_json, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -24,15 +24,15 @@ def update_study_page(arguments: Sequence[str]) -> int:
         return 2
     name, out, store = arguments
     study = studies.find_study(name)
-    told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
-    is_full = told["seeds"] == list(runner.FULL_SEEDS) and told["all_setups"]
-    if not is_full or [claim["id"] for claim in told["claims"]] != [claim.id for claim in study.claims]:
+    full_report = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
+    is_full = full_report["seeds"] == list(runner.FULL_SEEDS) and full_report["all_setups"]
+    if not is_full or [claim["id"] for claim in full_report["claims"]] != [claim.id for claim in study.claims]:
         print(f"{out}: is not a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2
     path = page.page_path(name)
-    text = page.page_with_claims(path.read_text(encoding="utf-8"), told["claims"])
+    text = page.page_with_claims(path.read_text(encoding="utf-8"), full_report["claims"])
     path.write_text(page.page_with_judgements(text, study), encoding="utf-8")
-    results, _ = runner.select_from_study(study, told["seeds"]).plan.run_missing(Path(store), progress=True)
+    results, _ = runner.select_from_study(study, full_report["seeds"]).plan.run_missing(Path(store), progress=True)
     cost.record_cpu_time_of_study(study, results.values())
     return 0
 

@@ -47,8 +47,8 @@ def _verdict_counts_with_noun(decisions: Sequence[ClaimDecision], noun: str) -> 
         for verdict in ClaimVerdict
         if counts[verdict]
     }
-    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
-    return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {told}"
+    counts_text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
+    return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {counts_text}"
 
 
 def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> StatementEstimate:
@@ -66,8 +66,8 @@ def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> Statem
 def verdicts_of_setups_text(setups: Sequence[ClaimDecisionInSetup]) -> str:
     """Number of admissible set-ups with each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty for a single set-up."""
     counts = Counter(setup.verdict for setup in setups)
-    told = [f"{verdict} in {counts[verdict]}" for verdict in ClaimVerdict if counts[verdict]]
-    return ", ".join([f"{told[0]} of {len(setups)} set-ups", *told[1:]]) if told else ""
+    setups_by_verdict = [f"{verdict} in {counts[verdict]}" for verdict in ClaimVerdict if counts[verdict]]
+    return ", ".join([f"{setups_by_verdict[0]} of {len(setups)} set-ups", *setups_by_verdict[1:]]) if setups_by_verdict else ""
 
 
 def parameters_that_change_verdict(setups: Sequence[ClaimDecisionInSetup]) -> list[str]:
@@ -84,8 +84,8 @@ def _changes_verdict_alone(name: str, one: ClaimDecisionInSetup, other: ClaimDec
 def statement_statuses_text(decision: ClaimDecision) -> str:
     """Number of the claim's statements, and counts of their status, e.g. "3 statements: 2 supported, 1 spanned"."""
     counts = Counter(weighed.status for weighed in decision.estimates)
-    told = ", ".join(f"{counts[standing]} {standing}" for standing in StatementStatus if counts[standing])
-    return f"{len(decision.estimates)} statement{'s' * (len(decision.estimates) != 1)}: {told}"
+    status_counts = ", ".join(f"{counts[standing]} {standing}" for standing in StatementStatus if counts[standing])
+    return f"{len(decision.estimates)} statement{'s' * (len(decision.estimates) != 1)}: {status_counts}"
 
 
 def published_and_measured_texts(weighed: StatementEstimate) -> tuple[str, str, str]:

@@ -94,9 +94,9 @@ def ns2_row_of_scheme(name: str, flows: int, max_p: float, network: ThesisNetwor
     if settings.keys() - _SETTINGS_IN_NS2_TABLES or "balance" in queue:
         return None
     if queue["aqm"] == "aecn":
-        told = {column: queue[column] for column in ("alpha", "beta", "max_th")}
+        queue_settings = {column: queue[column] for column in ("alpha", "beta", "max_th")}
         robust = queue.get("robust_min_th", queue["min_th"])
-        wanted = told | {"count": "group", "population": 0, "flows": flows, "base_max_p": max_p, "robust_min_th": robust}
+        wanted = queue_settings | {"count": "group", "population": 0, "flows": flows, "base_max_p": max_p, "robust_min_th": robust}
         return find_ns2_row(["thesis-aecn"], wanted) if network is CHAPTER_5 else None
     thresholds = {"minth": queue["min_th"], "maxth": queue["max_th"]}
     wanted = {"network": _NS2_NETWORK_NAMES[network.title], "era": "21b7", "mode": queue["aqm"], "n": flows, "maxp": max_p}

@@ -127,12 +127,12 @@ def _draw_red_candidates(results: ResultsByKey) -> DrawnItemContent:
         largest = [
             max(share.mean for (candidate, at, _), share in shares.items() if (candidate, at) == (pair, column)) for column in columns
         ]
-        held = has_few_forced_drops(shares, pair)
+        is_admitted = has_few_forced_drops(shares, pair)
         rows.append(
             [
                 pair.name,
                 *(f"{100 * share:.2f} %" for share in largest),
-                "yes" if held else "no",
+                "yes" if is_admitted else "no",
                 "yes" if pair in ADMITTED_THRESHOLDS else "no",
             ]
         )
