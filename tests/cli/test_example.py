@@ -109,6 +109,25 @@ def test_the_citation_names_version_build_key_and_seeds(command: Callable[..., O
     assert f"build {_core.BUILD}" in command("cite").out
     result = lab.run(lab.example("ecn", {"duration": "21 s"}), [1, 2, 3, 7], out="kept")
     entry = command("cite", "kept").out
-    assert entry.startswith("@software{ecnlab-")
+    assert entry.startswith(f"@software{{ecnlab-{result.hash[:8]},")
     assert f"scenario {result.hash}; seeds 1 to 3, 7" in entry
     assert command("cite", "nowhere").code == 2
+
+
+def test_a_sweep_and_a_report_can_be_cited(command: Callable[..., Outcome]) -> None:
+    lab.sweep(
+        lab.example("ecn", {"duration": "21 s", "flows.*.count": 1}),
+        {"link.bottleneck.queue.max_p": [0.1, 0.2]},
+        seeds=[1, 2],
+        out="swept",
+        store=None,
+        name="p",
+    )
+    assert "@software{ecnlab-sweep-p," in command("cite", "swept").out
+    assert f"build {_core.BUILD}; sweep p, 2 points; seeds 1 to 2" in command("cite", "swept").out
+    Path("report").mkdir()
+    Path("report/claims.json").write_text(json.dumps({"study": "aecn", "engine": "0.1.0", "build": "b", "seeds": [1, 2, 3]}))
+    assert "note = {build b; study aecn; seeds 1 to 3}" in command("cite", "report").out
+    Path("report/claims.json").write_text("{}")
+    done = command("cite", "report")
+    assert (done.code, "fix: run the study again" in done.err) == (2, True)

@@ -275,6 +275,7 @@ fn check(input: &mut TraceInput) -> Result<Json, String> {
     let mut about = input.file_info(&first);
     about["events"] = report.events.into();
     about["connections"] = report.connections.into();
+    about["one_way_connections"] = report.one_way_connections.into();
     let broken_rules = Rule::ALL.iter().zip(report.rule_counts).filter(|(_, rule_count)| *rule_count != RuleCount::default());
     let rules: Vec<_> = broken_rules.map(|(rule, rule_count)| rule_json(*rule, rule_count)).collect();
     let known: Vec<_> = report.known.iter().map(|(&(rule, known), &count)| departure_json(rule, known, count)).collect();

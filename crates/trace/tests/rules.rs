@@ -524,6 +524,18 @@ fn accurate_ecn_that_was_agreed_on_once_holds_when_a_syn_comes_again_without() {
     }
 }
 
+#[test]
+fn a_connection_seen_in_one_direction_is_counted() {
+    let mut both = Conversation::with_ecn();
+    both.data(1);
+    assert_eq!(0, both.report().one_way_connections);
+    let mut one_way = Conversation::new();
+    one_way.client(0, 0, SYN | ECE | CWR, Ecn::NotEct);
+    one_way.data(1);
+    let report = one_way.report();
+    assert_eq!((1, 1), (report.connections, report.one_way_connections));
+}
+
 /// Nodes of ns-2 show arrivals at the sink, so that an echo without a mark is detected with certainty.
 #[test]
 fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {

@@ -341,8 +341,14 @@ class TraceVerification:
 
     @property
     def warnings(self) -> list[Problem]:
-        """Warnings about unreadable packets."""
-        return [Problem("", None, message) for message in _unread_packets_texts(self.about)]
+        """Warnings about unreadable packets and unchecked connections."""
+        found = _unread_packets_texts(self.about)
+        if one_way := self.about["one_way_connections"]:
+            found.append(
+                f"{one_way} of {self.about['connections']} TCP connections have packets of one direction only, so the rules about"
+                " replies were not checked on them; fix: trace the reverse path too, e.g. --trace-link NAME.reverse"
+            )
+        return [Problem("", None, message) for message in found]
 
 
 def verified_rules() -> tuple[VerifiedRule, ...]:

@@ -57,6 +57,8 @@ pub struct CheckReport {
     pub known: BTreeMap<(Rule, KnownDeparture), u64>,
     pub events: u64,
     pub connections: u64,
+    /// Connections with packets of one direction alone, of which no rule about replies can be checked.
+    pub one_way_connections: u64,
 }
 
 impl CheckReport {
@@ -88,6 +90,7 @@ struct CheckedConnection {
 /// Behaviour of one end.
 #[derive(Debug, Default)]
 struct EndState {
+    has_sent: bool,
     /// ECN state of its data and their acknowledgements.
     ecn_session: EcnSession,
     /// Pure acknowledgements that it sent with ECT, and without; of the first those after both ends' FIN.
@@ -126,6 +129,7 @@ struct ViolationLog {
     rule_counts: [RuleCount; Rule::ALL.len()],
     known: BTreeMap<(Rule, KnownDeparture), u64>,
     connections: u64,
+    one_way_connections: u64,
 }
 
 /// A packet at the place where it is checked.
@@ -162,6 +166,7 @@ impl EcnCheck {
         self.log.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
         let tracking = TrackingState { now: self.now, is_measured: false, has_several_interfaces: self.interface_count > 1 };
         checked.connection.on_packet(&event.packet, side);
+        checked.sides[side].has_sent = true;
         let half = &mut checked.connection.halves[side];
         let seq_range = half.seq_range(&event.packet);
         let observation = half.on_event(event, seq_range, tracking, &mut self.links, &mut self.log.memory, &mut Vec::new());
@@ -173,13 +178,15 @@ impl EcnCheck {
         for checked in std::mem::take(&mut self.connections).into_values() {
             self.finish_connection(Some(checked));
         }
-        let ViolationLog { findings, rule_counts, known, connections, .. } = self.log;
-        CheckReport { findings: findings.into_iter().flatten().collect(), rule_counts, known, events: self.events, connections }
+        let ViolationLog { findings, rule_counts, known, connections, one_way_connections, .. } = self.log;
+        let findings = findings.into_iter().flatten().collect();
+        CheckReport { findings, rule_counts, known, events: self.events, connections, one_way_connections }
     }
 
     /// Classifies the findings of a connection that has ended.
     fn finish_connection(&mut self, ended: Option<CheckedConnection>) {
         let Some(mut ended) = ended else { return };
+        self.log.one_way_connections += u64::from(ended.sides[0].has_sent != ended.sides[1].has_sent);
         for half in &mut ended.connection.halves {
             half.release_memory(&mut self.log.memory);
         }
