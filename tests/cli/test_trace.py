@@ -193,6 +193,15 @@ def test_a_check_with_a_violation_exits_with_1_and_names_record_rule_and_section
     assert "10.0.0.1:40000 > 10.0.0.2:80: violation of mark-on-not-ect (section 5): it had Not-ECT before and has CE now" in done.out
 
 
+def test_a_check_of_one_direction_says_what_it_could_not_check(command: Command, small_file: Path, tmp_path: Path) -> None:
+    link = "bottleneck"
+    assert command("run", small_file, "--trace", tmp_path / "one.pcapng", "--trace-link", link, "--quiet").code == 0
+    done = command("trace", "verify", tmp_path / "one.pcapng")
+    assert "TCP connections have packets of one direction only, so the rules about replies were not checked" in done.err
+    assert command("run", small_file, "--trace", tmp_path / "both.pcapng", "--quiet").code == 0
+    assert "one direction" not in command("trace", "verify", tmp_path / "both.pcapng").err
+
+
 def test_a_check_of_a_file_that_is_not_a_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"\0" * 100)
     assert command("trace", "verify", tmp_path / "odd").code == 2
