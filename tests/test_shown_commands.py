@@ -54,7 +54,7 @@ SHORTER_OPTIONS = {
     ("study", "run"): ["--figure", "5.29"],
 }
 # Commands whose output later commands of a page need.
-FILES_MADE = {"run", "sweep", "--scenarios"}
+FILES_MADE = {"run", "sweep", "example", "--scenarios"}
 # Commands that take minutes: they build a kernel, or run all examples and studies.
 LONG_COMMANDS = {("uml", "build-kernel"), ("phase", "examples/*.toml")}
 # Commands that exit with 1 because they find something, as the page intends.

@@ -180,6 +180,12 @@ const TOO_DEEP: &str = "structures that are nested too deeply";
 /// Largest page before compression. [`write`] begins a new page at 1 MB, the default of the crate `parquet`.
 const MAX_PAGE_BYTES: i64 = 2 << 20;
 
+/// Encodings of [`write`]: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY of `parquet.thrift`.
+const ENCODINGS: [i64; 3] = [0, 2, 8];
+
+/// Most values in a page. [`write`] begins a new page at 20 000 rows, the default of the crate `parquet`.
+const MAX_PAGE_VALUES: i64 = 1 << 16;
+
 /// Bytes of the smallest value in a dictionary: a 32-bit number, or the length of an empty text.
 const MIN_DICTIONARY_VALUE_BYTES: i64 = 4;
 
@@ -195,6 +201,10 @@ enum FieldKind {
     Number,
     /// The bytes of the page before compression. The decoder allocates them.
     PageBytes,
+    /// The values of a page of data. The decoder allocates them.
+    PageValues,
+    /// The encoding of values. The decoders of others allocate what the values' bytes declare.
+    Encoding,
     /// The values of a dictionary. The decoder allocates them, so they must have room in the page.
     DictionaryValues,
     Struct(&'static [KnownField]),
@@ -202,6 +212,10 @@ enum FieldKind {
 
 const fn number(id: i64) -> KnownField {
     KnownField { id, kind: FieldKind::Number }
+}
+
+const fn encoding(id: i64) -> KnownField {
+    KnownField { id, kind: FieldKind::Encoding }
 }
 
 const fn structure(id: i64, fields: &'static [KnownField]) -> KnownField {
@@ -214,10 +228,21 @@ const PAGE_HEADER: &[KnownField] = &[
     KnownField { id: 2, kind: FieldKind::PageBytes },
     number(3),
     number(4),
-    structure(5, &[number(1), number(2), number(3), number(4)]),
+    structure(5, &[KnownField { id: 1, kind: FieldKind::PageValues }, encoding(2), number(3), number(4)]),
     structure(6, &[]),
-    structure(7, &[KnownField { id: 1, kind: FieldKind::DictionaryValues }, number(2), KnownField { id: 3, kind: FieldKind::Flag }]),
-    structure(8, &[number(1), number(2), number(3), number(4), number(5), number(6), KnownField { id: 7, kind: FieldKind::Flag }]),
+    structure(7, &[KnownField { id: 1, kind: FieldKind::DictionaryValues }, encoding(2), KnownField { id: 3, kind: FieldKind::Flag }]),
+    structure(
+        8,
+        &[
+            KnownField { id: 1, kind: FieldKind::PageValues },
+            number(2),
+            number(3),
+            encoding(4),
+            number(5),
+            number(6),
+            KnownField { id: 7, kind: FieldKind::Flag },
+        ],
+    ),
 ];
 
 /// Checks the lists of a footer or a page header before they are decoded (Thrift's compact protocol). The decoder skips an unknown field
@@ -277,6 +302,16 @@ impl ThriftChecker<'_> {
                     self.page_bytes = self.zigzag()?;
                     if !(0..=MAX_PAGE_BYTES).contains(&self.page_bytes) {
                         return Err("a page that is too large");
+                    }
+                }
+                (Some(FieldKind::PageValues), 5) => {
+                    if !(0..=MAX_PAGE_VALUES).contains(&self.zigzag()?) {
+                        return Err("more values than a page has");
+                    }
+                }
+                (Some(FieldKind::Encoding), 5) => {
+                    if !ENCODINGS.contains(&self.zigzag()?) {
+                        return Err("an encoding that tables do not have");
                     }
                 }
                 (Some(FieldKind::DictionaryValues), 5) => {

@@ -57,7 +57,7 @@ pub struct CheckReport {
     pub known: BTreeMap<(Rule, KnownDeparture), u64>,
     pub events: u64,
     pub connections: u64,
-    /// Connections with packets of one direction alone, of which no rule about replies can be checked.
+    /// Connections with many packets of one direction alone, of which no rule about replies can be checked.
     pub one_way_connections: u64,
 }
 
@@ -67,6 +67,9 @@ impl CheckReport {
         RuleCount { violations: sum(|rule_count| rule_count.violations), departures: sum(|rule_count| rule_count.departures) }
     }
 }
+
+/// Events without any of the other direction that tell a missing direction from packets that were lost.
+const MIN_ONE_WAY_EVENTS: u64 = 100;
 
 /// A trace that is being checked.
 #[derive(Debug, Default)]
@@ -90,7 +93,8 @@ struct CheckedConnection {
 /// Behaviour of one end.
 #[derive(Debug, Default)]
 struct EndState {
-    has_sent: bool,
+    /// Events of its packets.
+    events: u64,
     /// ECN state of its data and their acknowledgements.
     ecn_session: EcnSession,
     /// Pure acknowledgements that it sent with ECT, and without; of the first those after both ends' FIN.
@@ -166,7 +170,7 @@ impl EcnCheck {
         self.log.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
         let tracking = TrackingState { now: self.now, is_measured: false, has_several_interfaces: self.interface_count > 1 };
         checked.connection.on_packet(&event.packet, side);
-        checked.sides[side].has_sent = true;
+        checked.sides[side].events += 1;
         let half = &mut checked.connection.halves[side];
         let seq_range = half.seq_range(&event.packet);
         let observation = half.on_event(event, seq_range, tracking, &mut self.links, &mut self.log.memory, &mut Vec::new());
@@ -186,7 +190,8 @@ impl EcnCheck {
     /// Classifies the findings of a connection that has ended.
     fn finish_connection(&mut self, ended: Option<CheckedConnection>) {
         let Some(mut ended) = ended else { return };
-        self.log.one_way_connections += u64::from(ended.sides[0].has_sent != ended.sides[1].has_sent);
+        let events = [ended.sides[0].events, ended.sides[1].events];
+        self.log.one_way_connections += u64::from(events.contains(&0) && events.iter().sum::<u64>() >= MIN_ONE_WAY_EVENTS);
         for half in &mut ended.connection.halves {
             half.release_memory(&mut self.log.memory);
         }
