@@ -167,7 +167,7 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let begin = end.checked_sub(length as usize).ok_or_else(short)?;
     let footer = &tail[begin..end];
     ThriftChecker { remaining: footer, page_bytes: 0 }
-        .check_struct(MAX_DEPTH, &[])
+        .check_struct(MAX_DEPTH, FILE_METADATA)
         .map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
     ParquetMetaDataReader::decode_metadata(footer)
 }
@@ -208,6 +208,10 @@ enum FieldKind {
     /// The values of a dictionary. The decoder allocates them, so they must have room in the page.
     DictionaryValues,
     Struct(&'static [KnownField]),
+    /// A list of structures.
+    List(&'static [KnownField]),
+    /// The columns of a table. The decoder allocates them.
+    Columns,
 }
 
 const fn number(id: i64) -> KnownField {
@@ -221,6 +225,12 @@ const fn encoding(id: i64) -> KnownField {
 const fn structure(id: i64, fields: &'static [KnownField]) -> KnownField {
     KnownField { id, kind: FieldKind::Struct(fields) }
 }
+
+/// Most columns of a table.
+const MAX_COLUMNS: i64 = 4096;
+
+/// `FileMetaData` of Parquet's format: the elements of its schema, which declare how many columns follow.
+const FILE_METADATA: &[KnownField] = &[KnownField { id: 2, kind: FieldKind::List(&[KnownField { id: 5, kind: FieldKind::Columns }]) }];
 
 /// `PageHeader` of Parquet's format, `parquet.thrift`. The statistics within are skipped by the types that they declare.
 const PAGE_HEADER: &[KnownField] = &[
@@ -318,6 +328,20 @@ impl ThriftChecker<'_> {
                     if !(0..=self.page_bytes / MIN_DICTIONARY_VALUE_BYTES).contains(&self.zigzag()?) {
                         return Err("a dictionary that does not fit its page");
                     }
+                }
+                (Some(FieldKind::Columns), 5) => {
+                    if !(0..=MAX_COLUMNS).contains(&self.zigzag()?) {
+                        return Err("more columns than a table has");
+                    }
+                }
+                (Some(FieldKind::List(fields)), 9) => {
+                    let deeper = depth.checked_sub(1).ok_or(TOO_DEEP)?;
+                    let head = self.next_byte()?;
+                    let length = if head >> 4 == 15 { self.next_varint()? } else { u64::from(head >> 4) };
+                    if length > 0 && head & 15 != 12 {
+                        return Err("a list of another type than its own");
+                    }
+                    (0..length).try_for_each(|_| self.check_struct(deeper, fields))?;
                 }
                 (Some(FieldKind::Struct(fields)), 12) => {
                     self.check_struct(depth.checked_sub(1).ok_or(TOO_DEEP)?, fields)?;
