@@ -165,7 +165,7 @@ pub fn apply_script<P: Packet>(script: &PathScript, ecn_semantics: EcnSemantics,
     let (mut late, mut copies) = (Span::ZERO, Vec::new());
     for &action in &actions {
         match action {
-            PathAction::Drop => return PathOutcome { packet, copies: Vec::new(), actions: actions },
+            PathAction::Drop => return PathOutcome { packet, copies: Vec::new(), actions },
             PathAction::Mark(level) => packet.mark(ecn_semantics, level),
             PathAction::Duplicate(after) => copies.push(after),
             PathAction::Delay(by) => late = late.max(by),
@@ -175,5 +175,5 @@ pub fn apply_script<P: Packet>(script: &PathScript, ecn_semantics: EcnSemantics,
         }
     }
     copies.insert(0, late);
-    PathOutcome { packet, copies, actions: actions }
+    PathOutcome { packet, copies, actions }
 }
