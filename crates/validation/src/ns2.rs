@@ -43,11 +43,11 @@ pub fn validate_json(text: &str) -> Result<CaseResult, String> {
     let name = scenario["name"].as_str().ok_or("scenario.name is missing")?.to_owned();
     let events = json["events"].as_array().ok_or("events are missing")?;
     let changes = json["cwnd_changes"].as_array().ok_or("cwnd_changes are missing")?;
-    let difference = match case(scenario)? {
+    let difference = match network_of_case(scenario)? {
         Err(unsupported) => Some(unsupported),
         Ok((network, options)) => {
             let (_, mut recorder) = Simulation::new(&network, &options, EventRecorder::default()).finish();
-            recorder.end(options.duration, events.len(), changes.len());
+            recorder.truncate_at_end(options.duration, events.len(), changes.len());
             first_difference(&recorder.events, events).or_else(|| first_window_difference(&recorder.windows, changes))
         }
     };
@@ -60,33 +60,34 @@ pub fn validate_json(text: &str) -> Result<CaseResult, String> {
 /// The missing key, if the text is not a case, or the feature of the case that is not supported.
 pub fn write_trace(text: &str) -> Result<Vec<u8>, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
-    let (network, options) = case(&json["scenario"])??;
+    let (network, options) = network_of_case(&json["scenario"])??;
     let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
     let (_, mut tracer) = Simulation::new(&network, &options, Tracer::new(spec)).finish();
     tracer.write_remaining_transmissions(options.duration);
     Ok(tracer.bytes_mut().map(std::mem::take).unwrap_or_default())
 }
 
-type Case = Result<(Network, Options), String>;
+type NetworkOfCase = Result<(Network, Options), String>;
 
-fn case(scenario: &Json) -> Result<Case, String> {
+fn network_of_case(scenario: &Json) -> Result<NetworkOfCase, String> {
     let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("{name} is missing"));
     let path = &scenario["path"];
     let link = |name: LinkName, rate: &str, delay: &str, limit: u32, impairment: Option<Box<ImpairmentSpec>>| -> Result<LinkSpec, String> {
         Ok(LinkSpec {
             name,
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
-            delay: seconds(real(path, delay)?)?,
-            buffer: droptail(limit),
+            delay: span_from_secs(real(path, delay)?)?,
+            buffer: droptail_buffer(limit),
             delay_spread: Span::ZERO,
             impairment,
             private_params: None,
         })
     };
-    let drops = pairs(scenario, "drops_seq_nth")?;
-    let marks = pairs(scenario, "marks_seq_nth")?.into_iter().map(|(seq, nth)| (seq, nth, CongestionLevel::Congested)).collect();
-    let numbers = whole_numbers(scenario, "ack_drops_index")?;
-    let mut settings = match settings(scenario) {
+    let drops = read_seq_nth_pairs(scenario, "drops_seq_nth")?;
+    let marks =
+        read_seq_nth_pairs(scenario, "marks_seq_nth")?.into_iter().map(|(seq, nth)| (seq, nth, CongestionLevel::Congested)).collect();
+    let numbers = read_whole_numbers(scenario, "ack_drops_index")?;
+    let mut settings = match settings_of_case(scenario) {
         Ok(settings) => settings,
         Err(unsupported) => return Ok(Err(unsupported)),
     };
@@ -117,31 +118,34 @@ fn case(scenario: &Json) -> Result<Case, String> {
         member: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        initial_write: Some(demand(scenario, &settings)),
+        initial_write: Some(app_write_of_case(scenario, &settings)),
         row_policy: RowPolicy::OwnRow,
-        start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
-        clock_phase: Some(seconds(real(scenario, "boot_time_s")?)?),
+        start: Time::ZERO + span_from_secs(real(scenario, "start_s")?)?,
+        clock_phase: Some(span_from_secs(real(scenario, "boot_time_s")?)?),
         transport: Transport::Tcp(Arc::new(settings)),
     };
-    let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
+    let duration = Time::ZERO + span_from_secs(real(scenario, "tend_s")?)?;
     let options = Options { duration, measure_from: Time::ZERO, seed: 0 };
     Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()], ..Network::default() }, options)))
 }
 
 /// Pairs of sequence number and transmission; none if they are left out.
-fn pairs(scenario: &Json, name: &str) -> Result<Vec<(u64, u32)>, String> {
+fn read_seq_nth_pairs(scenario: &Json, name: &str) -> Result<Vec<(u64, u32)>, String> {
     let pair = |row: &Json| match row.as_array()?.as_slice() {
         [first, second] => Some((first.as_u64()?, u32::try_from(second.as_u64()?).ok()?)),
         _ => None,
     };
-    rows(scenario, name)?.iter().map(|row| pair(row).ok_or_else(|| format!("{name} must hold pairs of whole numbers, not {row}"))).collect()
+    read_list(scenario, name)?
+        .iter()
+        .map(|row| pair(row).ok_or_else(|| format!("{name} must hold pairs of whole numbers, not {row}")))
+        .collect()
 }
 
-fn whole_numbers(scenario: &Json, name: &str) -> Result<Vec<u64>, String> {
-    rows(scenario, name)?.iter().map(|row| row.as_u64().ok_or_else(|| format!("{name} must hold whole numbers, not {row}"))).collect()
+fn read_whole_numbers(scenario: &Json, name: &str) -> Result<Vec<u64>, String> {
+    read_list(scenario, name)?.iter().map(|row| row.as_u64().ok_or_else(|| format!("{name} must hold whole numbers, not {row}"))).collect()
 }
 
-fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
+fn read_list<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
     match &scenario[name] {
         Json::Null => Ok(&[]),
         Json::Array(rows) => Ok(rows),
@@ -150,37 +154,37 @@ fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
 }
 
 /// The application's data. Vegas counts its first packet, a substitute for the SYN, as data; the other variants do not.
-fn demand(scenario: &Json, settings: &TcpSettings) -> AppWrite {
+fn app_write_of_case(scenario: &Json, settings: &TcpSettings) -> AppWrite {
     let uncounted = u64::from(settings.has_syn() && scenario["tcp"] == "Vegas");
     let packets = |packets: u64| AppWrite::full_packets(packets.saturating_sub(uncounted), settings.payload());
     scenario["packets_to_send"].as_u64().map_or(AppWrite::ENDLESS, packets)
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
-fn droptail(limit: u32) -> Buffer {
+fn droptail_buffer(limit: u32) -> Buffer {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
     let of = QueueConfig::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
     Buffer::Queue(Box::new(QueueSpec::new("", of)))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
-fn settings(scenario: &Json) -> Result<TcpSettings, String> {
+fn settings_of_case(scenario: &Json) -> Result<TcpSettings, String> {
     let (tcp, sink) = (&scenario["tcp_params"], &scenario["sink_params"]);
-    let (recovery, own) = sender(scenario["tcp"].as_str().unwrap_or(""))?;
+    let (recovery, own) = recovery_of_sender(scenario["tcp"].as_str().unwrap_or(""))?;
     for &(name, built) in FIXED_VARIABLES.iter().chain(own) {
-        refuse_other_than(built, tcp, name)?;
+        require_fixed_value(built, tcp, name)?;
     }
-    refuse_other_than(0.0, sink, "generateDSacks_")?;
+    require_fixed_value(0.0, sink, "generateDSacks_")?;
     let mut values = profile::find_profile("ns2").expect("the profile ns2 exists").values();
     let vegas = recovery == "vegas";
-    set(&mut values, "recovery", recovery);
-    set(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
+    set_value(&mut values, "recovery", recovery);
+    set_value(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
     // Vegas' agent makes its packets itself: of bare size, the first one too, and never ECN-capable.
-    let (bare, header) = (number(tcp, "packetSize_"), number(tcp, "tcpip_base_hdr_size_"));
-    set(&mut values, "packet_size", if on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
-    set(&mut values, "syn_size", if on(tcp, "syn_") && !vegas { header } else { bare });
+    let (bare, header) = (number_or_zero(tcp, "packetSize_"), number_or_zero(tcp, "tcpip_base_hdr_size_"));
+    set_value(&mut values, "packet_size", if is_switched_on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
+    set_value(&mut values, "syn_size", if is_switched_on(tcp, "syn_") && !vegas { header } else { bare });
     let counts = [("initial_window", "windowInit_"), ("dupthresh", "numdupacks_"), ("max_burst", "maxburst_"), ("max_cwnd", "maxcwnd_")];
-    counts.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
+    counts.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, number_or_zero(tcp, theirs)));
     let flags = [
         ("ecn", "ecn_"),
         ("delay_growth", "delay_growth_"),
@@ -192,25 +196,25 @@ fn settings(scenario: &Json) -> Result<TcpSettings, String> {
         ("idle_rto_resets_cwnd", "slow_start_restart_"),
         ("idle_rto_keeps_ssthresh", "restart_bugfix_"),
     ];
-    flags.iter().for_each(|(ours, theirs)| set(&mut values, ours, on(tcp, theirs)));
+    flags.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, is_switched_on(tcp, theirs)));
     if vegas {
-        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set(&mut values, name, false));
+        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set_value(&mut values, name, false));
         let thresholds = [("vegas_alpha", "v_alpha_"), ("vegas_beta", "v_beta_"), ("vegas_gamma", "v_gamma_")];
-        thresholds.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
+        thresholds.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, number_or_zero(tcp, theirs)));
     }
     if recovery == "newreno" {
-        set(&mut values, "partial_window_deflation", on(tcp, "partial_window_deflation_"));
-        set(&mut values, "cwnd_on_exit", if on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
+        set_value(&mut values, "partial_window_deflation", is_switched_on(tcp, "partial_window_deflation_"));
+        set_value(&mut values, "cwnd_on_exit", if is_switched_on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
     }
-    set(&mut values, "partial_ack_timer", if on(tcp, "newreno_changes1_") { "first" } else { "every" });
+    set_value(&mut values, "partial_ack_timer", if is_switched_on(tcp, "newreno_changes1_") { "first" } else { "every" });
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
-    spans.iter().for_each(|(ours, theirs)| set(&mut values, ours, format!("{} s", number(tcp, theirs))));
-    set(&mut values, "handshake", if on(tcp, "syn_") { "first-packet" } else { "none" });
-    set(&mut values, "ssthresh_rounding", if on(tcp, "precisionReduce_") { "exact" } else { "integer" });
-    set(&mut values, "rto_order", if on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
-    set(&mut values, "rto_timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
-    set(&mut values, "ack_size", number(sink, "packetSize_"));
-    receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
+    spans.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, format!("{} s", number_or_zero(tcp, theirs))));
+    set_value(&mut values, "handshake", if is_switched_on(tcp, "syn_") { "first-packet" } else { "none" });
+    set_value(&mut values, "ssthresh_rounding", if is_switched_on(tcp, "precisionReduce_") { "exact" } else { "integer" });
+    set_value(&mut values, "rto_order", if is_switched_on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
+    set_value(&mut values, "rto_timer_restart", if is_switched_on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
+    set_value(&mut values, "ack_size", number_or_zero(sink, "packetSize_"));
+    set_receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
     Ok(TcpSettings::from_values(&values))
 }
 
@@ -233,10 +237,10 @@ const FIXED_VARIABLES: &[(&str, f64)] = &[
     ("rttvar_exp_", 2.0),
 ];
 
-type Fixed = &'static [(&'static str, f64)];
+type FixedVariables = &'static [(&'static str, f64)];
 
 /// The loss recovery that one of ns-2's senders amounts to, and its own variables with the one value that is built.
-fn sender(name: &str) -> Result<(&'static str, Fixed), String> {
+fn recovery_of_sender(name: &str) -> Result<(&'static str, FixedVariables), String> {
     match name {
         "Tahoe" | "TCP" => Ok(("tahoe", &[])),
         "Reno" => Ok(("reno", &[])),
@@ -247,7 +251,7 @@ fn sender(name: &str) -> Result<(&'static str, Fixed), String> {
     }
 }
 
-fn receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), String> {
+fn set_receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), String> {
     let parts: Vec<&str> = name.split('/').collect();
     let (sack, delays) = (parts.contains(&"Sack1"), parts.contains(&"DelAck"));
     if !matches!(parts[..], ["TCPSink"] | ["TCPSink", "Sack1" | "DelAck"] | ["TCPSink", "Sack1", "DelAck"]) {
@@ -258,37 +262,37 @@ fn receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), String> 
         return Err(format!("not built: receiver {name} with sender {recovery}"));
     }
     if sack {
-        set(values, "sack_blocks", number(sink, "maxSackBlocks_"));
+        set_value(values, "sack_blocks", number_or_zero(sink, "maxSackBlocks_"));
     }
     if delays {
-        ["RFC2581_immediate_ack_", "SYN_immediate_ack_"].iter().try_for_each(|name| refuse_other_than(1.0, sink, name))?;
-        set(values, "delayed_ack", true);
-        set(values, "delayed_ack_time", format!("{} s", number(sink, "interval_")));
+        ["RFC2581_immediate_ack_", "SYN_immediate_ack_"].iter().try_for_each(|name| require_fixed_value(1.0, sink, name))?;
+        set_value(values, "delayed_ack", true);
+        set_value(values, "delayed_ack_time", format!("{} s", number_or_zero(sink, "interval_")));
     }
     Ok(())
 }
 
-fn refuse_other_than(built: f64, variables: &Json, name: &str) -> Result<(), String> {
+fn require_fixed_value(built: f64, variables: &Json, name: &str) -> Result<(), String> {
     match variables[name].as_f64() {
         Some(value) if value != built => Err(format!("not built: {name} {value}")),
         _ => Ok(()),
     }
 }
 
-fn set(values: &mut Values, name: &str, value: impl ToString) {
+fn set_value(values: &mut Values, name: &str, value: impl ToString) {
     let text = value.to_string();
     values.set_from_text(name, &text).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
 }
 
-fn number(json: &Json, name: &str) -> f64 {
+fn number_or_zero(json: &Json, name: &str) -> f64 {
     json[name].as_f64().unwrap_or(0.0)
 }
 
-fn on(json: &Json, name: &str) -> bool {
-    json[name] == "true" || json[name] == true || number(json, name) != 0.0
+fn is_switched_on(json: &Json, name: &str) -> bool {
+    json[name] == "true" || json[name] == true || number_or_zero(json, name) != 0.0
 }
 
-fn seconds(secs: f64) -> Result<Span, String> {
+fn span_from_secs(secs: f64) -> Result<Span, String> {
     Span::from_secs_f64(secs).ok_or_else(|| format!("{secs} s is not a time"))
 }
 
@@ -296,7 +300,7 @@ fn seconds(secs: f64) -> Result<Span, String> {
 #[derive(Default)]
 struct EventRecorder {
     events: Vec<Event>,
-    windows: Vec<Change>,
+    windows: Vec<WindowChange>,
     window: Option<CongestionWindow>,
 }
 
@@ -310,24 +314,24 @@ struct Event {
 }
 
 #[derive(Debug)]
-struct Change {
+struct WindowChange {
     time: Time,
     what: &'static str,
     value: f64,
 }
 
 impl EventRecorder {
-    fn note(&mut self, time: Time, kind: &'static str, segment: &Segment) {
+    fn record_segment(&mut self, time: Time, kind: &'static str, segment: &Segment) {
         self.events.push(Event { time, kind, seq: segment.seq as i64, size: segment.size, sacks: SackOption::default() });
     }
 
-    fn note_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
+    fn record_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
         self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks.clone() });
     }
 
     /// Cuts the run at its end. Whether a case contains the events of that instant depends on ns-2's rounding, so as many are kept as the
     /// case has.
-    fn end(&mut self, duration: Time, events: usize, changes: usize) {
+    fn truncate_at_end(&mut self, duration: Time, events: usize, changes: usize) {
         let before = self.events.partition_point(|event| event.time < duration);
         self.events.truncate(before.max(events));
         let before = self.windows.partition_point(|change| change.time < duration);
@@ -337,20 +341,20 @@ impl EventRecorder {
 
 impl Probe for EventRecorder {
     fn on_segment_sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
-        self.note(now, "snd", segment);
+        self.record_segment(now, "snd", segment);
     }
 
     fn on_segment_received(&mut self, now: Time, _flow: u32, segment: &Segment) {
         let kind = if segment.ecn == Ecn::Ce { "rcv ce" } else { "rcv" };
-        self.note(now, kind, segment);
+        self.record_segment(now, kind, segment);
     }
 
     fn on_ack_sent(&mut self, now: Time, _flow: u32, ack: &Ack) {
-        self.note_ack(now, if ack.ece { "acksnd ece" } else { "acksnd" }, ack);
+        self.record_ack(now, if ack.ece { "acksnd ece" } else { "acksnd" }, ack);
     }
 
     fn on_ack_received(&mut self, now: Time, _flow: u32, ack: &Ack) {
-        self.note_ack(now, if ack.ece { "ack ece" } else { "ack" }, ack);
+        self.record_ack(now, if ack.ece { "ack ece" } else { "ack" }, ack);
     }
 
     fn on_signal(&mut self, now: Time, touch: &SignalEvent) {
@@ -361,7 +365,7 @@ impl Probe for EventRecorder {
             MarkOrDrop::DroppedForEcn => "refused",
             MarkOrDrop::Marked(_) => "queue mark",
         };
-        self.note(now, kind, touch.segment);
+        self.record_segment(now, kind, touch.segment);
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.
@@ -375,7 +379,7 @@ impl Probe for EventRecorder {
         let before = self.window.replace(*window);
         let values = [("cwnd", window.cwnd, before.map(|w| w.cwnd)), ("ssthresh", window.ssthresh, before.map(|w| w.ssthresh))];
         for (what, value, _) in values.into_iter().filter(|(_, value, before)| *before != Some(*value)) {
-            self.windows.push(Change { time: now, what, value });
+            self.windows.push(WindowChange { time: now, what, value });
         }
     }
 }
@@ -385,9 +389,9 @@ fn first_difference(ours: &[Event], theirs: &[Json]) -> Option<String> {
         let kind = kind_with_flags(their);
         let same = our.kind == kind
             && Some(our.seq) == their[2].as_i64()
-            && near(our.time, &their[0], TIME_TOLERANCE_S)
-            && u64::from(our.size) == size(their)
-            && our.sacks.as_slice() == blocks(their);
+            && is_within_tolerance(our.time, &their[0], TIME_TOLERANCE_S)
+            && u64::from(our.size) == event_size(their)
+            && our.sacks.as_slice() == sack_blocks(their);
         if !same {
             let ours = format!("[{:.9},\"{}\",{}] of {} bytes {:?}", our.time.seconds(), our.kind, our.seq, our.size, our.sacks);
             return Some(format!("event {at}: ns-2 has {their}, ours is {ours}"));
@@ -408,21 +412,22 @@ fn kind_with_flags(event: &Json) -> String {
 }
 
 /// A case writes the size down only where it is not the usual one.
-fn size(event: &Json) -> u64 {
+fn event_size(event: &Json) -> u64 {
     let is_ack = event[1].as_str().is_some_and(|kind| kind.starts_with("ack"));
     event[3]["size"].as_u64().unwrap_or(if is_ack { 40 } else { 1000 })
 }
 
-fn blocks(event: &Json) -> Vec<(u64, u64)> {
+fn sack_blocks(event: &Json) -> Vec<(u64, u64)> {
     let pairs = event[3]["sack"].as_array().map_or(&[][..], Vec::as_slice);
     pairs.iter().filter_map(|pair| Some((pair[0].as_u64()?, pair[1].as_u64()?))).collect()
 }
 
-fn first_window_difference(ours: &[Change], theirs: &[Json]) -> Option<String> {
+fn first_window_difference(ours: &[WindowChange], theirs: &[Json]) -> Option<String> {
     for (at, (our, their)) in ours.iter().zip(theirs).enumerate() {
         let value = their[2].as_f64().unwrap_or(f64::NAN);
-        let same =
-            their[1] == our.what && (our.value - value).abs() <= WINDOW_TOLERANCE && near(our.time, &their[0], WINDOW_TIME_TOLERANCE_S);
+        let same = their[1] == our.what
+            && (our.value - value).abs() <= WINDOW_TOLERANCE
+            && is_within_tolerance(our.time, &their[0], WINDOW_TIME_TOLERANCE_S);
         if !same {
             return Some(format!(
                 "window change {at}: ns-2 has {their}, ours is [{:.5},\"{}\",{:.6}]",
@@ -440,6 +445,6 @@ fn length_difference(what: &str, ours: usize, theirs: usize) -> Option<String> {
 }
 
 /// Within the tolerance, and a picosecond for every thousand packets of rounding on the way.
-fn near(ours: Time, theirs: &Json, tolerance_s: f64) -> bool {
+fn is_within_tolerance(ours: Time, theirs: &Json, tolerance_s: f64) -> bool {
     theirs.as_f64().is_some_and(|theirs| (ours.seconds() - theirs).abs() <= tolerance_s + 1e-12)
 }

@@ -8,7 +8,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
-use super::json::{self, Micros, Pair, PerSide, Whole, optional, or_default, some, unless, via, word};
+use super::json::{
+    self, Micros, OrderedPair, PerSide, WholeNumber, deserialize_or_default, deserialize_or_null, deserialize_some,
+    deserialize_unless_none, deserialize_via, deserialize_word,
+};
 
 /// Most bytes that a connection may have: half of its sequence numbers.
 const MAX_TRANSFER_BYTES: u64 = 1 << 31;
@@ -27,10 +30,10 @@ const MAX_BUFFER_BYTES: u64 = 1 << 29;
 /// Smallest, usual and largest buffer of a receiver.
 pub const TCP_RMEM: &str = "net.ipv4.tcp_rmem";
 
-type SequenceNumber = Whole<0, MAX_SEQ>;
-type PacketNumber = Whole<0, MAX_PACKET_NUMBER>;
-type CallBytes = Whole<1, MAX_CALL_BYTES>;
-type Natural = Whole<0, { u64::MAX }>;
+type SequenceNumber = WholeNumber<0, MAX_SEQ>;
+type PacketNumber = WholeNumber<0, MAX_PACKET_NUMBER>;
+type CallBytes = WholeNumber<1, MAX_CALL_BYTES>;
+type Natural = WholeNumber<0, { u64::MAX }>;
 
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +61,8 @@ impl Side {
     }
 }
 
-impl From<Whole<0, 1>> for Side {
-    fn from(number: Whole<0, 1>) -> Side {
+impl From<WholeNumber<0, 1>> for Side {
+    fn from(number: WholeNumber<0, 1>) -> Side {
         Side::BOTH[usize::from(u8::from(number))]
     }
 }
@@ -76,7 +79,7 @@ pub struct Case {
     /// Nothing where the network was more than a case can say.
     #[serde(deserialize_with = "Option::deserialize")]
     pub path: Option<Path>,
-    #[serde(rename = "end_us", deserialize_with = "via::<_, Micros, _>")]
+    #[serde(rename = "end_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     pub end: Time,
     pub application: Vec<AppCall>,
     pub script: Vec<ScriptLine>,
@@ -89,12 +92,12 @@ pub struct Case {
 /// The hosts' clock, which both have in common.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Clock {
-    #[serde(deserialize_with = "via::<_, Whole<1, 10_000>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<1, 10_000>, _>")]
     pub hz: u64,
     /// How long before time zero the last tick was.
-    #[serde(rename = "tick_phase_us", deserialize_with = "via::<_, Micros, _>")]
+    #[serde(rename = "tick_phase_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     pub tick_phase: Span,
-    #[serde(rename = "jiffies_at_start_mod_512", deserialize_with = "via::<_, Whole<0, 511>, _>")]
+    #[serde(rename = "jiffies_at_start_mod_512", deserialize_with = "deserialize_via::<_, WholeNumber<0, 511>, _>")]
     pub jiffies_at_start: u64,
 }
 
@@ -102,36 +105,36 @@ pub struct Clock {
 #[derive(Debug, Deserialize)]
 pub struct Tcp {
     pub congestion: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub hystart: bool,
     /// `net.ipv4.tcp_ecn` of either side.
-    #[serde(deserialize_with = "via::<_, PerSide<Whole<0, 2>>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, PerSide<WholeNumber<0, 2>>, _>")]
     pub ecn: [u64; 2],
-    #[serde(deserialize_with = "via::<_, Whole<48, 65_483>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<48, 65_483>, _>")]
     pub mss: u32,
     pub gso: bool,
     pub nodelay: bool,
     pub receiver: String,
     /// Whether an autotuned receiver has TCP_QUICKACK 0 too.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub interactive: bool,
     /// The size that `SO_RCVBUF` requests; `None` for the default.
-    #[serde(rename = "rcvbuf", deserialize_with = "buffer_bytes")]
+    #[serde(rename = "rcvbuf", deserialize_with = "deserialize_buffer_bytes")]
     pub buffer: Option<u64>,
     /// Options in each side's SYN.
-    #[serde(rename = "syn_options", deserialize_with = "via::<_, PerSide<Syn>, _>")]
+    #[serde(rename = "syn_options", deserialize_with = "deserialize_via::<_, PerSide<Syn>, _>")]
     pub syns: [Syn; 2],
     /// Settings that differ from a host's defaults: bytes per read, initial and maximum cwnd in segments, minimum RTO, and quick
     /// acknowledgements.
-    #[serde(default, deserialize_with = "optional::<_, CallBytes, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, CallBytes, _>")]
     pub read_size: Option<u64>,
-    #[serde(default, deserialize_with = "optional::<_, Whole<1, 255>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, WholeNumber<1, 255>, _>")]
     pub initial_window: Option<u64>,
-    #[serde(default, deserialize_with = "optional::<_, Whole<1, MAX_PACKET_NUMBER>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, WholeNumber<1, MAX_PACKET_NUMBER>, _>")]
     pub cwnd_limit: Option<u64>,
-    #[serde(rename = "rto_min_us", default, deserialize_with = "optional::<_, Micros, _>")]
+    #[serde(rename = "rto_min_us", default, deserialize_with = "deserialize_or_null::<_, Micros, _>")]
     pub rto_min: Option<Span>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub quickack: bool,
     pub sysctl: Vec<Sysctl>,
 }
@@ -140,7 +143,7 @@ pub struct Tcp {
 #[derive(Debug, Deserialize)]
 pub struct Sysctl {
     /// Both sides if there is none.
-    #[serde(deserialize_with = "side_or_both")]
+    #[serde(deserialize_with = "deserialize_side_or_both")]
     pub side: Option<Side>,
     pub name: String,
     pub value: String,
@@ -152,21 +155,21 @@ pub struct Syn {
     pub sack: bool,
     pub timestamps: bool,
     /// By how many bits the windows of this side are shifted.
-    #[serde(rename = "wscale", default, deserialize_with = "window_scale")]
+    #[serde(rename = "wscale", default, deserialize_with = "deserialize_window_scale")]
     pub scale: Option<u64>,
 }
 
 /// The router and the ways to it.
 #[derive(Debug, Deserialize)]
 pub struct Path {
-    #[serde(rename = "data_rate_bps", deserialize_with = "via::<_, Whole<1, 1_000_000_000_000>, _>")]
+    #[serde(rename = "data_rate_bps", deserialize_with = "deserialize_via::<_, WholeNumber<1, 1_000_000_000_000>, _>")]
     pub rate_bps: u64,
-    #[serde(rename = "data_delay_us", deserialize_with = "via::<_, Micros, _>")]
+    #[serde(rename = "data_delay_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     data_delay: Span,
-    #[serde(rename = "ack_delay_us", deserialize_with = "via::<_, Micros, _>")]
+    #[serde(rename = "ack_delay_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     ack_delay: Span,
     /// Packets that may be in the router.
-    #[serde(rename = "data_queue_packets", deserialize_with = "optional::<_, PacketNumber, _>")]
+    #[serde(rename = "data_queue_packets", deserialize_with = "deserialize_or_null::<_, PacketNumber, _>")]
     pub queue_packets: Option<u64>,
     pub clears_ecn: bool,
 }
@@ -197,15 +200,15 @@ pub enum SocketCall {
 
 #[derive(Deserialize)]
 struct AppCallRow {
-    #[serde(deserialize_with = "side")]
+    #[serde(deserialize_with = "deserialize_side")]
     side: Side,
-    #[serde(rename = "do", deserialize_with = "socket_call")]
+    #[serde(rename = "do", deserialize_with = "deserialize_socket_call")]
     call: SocketCall,
-    #[serde(default, deserialize_with = "some::<_, Micros, _>")]
+    #[serde(default, deserialize_with = "deserialize_some::<_, Micros, _>")]
     at_us: Option<Time>,
-    #[serde(default, deserialize_with = "some::<_, Whole<0, MAX_TRANSFER_BYTES>, _>")]
+    #[serde(default, deserialize_with = "deserialize_some::<_, WholeNumber<0, MAX_TRANSFER_BYTES>, _>")]
     after_received_bytes: Option<u64>,
-    #[serde(default, deserialize_with = "some::<_, CallBytes, _>")]
+    #[serde(default, deserialize_with = "deserialize_some::<_, CallBytes, _>")]
     bytes: Option<u64>,
 }
 
@@ -252,21 +255,21 @@ pub enum PacketMatch {
 
 #[derive(Deserialize)]
 struct ScriptRow {
-    #[serde(deserialize_with = "side_of_direction")]
+    #[serde(deserialize_with = "deserialize_side_of_direction")]
     direction: Side,
-    #[serde(rename = "do", deserialize_with = "script_action")]
+    #[serde(rename = "do", deserialize_with = "deserialize_script_action")]
     action: ScriptAction,
-    #[serde(default, deserialize_with = "some::<_, Micros, _>")]
+    #[serde(default, deserialize_with = "deserialize_some::<_, Micros, _>")]
     later_us: Option<Span>,
-    #[serde(default, deserialize_with = "optional::<_, PacketNumber, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, PacketNumber, _>")]
     nth: Option<u32>,
-    #[serde(default, deserialize_with = "optional::<_, Pair<SequenceNumber>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, OrderedPair<SequenceNumber>, _>")]
     seq: Option<(u64, u64)>,
-    #[serde(default, deserialize_with = "optional::<_, Pair<PacketNumber>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, OrderedPair<PacketNumber>, _>")]
     packets_of_direction: Option<(u64, u64)>,
-    #[serde(default, deserialize_with = "optional::<_, Pair<Micros>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, OrderedPair<Micros>, _>")]
     during_us: Option<(Time, Time)>,
-    #[serde(default, deserialize_with = "selector_flag")]
+    #[serde(default, deserialize_with = "deserialize_selector_flag")]
     flag: Option<SelectorFlag>,
 }
 
@@ -293,82 +296,82 @@ impl TryFrom<ScriptRow> for ScriptLine {
 /// A packet as the router saw it, or as ours is written down to be compared.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Packet {
-    #[serde(deserialize_with = "via::<_, Natural, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, Natural, _>")]
     pub id: u64,
-    #[serde(rename = "dir", deserialize_with = "via::<_, Whole<0, 1>, _>")]
+    #[serde(rename = "dir", deserialize_with = "deserialize_via::<_, WholeNumber<0, 1>, _>")]
     pub side: Side,
-    #[serde(rename = "t_us", deserialize_with = "via::<_, Micros, _>")]
+    #[serde(rename = "t_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     pub sent: Time,
     /// Nothing if it was lost.
-    #[serde(rename = "arrive_us", deserialize_with = "optional::<_, Micros, _>")]
+    #[serde(rename = "arrive_us", deserialize_with = "deserialize_or_null::<_, Micros, _>")]
     pub arrives: Option<Time>,
     pub fate: String,
     /// In bytes: the SYN is 0, the first data 1.
-    #[serde(deserialize_with = "via::<_, SequenceNumber, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, SequenceNumber, _>")]
     pub seq: u64,
-    #[serde(deserialize_with = "via::<_, Whole<0, MAX_PAYLOAD_BYTES>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<0, MAX_PAYLOAD_BYTES>, _>")]
     pub len: u64,
     /// Nothing where ours does not say.
-    #[serde(deserialize_with = "some::<_, SequenceNumber, _>")]
+    #[serde(deserialize_with = "deserialize_some::<_, SequenceNumber, _>")]
     pub ack: Option<u64>,
     pub flags: String,
     /// The ECN field when it left its host, and behind the router.
-    #[serde(rename = "ecn_in", deserialize_with = "via::<_, Whole<0, 3>, _>")]
+    #[serde(rename = "ecn_in", deserialize_with = "deserialize_via::<_, WholeNumber<0, 3>, _>")]
     pub ecn_sent: u8,
-    #[serde(rename = "ecn_out", deserialize_with = "via::<_, Whole<0, 3>, _>")]
+    #[serde(rename = "ecn_out", deserialize_with = "deserialize_via::<_, WholeNumber<0, 3>, _>")]
     pub ecn_arrived: u8,
-    #[serde(deserialize_with = "some::<_, Whole<0, MAX_WINDOW_BYTES>, _>")]
+    #[serde(deserialize_with = "deserialize_some::<_, WholeNumber<0, MAX_WINDOW_BYTES>, _>")]
     pub window: Option<u64>,
-    #[serde(rename = "tsval_ms", deserialize_with = "optional::<_, Natural, _>")]
+    #[serde(rename = "tsval_ms", deserialize_with = "deserialize_or_null::<_, Natural, _>")]
     pub tsval: Option<u64>,
-    #[serde(rename = "tsecr_ms", deserialize_with = "optional::<_, Natural, _>")]
+    #[serde(rename = "tsecr_ms", deserialize_with = "deserialize_or_null::<_, Natural, _>")]
     pub tsecr: Option<u64>,
-    #[serde(rename = "sack", deserialize_with = "sack_blocks")]
+    #[serde(rename = "sack", deserialize_with = "deserialize_sack_blocks")]
     pub sacks: Vec<(u64, u64)>,
     /// Which transmission of this sequence number; nothing of an acknowledgement without data.
-    #[serde(deserialize_with = "natural_or_none")]
+    #[serde(deserialize_with = "deserialize_natural_or_none")]
     pub nth: Option<u64>,
 }
 
 /// The sender's recorded state (`TCP_INFO`).
 #[derive(Clone, Debug, Deserialize)]
 pub struct State {
-    #[serde(rename = "t_us", deserialize_with = "via::<_, Micros, _>")]
+    #[serde(rename = "t_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     pub time: Time,
     pub why: String,
     /// The acknowledgement that it had just taken.
-    #[serde(deserialize_with = "natural_or_none")]
+    #[serde(deserialize_with = "deserialize_natural_or_none")]
     pub packet: Option<u64>,
-    #[serde(deserialize_with = "via::<_, Natural, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, Natural, _>")]
     pub cwnd: u64,
     /// Nothing is as if infinite.
-    #[serde(deserialize_with = "optional::<_, Natural, _>")]
+    #[serde(deserialize_with = "deserialize_or_null::<_, Natural, _>")]
     pub ssthresh: Option<u64>,
 }
 
-fn side<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {
-    word(from, &[("a", Side::A), ("b", Side::B)])
+fn deserialize_side<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {
+    deserialize_word(from, &[("a", Side::A), ("b", Side::B)])
 }
 
-fn side_or_both<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Side>, D::Error> {
-    word(from, &[("a", Some(Side::A)), ("b", Some(Side::B)), ("*", None)])
+fn deserialize_side_or_both<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Side>, D::Error> {
+    deserialize_word(from, &[("a", Some(Side::A)), ("b", Some(Side::B)), ("*", None)])
 }
 
-fn side_of_direction<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {
-    word(from, &[("data", Side::A), ("ack", Side::B)])
+fn deserialize_side_of_direction<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {
+    deserialize_word(from, &[("data", Side::A), ("ack", Side::B)])
 }
 
-fn socket_call<'de, D: Deserializer<'de>>(from: D) -> Result<SocketCall, D::Error> {
+fn deserialize_socket_call<'de, D: Deserializer<'de>>(from: D) -> Result<SocketCall, D::Error> {
     let words = [
         ("write", SocketCall::Write(0)),
         ("close", SocketCall::Close),
         ("stop reading", SocketCall::PauseReading),
         ("read again", SocketCall::ResumeReading),
     ];
-    word(from, &words)
+    deserialize_word(from, &words)
 }
 
-fn script_action<'de, D: Deserializer<'de>>(from: D) -> Result<ScriptAction, D::Error> {
+fn deserialize_script_action<'de, D: Deserializer<'de>>(from: D) -> Result<ScriptAction, D::Error> {
     let words = [
         ("drop", ScriptAction::Drop),
         ("mark", ScriptAction::Mark(CongestionLevel::Congested)),
@@ -376,48 +379,50 @@ fn script_action<'de, D: Deserializer<'de>>(from: D) -> Result<ScriptAction, D::
         ("dup", ScriptAction::Duplicate),
         ("delay", ScriptAction::Delay(Span::ZERO)),
     ];
-    word(from, &words)
+    deserialize_word(from, &words)
 }
 
-fn selector_flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SelectorFlag>, D::Error> {
+fn deserialize_selector_flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SelectorFlag>, D::Error> {
     let words = [("SYN", SelectorFlag::Syn), ("FIN", SelectorFlag::Fin), ("CWR", SelectorFlag::Cwr)];
-    Option::<String>::deserialize(from)?.map(|flag| json::named(&flag, &words)).transpose()
+    Option::<String>::deserialize(from)?.map(|flag| json::meaning_of_word(&flag, &words)).transpose()
 }
 
-fn buffer_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Ok(unless::<_, Whole<MIN_BUFFER_BYTES, MAX_BUFFER_BYTES>>(from, &json!("default"))?.map(Into::into))
+fn deserialize_buffer_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(deserialize_unless_none::<_, WholeNumber<MIN_BUFFER_BYTES, MAX_BUFFER_BYTES>>(from, &json!("default"))?.map(Into::into))
 }
 
 /// Up to four blocks, or 0 for none.
-fn sack_blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
+fn deserialize_sack_blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
     let json = Json::deserialize(from)?;
     match json.as_array() {
         None if json == 0 => Ok(Vec::new()),
         None => Err(D::Error::custom("must be a list")),
         Some(blocks) if blocks.len() > 4 => Err(D::Error::custom("must be at most four blocks")),
-        Some(_) => Ok(json::read::<Vec<Pair<SequenceNumber>>>(&json).map_err(D::Error::custom)?.into_iter().map(Into::into).collect()),
+        Some(_) => {
+            Ok(json::read::<Vec<OrderedPair<SequenceNumber>>>(&json).map_err(D::Error::custom)?.into_iter().map(Into::into).collect())
+        }
     }
 }
 
 /// A scale that was not offered is null or false.
-fn window_scale<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+fn deserialize_window_scale<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let scale = Option::<Json>::deserialize(from)?.filter(|scale| *scale != false);
-    scale.map(|scale| Whole::<0, 14>::try_from(scale).map(Into::into).map_err(D::Error::custom)).transpose()
+    scale.map(|scale| WholeNumber::<0, 14>::try_from(scale).map(Into::into).map_err(D::Error::custom)).transpose()
 }
 
 /// A number, or -1 for none.
-fn natural_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Ok(unless::<_, Natural>(from, &json!(-1))?.map(Into::into))
+fn deserialize_natural_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(deserialize_unless_none::<_, Natural>(from, &json!(-1))?.map(Into::into))
 }
 
 impl Packet {
-    pub fn has(&self, flag: char) -> bool {
+    pub fn has_flag(&self, flag: char) -> bool {
         self.flags.contains(flag)
     }
 
     /// One past the last sequence number that it takes.
-    pub fn end(&self) -> u64 {
-        self.seq + self.len + u64::from(self.has('S')) + u64::from(self.has('F'))
+    pub fn end_seq(&self) -> u64 {
+        self.seq + self.len + u64::from(self.has_flag('S')) + u64::from(self.has_flag('F'))
     }
 }
 
@@ -441,7 +446,7 @@ impl Case {
         case.states = json::read_table(json, "states", "state_columns")?;
         case.check(json)?;
         // Resets answer packets of a connection that is gone and say nothing of it.
-        case.packets.retain(|packet| !packet.has('R'));
+        case.packets.retain(|packet| !packet.has_flag('R'));
         case.check_completeness()?;
         Ok(case)
     }
@@ -450,15 +455,15 @@ impl Case {
     fn check(&self, json: &Json) -> Result<(), String> {
         let ticks = u128::from(self.clock.tick_phase.picos()) * u128::from(self.clock.hz);
         if ticks >= u128::from(Span::from_secs(1).picos()) {
-            return Err(json::wrong(json, "/clock/tick_phase_us", "less than a tick"));
+            return Err(json::wrong_value_message(json, "/clock/tick_phase_us", "less than a tick"));
         }
         let ack_rate = "/path/ack_rate_bps";
         if json.pointer(ack_rate).is_some_and(|rate| !rate.is_null()) {
-            return Err(json::wrong(json, ack_rate, "null, since the reverse path has no rate"));
+            return Err(json::wrong_value_message(json, ack_rate, "null, since the reverse path has no rate"));
         }
         if let Some(at) = self.tcp.sysctl.iter().position(|sysctl| sysctl.name == TCP_RMEM && !are_buffer_sizes(&sysctl.value)) {
             let wanted = format!("{TCP_RMEM}'s three sizes in bytes, the smallest first");
-            return Err(json::wrong(json, &format!("/tcp/sysctl/{at}/value"), &wanted));
+            return Err(json::wrong_value_message(json, &format!("/tcp/sysctl/{at}/value"), &wanted));
         }
         if let Some(at) = self.packets.iter().position(|packet| packet.arrives.is_some_and(|arrives| arrives < packet.sent)) {
             let column = json["packet_columns"].as_array().and_then(|columns| columns.iter().position(|column| column == "arrive_us"));
@@ -475,7 +480,7 @@ impl Case {
             return Err("states is empty: no window to compare".to_owned());
         }
         for side in Side::BOTH {
-            let written = self.written_by(side);
+            let written = self.bytes_written_by(side);
             if written > MAX_TRANSFER_BYTES {
                 let letter = side.letter();
                 return Err(format!(
@@ -487,13 +492,13 @@ impl Case {
     }
 
     /// How many bytes a side writes.
-    pub fn written_by(&self, side: Side) -> u64 {
+    pub fn bytes_written_by(&self, side: Side) -> u64 {
         let calls = self.application.iter().filter(|call| call.side == side);
         calls.fold(0, |sum, call| sum + if let SocketCall::Write(bytes) = call.call { bytes } else { 0 })
     }
 
     /// Whether the passive side also sends data.
-    pub fn goes_both_ways(&self) -> bool {
+    pub fn has_data_both_ways(&self) -> bool {
         self.application.iter().any(|call| call.side == Side::B && matches!(call.call, SocketCall::Write(_)))
     }
 
@@ -514,7 +519,7 @@ impl Case {
     }
 
     /// Packets that reached one side, in order of arrival.
-    pub fn reached(&self, side: Side) -> Vec<&Packet> {
+    pub fn packets_that_reached(&self, side: Side) -> Vec<&Packet> {
         let mut packets: Vec<_> = self.packets.iter().filter(|packet| packet.side != side && packet.arrives.is_some()).collect();
         packets.sort_by_key(|packet| (packet.arrives, packet.id));
         packets
@@ -529,7 +534,7 @@ fn require_objects(json: &Json) -> Result<(), String> {
         (0..count).map(move |at| format!("{list}/{at}"))
     });
     let list = objects.map(str::to_owned).into_iter().chain(members).find(|place| json.pointer(place).is_some_and(Json::is_array));
-    list.map_or(Ok(()), |place| Err(json::wrong(json, &place, "an object")))
+    list.map_or(Ok(()), |place| Err(json::wrong_value_message(json, &place, "an object")))
 }
 
 /// Whether a text has three sizes in bytes, the smallest first.
@@ -547,12 +552,12 @@ impl Path {
 
 impl Tcp {
     /// Whether both SYNs have an option, so that it is in use.
-    pub fn both(&self, has: fn(&Syn) -> bool) -> bool {
+    pub fn both_syns_have(&self, has: fn(&Syn) -> bool) -> bool {
         self.syns.iter().all(has)
     }
 
     pub fn timestamps(&self) -> bool {
-        self.both(|syn| syn.timestamps)
+        self.both_syns_have(|syn| syn.timestamps)
     }
 
     /// The value of a sysctl at one side, if it was set.

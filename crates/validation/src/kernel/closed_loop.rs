@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_sim::probe::PacketCreationContext;
 use ecnlab_sim::{
-    AppSpec, Buffer, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as OnTheWay,
+    AppSpec, Buffer, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as SimPacket,
     PacketId, Probe, RowPolicy, Script, ScriptAction, ScriptRule, Simulation,
 };
 use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
@@ -16,7 +16,7 @@ use super::compare::max_packets;
 use super::script_rule::script_rule;
 use super::segment_map::{RecordedSegments, SegmentMap};
 use super::segments::{app_writes, packet_of_ack, packet_of_segment, with_ack};
-use super::settings::boot;
+use super::settings::clock_age_at_start;
 
 /// Events between two checks of the number of packets.
 const EVENTS_PER_CHECK: u64 = 10_000;
@@ -27,7 +27,7 @@ const EVENTS_PER_CHECK: u64 = 10_000;
 /// The feature of the case that is not supported.
 pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packet>, Option<Time>), String> {
     let recorder = PacketRecorder { header: settings.quirks.header_size, ..PacketRecorder::default() };
-    let network = network(case, path, settings)?;
+    let network = case_network(case, path, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let mut simulation = Simulation::new(&network, &options, recorder);
     let most = max_packets(case.packets.len());
@@ -43,7 +43,7 @@ pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packe
 }
 
 /// The router with its queue and its script, the link behind it on which packets may be reordered, and the reverse link.
-fn network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, String> {
+fn case_network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, String> {
     let segments = RecordedSegments::of(case.sent_by(Side::A));
     let rules = |side: Side| case.script.iter().filter(move |line| line.side == side).map(|line| script_rule(line, &segments));
     let data: Vec<ScriptRule> = rules(Side::A).collect::<Result<_, _>>()?;
@@ -56,9 +56,9 @@ fn network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, S
     let [data_delay, ack_delay] = Side::BOTH.map(|side| path.delay(side));
     let router = ImpairmentSpec::from_parts(bleach.into_iter().chain(scripted(at_once)));
     let links = vec![
-        link("router", Direction::Forward, rate, Span::ZERO, limit, router),
-        link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(later))),
-        link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(back))),
+        pipe_link("router", Direction::Forward, rate, Span::ZERO, limit, router),
+        pipe_link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(later))),
+        pipe_link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(back))),
     ];
     let flow = |forward: &[u32], back: &[u32], counted, settings: TcpSettings| FlowSpec {
         group: 0,
@@ -68,20 +68,22 @@ fn network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, S
         initial_write: None,
         row_policy: counted,
         start: Time::ZERO,
-        clock_phase: Some(boot(case)),
+        clock_phase: Some(clock_age_at_start(case)),
         transport: Transport::Tcp(Arc::new(settings)),
     };
-    let answer = case.goes_both_ways().then(|| flow(&[2], &[0, 1], RowPolicy::NotCounted, super::settings::of_answer(case, &settings)));
+    let answer = case
+        .has_data_both_ways()
+        .then(|| flow(&[2], &[0, 1], RowPolicy::NotCounted, super::settings::settings_of_answering_side(case, &settings)));
     let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], RowPolicy::OwnRow, settings)).chain(answer).collect();
     // The FIN of an answering side without data is its receiver's.
-    let written_by_b = if case.goes_both_ways() { app_writes(&case.application, Side::B) } else { Vec::new() };
+    let written_by_b = if case.has_data_both_ways() { app_writes(&case.application, Side::B) } else { Vec::new() };
     let spec = Arc::new(RecordedWrites([app_writes(&case.application, Side::A), written_by_b]));
     let apps =
         vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), member_template: None }];
     Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
 }
 
-fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {
+fn pipe_link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {
     let name = LinkName::shared(name, direction);
     LinkSpec { name, rate, delay, buffer: Buffer::Pipe { limit }, delay_spread: Span::ZERO, impairment, private_params: None }
 }
@@ -115,7 +117,7 @@ struct WriteReplay {
 }
 
 impl WriteReplay {
-    fn due(&self, side: Side, now: Time) -> Option<AppWrite> {
+    fn due_write(&self, side: Side, now: Time) -> Option<AppWrite> {
         let side = side.index();
         let &(when, demand) = self.writes[side].get(self.at[side])?;
         let due = match when {
@@ -135,7 +137,7 @@ impl Application for WriteReplay {
             _ => {}
         }
         for side in Side::BOTH {
-            while let Some(demand) = self.due(side, now) {
+            while let Some(demand) = self.due_write(side, now) {
                 if side == Side::B && self.at[1] == 0 {
                     calls.write_reverse(1, 0, demand);
                 } else {
@@ -161,14 +163,14 @@ struct PacketRecorder {
     segment_maps: [SegmentMap; 2],
     /// The FIN of a side that has no data left is its acknowledgement's.
     closed: [bool; 2],
-    riding: Option<Ack>,
+    piggybacked_ack: Option<Ack>,
 }
 
 impl PacketRecorder {
-    fn note_ack(&mut self, time: Time, flow: u32, ack: &Ack) {
+    fn record_ack(&mut self, time: Time, flow: u32, ack: &Ack) {
         let (of, by) = (flow as usize, 1 - flow as usize);
         let closed = self.closed[by] && ack.segment_type != SegmentType::Fin;
-        let seq = self.segment_maps[by].end() + u64::from(closed);
+        let seq = self.segment_maps[by].end_seq() + u64::from(closed);
         self.closed[by] |= ack.segment_type == SegmentType::Fin;
         self.packets.push(packet_of_ack(Side::BOTH[by], time, ack, &self.segment_maps[of], seq));
     }
@@ -178,10 +180,10 @@ impl Probe for PacketRecorder {
     const OBSERVES_PACKETS: bool = true;
 
     fn on_ack_piggybacked(&mut self, _now: Time, _flow: u32, ack: &Ack) {
-        self.riding = Some(ack.clone());
+        self.piggybacked_ack = Some(ack.clone());
     }
 
-    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &OnTheWay, made: &PacketCreationContext) {
+    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &SimPacket, made: &PacketCreationContext) {
         if packet.is_ack() {
             return;
         }
@@ -190,13 +192,13 @@ impl Probe for PacketRecorder {
         let side = packet.flow as usize;
         let written = self.segment_maps[side].on_sent(&segment, buffer, self.header);
         let sent = packet_of_segment(Side::BOTH[side], now, &segment, &written);
-        self.packets.push(match self.riding.take() {
+        self.packets.push(match self.piggybacked_ack.take() {
             Some(ack) => with_ack(sent, &ack, &self.segment_maps[1 - side]),
             None => sent,
         });
     }
 
     fn on_ack_sent(&mut self, now: Time, flow: u32, ack: &Ack) {
-        self.note_ack(now, flow, ack);
+        self.record_ack(now, flow, ack);
     }
 }

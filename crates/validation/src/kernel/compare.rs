@@ -41,17 +41,17 @@ pub struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     /// At the time of the real run.
-    pub fn as_it_was(packet: &'a Packet) -> Expected<'a> {
+    pub fn at_recorded_time(packet: &'a Packet) -> Expected<'a> {
         Expected { packet, time: packet.sent }
     }
 }
 
 /// The first packet that differs, of those of both sides. Which of two hosts was first at one time is not compared.
-pub fn both(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
+pub fn first_difference_of_both_sides(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
     let [a, b] = Side::BOTH.map(|side| {
         let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
         let theirs: Vec<Expected> = theirs.iter().filter(|expected| expected.packet.side == side).copied().collect();
-        packets(&ours, &theirs, window)
+        first_packet_difference(&ours, &theirs, window)
     });
     let before = |time: Time| theirs.iter().filter(|expected| expected.time < time).count();
     let first = a.into_iter().chain(b).min_by_key(|difference| difference.time)?;
@@ -59,23 +59,23 @@ pub fn both(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Differ
 }
 
 /// The first packet that differs.
-pub fn packets(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
+pub fn first_packet_difference(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
     for (agreed, (our, their)) in ours.iter().zip(theirs).enumerate() {
-        if let Some(field) = difference(our, their, window) {
-            let what = format!("packet {}: {field}: expected {}, got {}", their.packet.id, line(their.packet), line(our));
+        if let Some(field) = differing_field(our, their, window) {
+            let what = format!("packet {}: {field}: expected {}, got {}", their.packet.id, packet_line(their.packet), packet_line(our));
             return Some(Difference { time: our.sent.min(their.time), agreed, what });
         }
     }
     let agreed = ours.len().min(theirs.len());
     let missing = theirs
         .get(agreed)
-        .map(|Expected { packet, time }| (*time, format!("packet {}: expected {}, got nothing more", packet.id, line(packet))));
-    let more = ours.get(agreed).map(|our| (our.sent, format!("after all packets: expected nothing, got {}", line(our))));
+        .map(|Expected { packet, time }| (*time, format!("packet {}: expected {}, got nothing more", packet.id, packet_line(packet))));
+    let more = ours.get(agreed).map(|our| (our.sent, format!("after all packets: expected nothing, got {}", packet_line(our))));
     missing.or(more).map(|(time, what)| Difference { time, agreed, what })
 }
 
 /// The first state that differs.
-pub fn states(ours: &[ReplayedState], theirs: &[State]) -> Option<Difference> {
+pub fn first_state_difference(ours: &[ReplayedState], theirs: &[State]) -> Option<Difference> {
     ours.iter().enumerate().find_map(|(agreed, our)| {
         let their = &theirs[our.state];
         let same = our.cwnd == their.cwnd as f64 && our.ssthresh == their.ssthresh.map(|ssthresh| ssthresh as f64);
@@ -85,21 +85,21 @@ pub fn states(ours: &[ReplayedState], theirs: &[State]) -> Option<Difference> {
             format!(
                 "after {of}: expected window {} threshold {}, got window {} threshold {}",
                 their.cwnd,
-                threshold(expected),
+                ssthresh_text(expected),
                 our.cwnd,
-                threshold(got)
+                ssthresh_text(got)
             )
         };
         (!same).then(|| Difference { time: their.time, agreed, what: what() })
     })
 }
 
-fn threshold(ssthresh: Option<f64>) -> String {
+fn ssthresh_text(ssthresh: Option<f64>) -> String {
     ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string())
 }
 
 /// The first field in which two packets differ.
-fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static str> {
+fn differing_field(our: &Packet, their: &Expected, window: bool) -> Option<&'static str> {
     let Expected { packet: their, time } = *their;
     let apart = our.sent.since(time).max(time.since(our.sent));
     let fields = [
@@ -118,7 +118,7 @@ fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static s
 }
 
 /// A packet in one line.
-pub fn line(packet: &Packet) -> String {
+pub fn packet_line(packet: &Packet) -> String {
     let nth = packet.nth.filter(|&nth| nth > 0).map_or(String::new(), |nth| format!(" nth {nth}"));
     let ecn = ["", " ECT(1)", " ECT(0)", " CE"][usize::from(packet.ecn_sent.min(3))];
     let sacks = if packet.sacks.is_empty() { String::new() } else { format!(" sack {:?}", packet.sacks) };

@@ -3,8 +3,8 @@
 use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side};
-use super::compare::{Expected, ReplayedState, line};
-use super::sender::SenderRun;
+use super::compare::{Expected, ReplayedState, packet_line};
+use super::sender::SenderOutcome;
 
 /// Packets shown before the difference and from it on.
 const PACKETS_BEFORE: usize = 8;
@@ -18,7 +18,7 @@ const COLUMN_WIDTH: usize = 90;
 pub fn of_side(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
     let at = theirs.partition_point(|their| their.time < time);
     let rows = at.saturating_sub(PACKETS_BEFORE)..(at + PACKETS_AFTER).min(ours.len().max(theirs.len()));
-    let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), line);
+    let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), packet_line);
     let row = |at: usize| format!("{:<COLUMN_WIDTH$} | {}", text(theirs.get(at).map(|their| their.packet)), text(ours.get(at)));
     std::iter::once(format!("{:<COLUMN_WIDTH$} | {}", "kernel", "ours")).chain(rows.map(row)).collect()
 }
@@ -35,21 +35,23 @@ pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> 
 }
 
 /// The sender's inputs and packets, with cwnd and ssthresh after each acknowledgement.
-pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
+pub fn of_sender(case: &Case, played: &SenderOutcome, time: Time) -> Vec<String> {
     let near = |at: Time| at.since(time).max(time.since(at)) <= INPUT_CONTEXT;
     let theirs: Vec<&Packet> = case.sent_by(Side::A).collect();
     let mut rows: Vec<(Time, u8, String)> = Vec::new();
     for at in 0..theirs.len().max(played.packets.len()) {
         let (their, our) = (theirs.get(at).copied(), played.packets.get(at));
-        let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), line);
+        let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), packet_line);
         if let Some(time) = their.or(our).map(|packet| packet.sent) {
             rows.push((time, 1, format!("  {:<COLUMN_WIDTH$} | {}", text(their), text(our))));
         }
     }
-    for packet in case.reached(Side::A) {
+    for packet in case.packets_that_reached(Side::A) {
         let state = case.states.iter().position(|state| state.packet == Some(packet.id));
         let shown = state.map_or(String::new(), |at| cwnd_and_ssthresh(case, played, at));
-        rows.extend(packet.arrives.map(|arrives| (arrives, 0, format!("{:9.3} ms: {}{shown}", arrives.seconds() * 1e3, line(packet)))));
+        rows.extend(
+            packet.arrives.map(|arrives| (arrives, 0, format!("{:9.3} ms: {}{shown}", arrives.seconds() * 1e3, packet_line(packet)))),
+        );
     }
     for (at, state) in case.states.iter().enumerate().filter(|(_, state)| state.why == "timer") {
         rows.push((state.time, 2, format!("{:9.3} ms: a timer{}", state.time.seconds() * 1e3, cwnd_and_ssthresh(case, played, at))));
@@ -60,7 +62,7 @@ pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
 }
 
 /// cwnd and ssthresh of a recorded state, the kernel's and ours.
-fn cwnd_and_ssthresh(case: &Case, played: &SenderRun, at: usize) -> String {
+fn cwnd_and_ssthresh(case: &Case, played: &SenderOutcome, at: usize) -> String {
     let their = &case.states[at];
     let threshold = |ssthresh: Option<f64>| ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string());
     let ours = played.states.iter().find(|shown| shown.state == at);

@@ -17,12 +17,12 @@ const TIMER_LATENCY: Span = Span::from_micros(2);
 const MAX_DELIVERY_LATENESS: Span = Span::from_micros(500);
 
 /// The times at which the packets of a case would have been sent, by their place in it.
-pub fn times(case: &Case, path: &Path) -> Vec<Time> {
-    let mut model = Model { case, path, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()] };
-    case.packets.iter().map(|packet| model.pass(packet)).collect()
+pub fn ideal_send_times(case: &Case, path: &Path) -> Vec<Time> {
+    let mut model = IdealHostModel { case, path, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()] };
+    case.packets.iter().map(|packet| model.process_packet(packet)).collect()
 }
 
-struct Model<'a> {
+struct IdealHostModel<'a> {
     case: &'a Case,
     path: &'a Path,
     /// Time from which the transmitter is free, in the real run and in the ideal one.
@@ -31,29 +31,29 @@ struct Model<'a> {
     arrivals: [Vec<(Time, Time)>; 2],
 }
 
-impl Model<'_> {
-    fn pass(&mut self, packet: &Packet) -> Time {
-        let sent = self.ideal(packet);
+impl IdealHostModel<'_> {
+    fn process_packet(&mut self, packet: &Packet) -> Time {
+        let sent = self.ideal_send_time(packet);
         if let Some(arrives) = packet.arrives {
-            let ideal = self.arrival(packet, sent);
+            let ideal = self.ideal_arrival_time(packet, sent);
             self.arrivals[packet.side.other().index()].push((arrives, ideal));
         }
         sent
     }
 
     /// Time at which a packet would have been sent.
-    fn ideal(&self, packet: &Packet) -> Time {
+    fn ideal_send_time(&self, packet: &Packet) -> Time {
         let came = self.arrivals[packet.side.index()].iter().filter(|(real, _)| *real <= packet.sent + REACTION_TIME);
         let last = came.max_by_key(|(real, _)| *real);
         match last {
             Some((real, ideal)) if packet.sent.since(*real) <= REACTION_TIME => *ideal,
-            Some((real, ideal)) if !self.keeps_time(packet.sent) => minus(packet.sent, real.since(*ideal)),
+            Some((real, ideal)) if !self.is_at_tick_or_app_call(packet.sent) => subtract_span(packet.sent, real.since(*ideal)),
             _ => packet.sent,
         }
     }
 
     /// Whether the time is that of a timer tick or of an application's call, which earlier delays do not move.
-    fn keeps_time(&self, time: Time) -> bool {
+    fn is_at_tick_or_app_call(&self, time: Time) -> bool {
         let tick = Span::from_secs(1).picos() / self.case.clock.hz;
         let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= TIMER_LATENCY.picos();
         let acts = |when| matches!(when, Trigger::At(at) if time >= at && time.since(at) <= TIMER_LATENCY);
@@ -61,19 +61,19 @@ impl Model<'_> {
     }
 
     /// Time at which a packet that was not lost would have come.
-    fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
-        let [real, ideal] = self.departures(packet, sent);
+    fn ideal_arrival_time(&mut self, packet: &Packet, sent: Time) -> Time {
+        let [real, ideal] = self.router_departure_times(packet, sent);
         let delay = self.path.delay(packet.side);
         let later = packet.arrives.map_or(Span::ZERO, |arrives| arrives.since(real + delay));
-        ideal + delay + self.scripted(packet.side, later)
+        ideal + delay + self.scripted_delay(packet.side, later)
     }
 
     /// Times at which it would have left the router, with what was late in the record and without it.
-    fn departures(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
+    fn router_departure_times(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
         match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == Side::A) {
             None => [packet.sent, sent],
             Some(rate) => {
-                let transmission = rate.transmission_time(super::settings::size(&self.case.tcp, packet));
+                let transmission = rate.transmission_time(super::settings::packet_size(&self.case.tcp, packet));
                 self.free = [self.free[0].max(packet.sent) + transmission, self.free[1].max(sent) + transmission];
                 self.free
             }
@@ -81,7 +81,7 @@ impl Model<'_> {
     }
 
     /// How much of what a packet came later is the script's.
-    fn scripted(&self, side: Side, later: Span) -> Span {
+    fn scripted_delay(&self, side: Side, later: Span) -> Span {
         let delays = self.case.script.iter().filter(|line| line.side == side).filter_map(|line| match line.action {
             ScriptAction::Delay(delay) => Some(delay),
             _ => None,
@@ -92,6 +92,6 @@ impl Model<'_> {
     }
 }
 
-fn minus(time: Time, span: Span) -> Time {
+fn subtract_span(time: Time, span: Span) -> Time {
     Time::from_picos(time.picos().saturating_sub(span.picos()))
 }

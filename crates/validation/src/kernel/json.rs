@@ -15,7 +15,7 @@ const DAY_US: f64 = 86_400e6;
 /// # Errors
 /// The place of the first value that is missing or wrong.
 pub fn read<T: DeserializeOwned>(json: &Json) -> Result<T, String> {
-    serde_path_to_error::deserialize(json).map_err(|error| refusal(&error, json))
+    serde_path_to_error::deserialize(json).map_err(|error| message_of_serde_error(&error, json))
 }
 
 /// Reads the rows of a table, whose columns another list names.
@@ -24,32 +24,33 @@ pub fn read<T: DeserializeOwned>(json: &Json) -> Result<T, String> {
 /// The place of the first value that is missing or wrong.
 pub fn read_table<'j, T: DeserializeOwned>(json: &'j Json, rows: &str, columns: &str) -> Result<Vec<T>, String> {
     let list = |name: &str| match json.get(name) {
-        Some(list) => list.as_array().ok_or_else(|| wrong(json, &format!("/{name}"), "a list")),
+        Some(list) => list.as_array().ok_or_else(|| wrong_value_message(json, &format!("/{name}"), "a list")),
         None => Err(format!("{name} is missing")),
     };
-    let name = |(at, column): (usize, &'j Json)| column.as_str().ok_or_else(|| wrong(json, &format!("/{columns}/{at}"), "a string"));
+    let name =
+        |(at, column): (usize, &'j Json)| column.as_str().ok_or_else(|| wrong_value_message(json, &format!("/{columns}/{at}"), "a string"));
     let names: Vec<&str> = list(columns)?.iter().enumerate().map(name).collect::<Result<_, _>>()?;
     let read_row = |(at, row): (usize, &'j Json)| {
-        let members = row.as_array().ok_or_else(|| wrong(json, &format!("/{rows}/{at}"), "a list"))?;
+        let members = row.as_array().ok_or_else(|| wrong_value_message(json, &format!("/{rows}/{at}"), "a list"))?;
         if members.len() != names.len() {
             return Err(format!("{rows}[{at}] has {} values for {} columns", members.len(), names.len()));
         }
-        let named = || names.iter().copied().zip(members);
-        serde_path_to_error::deserialize(MapDeserializer::new(named())).map_err(|error| {
-            let row: Json = named().map(|(name, member)| (name.to_owned(), member.clone())).collect();
-            format!("{rows}[{at}].{}", refusal(&error, &row)).replace(".the case", "")
+        let named_members = || names.iter().copied().zip(members);
+        serde_path_to_error::deserialize(MapDeserializer::new(named_members())).map_err(|error| {
+            let row: Json = named_members().map(|(name, member)| (name.to_owned(), member.clone())).collect();
+            format!("{rows}[{at}].{}", message_of_serde_error(&error, &row)).replace(".the case", "")
         })
     };
     list(rows)?.iter().enumerate().map(read_row).collect()
 }
 
 /// Refuses the value to which a JSON pointer leads.
-pub fn wrong(json: &Json, pointer: &str, wanted: &str) -> String {
-    format!("{} must be {wanted}, not {}", place(pointer), json.pointer(pointer).unwrap_or(&Json::Null))
+pub fn wrong_value_message(json: &Json, pointer: &str, wanted: &str) -> String {
+    format!("{} must be {wanted}, not {}", path_of_pointer(pointer), json.pointer(pointer).unwrap_or(&Json::Null))
 }
 
 /// A JSON pointer as refusals name it: `packets[3].seq`.
-fn place(pointer: &str) -> String {
+fn path_of_pointer(pointer: &str) -> String {
     let steps = pointer.split('/').skip(1);
     let steps = steps.map(|step| if step.parse::<usize>().is_ok() { format!("[{step}]") } else { format!(".{step}") });
     let place = steps.collect::<String>().trim_start_matches('.').to_owned();
@@ -57,7 +58,7 @@ fn place(pointer: &str) -> String {
 }
 
 /// Refuses a value by the error of serde.
-fn refusal(error: &serde_path_to_error::Error<serde_json::Error>, json: &Json) -> String {
+fn message_of_serde_error(error: &serde_path_to_error::Error<serde_json::Error>, json: &Json) -> String {
     let steps = error.path().iter().map(|segment| match segment {
         Segment::Seq { index } => format!("/{index}"),
         Segment::Map { key } => format!("/{key}"),
@@ -65,50 +66,53 @@ fn refusal(error: &serde_path_to_error::Error<serde_json::Error>, json: &Json) -
     });
     let (pointer, message) = (steps.collect::<String>(), error.inner().to_string());
     if let Some(name) = message.strip_prefix("missing field `") {
-        return format!("{} is missing", place(&format!("{pointer}/{}", name.trim_end_matches('`'))));
+        return format!("{} is missing", path_of_pointer(&format!("{pointer}/{}", name.trim_end_matches('`'))));
     }
     if message.starts_with('[') {
-        return place(&pointer) + &message;
+        return path_of_pointer(&pointer) + &message;
     }
     match message.strip_prefix("must be ").or_else(|| Some(message.split_once(", expected ")?.1)) {
-        Some(wanted) => wrong(json, &pointer, if wanted.starts_with("struct ") { "an object" } else { wanted }),
-        None => format!("{}: {message}", place(&pointer)),
+        Some(wanted) => wrong_value_message(json, &pointer, if wanted.starts_with("struct ") { "an object" } else { wanted }),
+        None => format!("{}: {message}", path_of_pointer(&pointer)),
     }
 }
 
 /// Reads a value by the rules of `W`.
-pub fn via<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<T, D::Error> {
+pub fn deserialize_via<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<T, D::Error> {
     W::deserialize(from).map(Into::into)
 }
 
 /// Reads a value that must not be null by the rules of `W`.
-pub fn some<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<Option<T>, D::Error> {
+pub fn deserialize_some<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<Option<T>, D::Error> {
     W::deserialize(from).map(|value| Some(value.into()))
 }
 
 /// Reads a value by the rules of `W`, or null.
-pub fn optional<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<Option<T>, D::Error> {
+pub fn deserialize_or_null<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<Option<T>, D::Error> {
     Ok(Option::<W>::deserialize(from)?.map(Into::into))
 }
 
 /// Reads a value, where null is the default.
-pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+pub fn deserialize_or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// Reads a value by the rules of `W`, or `none`.
-pub fn unless<'de, D: Deserializer<'de>, W: TryFrom<Json, Error = String>>(from: D, none: &Json) -> Result<Option<W>, D::Error> {
+pub fn deserialize_unless_none<'de, D: Deserializer<'de>, W: TryFrom<Json, Error = String>>(
+    from: D,
+    none: &Json,
+) -> Result<Option<W>, D::Error> {
     let json = Json::deserialize(from)?;
     if json == *none { Ok(None) } else { W::try_from(json).map(Some).map_err(D::Error::custom) }
 }
 
 /// Reads one of these words.
-pub fn word<'de, D: Deserializer<'de>, T: Copy>(from: D, words: &[(&str, T)]) -> Result<T, D::Error> {
-    named(&String::deserialize(from)?, words)
+pub fn deserialize_word<'de, D: Deserializer<'de>, T: Copy>(from: D, words: &[(&str, T)]) -> Result<T, D::Error> {
+    meaning_of_word(&String::deserialize(from)?, words)
 }
 
 /// The meaning of one of these words.
-pub fn named<E: Error, T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, E> {
+pub fn meaning_of_word<E: Error, T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, E> {
     let known = || {
         let names: Vec<String> = words.iter().map(|(name, _)| format!("\"{name}\"")).collect();
         if names.len() == 2 { names.join(" or ") } else { format!("one of {}", names.join(", ")) }
@@ -119,25 +123,25 @@ pub fn named<E: Error, T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, E>
 /// A whole number within bounds.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Deserialize)]
 #[serde(try_from = "Json")]
-pub struct Whole<const MIN: u64, const MAX: u64>(u64);
+pub struct WholeNumber<const MIN: u64, const MAX: u64>(u64);
 
-impl<const MIN: u64, const MAX: u64> TryFrom<Json> for Whole<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> TryFrom<Json> for WholeNumber<MIN, MAX> {
     type Error = String;
 
     fn try_from(json: Json) -> Result<Self, String> {
-        let number = positive(&json)?;
+        let number = non_negative_number(&json)?;
         match number as u64 {
             _ if number.fract() != 0.0 => Err("must be a whole number".to_owned()),
             whole if !(MIN..=MAX).contains(&whole) => Err(format!("must be from {MIN} to {MAX}")),
-            whole => Ok(Whole(whole)),
+            whole => Ok(WholeNumber(whole)),
         }
     }
 }
 
 macro_rules! whole_as {
     ($($type:ty),+) => {$(
-        impl<const MIN: u64, const MAX: u64> From<Whole<MIN, MAX>> for $type {
-            fn from(Whole(number): Whole<MIN, MAX>) -> $type {
+        impl<const MIN: u64, const MAX: u64> From<WholeNumber<MIN, MAX>> for $type {
+            fn from(WholeNumber(number): WholeNumber<MIN, MAX>) -> $type {
                 number as $type
             }
         }
@@ -154,7 +158,7 @@ impl TryFrom<Json> for Micros {
     type Error = String;
 
     fn try_from(json: Json) -> Result<Micros, String> {
-        let micros = positive(&json)?;
+        let micros = non_negative_number(&json)?;
         if micros > DAY_US {
             Err("must be at most a day of microseconds".to_owned())
         } else {
@@ -175,29 +179,29 @@ impl From<Micros> for Time {
     }
 }
 
-fn positive(json: &Json) -> Result<f64, String> {
+fn non_negative_number(json: &Json) -> Result<f64, String> {
     json.as_f64().filter(|number| *number >= 0.0).ok_or_else(|| "must be a number from 0".to_owned())
 }
 
 /// Two values, the smaller one first.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "Vec<W>", bound = "W: Deserialize<'de> + PartialOrd + Copy")]
-pub struct Pair<W>(W, W);
+pub struct OrderedPair<W>(W, W);
 
-impl<W: PartialOrd + Copy> TryFrom<Vec<W>> for Pair<W> {
+impl<W: PartialOrd + Copy> TryFrom<Vec<W>> for OrderedPair<W> {
     type Error = &'static str;
 
-    fn try_from(values: Vec<W>) -> Result<Pair<W>, &'static str> {
+    fn try_from(values: Vec<W>) -> Result<OrderedPair<W>, &'static str> {
         match values[..] {
-            [from, to] if from <= to => Ok(Pair(from, to)),
+            [from, to] if from <= to => Ok(OrderedPair(from, to)),
             [_, _] => Err("must be a pair with the smaller one first"),
             _ => Err("must be a pair"),
         }
     }
 }
 
-impl<T, W: Into<T>> From<Pair<W>> for (T, T) {
-    fn from(Pair(from, to): Pair<W>) -> (T, T) {
+impl<T, W: Into<T>> From<OrderedPair<W>> for (T, T) {
+    fn from(OrderedPair(from, to): OrderedPair<W>) -> (T, T) {
         (from.into(), to.into())
     }
 }

@@ -36,7 +36,7 @@ use ecnlab_units::{Time, words};
 
 use case::{Case, Side};
 use compare::{Expected, RUNAWAY_FACTOR};
-use counters::Counters;
+use counters::CaseCounters;
 
 pub use compare::Difference;
 pub use settings::PROFILE;
@@ -80,7 +80,7 @@ pub enum Verdict {
 
 /// Why a case is not compared.
 #[derive(Clone, Debug, PartialEq)]
-enum Skipped {
+enum SkipReason {
     NotComparable(String),
     NotBuilt(String),
 }
@@ -89,7 +89,7 @@ enum Skipped {
 struct Comparison {
     difference: Option<Difference>,
     packets: usize,
-    counters: Option<[Counters; 2]>,
+    counters: Option<[CaseCounters; 2]>,
     excerpt: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ pub fn validate_json(text: &str, mode: CaseMode) -> Result<CaseResult, String> {
 /// A case with segmentation offload or of autotuning is compared by its counters, another one with an autotuning receiver by those behind its
 /// first 100 acknowledgements.
 pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
-    let settings = require_packets_from_both_hosts(case).and_then(|()| settings::settings(case).map_err(Skipped::NotBuilt));
+    let settings = require_packets_from_both_hosts(case).and_then(|()| settings::settings_of_case(case).map_err(SkipReason::NotBuilt));
     let comparison = settings.and_then(|settings| match mode {
         CaseMode::Receiver => compare_receiver(case, &settings),
         CaseMode::Sender => Ok(compare_sender(case, settings)),
@@ -120,39 +120,41 @@ pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
     });
     let (name, kind) = (case.name.clone(), case.kind.clone());
     match comparison {
-        Err(Skipped::NotBuilt(why)) => {
+        Err(SkipReason::NotBuilt(why)) => {
             CaseResult { name, kind, verdict: Verdict::NotBuilt(why), agreed: 0, packets: 0, excerpt: Vec::new() }
         }
-        Err(Skipped::NotComparable(why)) => {
+        Err(SkipReason::NotComparable(why)) => {
             CaseResult { name, kind, verdict: Verdict::NotComparable(why), agreed: 0, packets: 0, excerpt: Vec::new() }
         }
         Ok(comparison) => {
             let agreed = comparison.difference.as_ref().map_or(comparison.packets, |difference| difference.agreed);
             let packets = comparison.packets;
-            let (verdict, excerpt) = verdict(case, mode, comparison);
+            let (verdict, excerpt) = decide_verdict(case, mode, comparison);
             CaseResult { name, kind, verdict, agreed, packets, excerpt }
         }
     }
 }
 
 /// Skips a record that lacks one side's packets; resets do not count.
-fn require_packets_from_both_hosts(case: &Case) -> Result<(), Skipped> {
+fn require_packets_from_both_hosts(case: &Case) -> Result<(), SkipReason> {
     match Side::BOTH.into_iter().find(|&side| case.sent_by(side).next().is_none()) {
-        Some(side) => Err(Skipped::NotComparable(format!("not comparable: the record has no packet of side {} but resets", side.letter()))),
+        Some(side) => {
+            Err(SkipReason::NotComparable(format!("not comparable: the record has no packet of side {} but resets", side.letter())))
+        }
         None => Ok(()),
     }
 }
 
 /// The verdict on a comparison: counters decide where a difference may depend on the kernel's build.
-fn verdict(case: &Case, mode: CaseMode, comparison: Comparison) -> (Verdict, Vec<String>) {
+fn decide_verdict(case: &Case, mode: CaseMode, comparison: Comparison) -> (Verdict, Vec<String>) {
     let Some(difference) = comparison.difference.map(|difference| name_recorded_kernel(case, difference)) else {
         return (Verdict::Exact, Vec::new());
     };
     let acks_before = case.sent_by(Side::B).filter(|packet| packet.sent < difference.time).count();
     match comparison.counters.filter(|_| acks_before >= min_acks_for_counters(case, mode)) {
         None => (Verdict::Differs(difference), comparison.excerpt),
-        Some([ours, theirs]) => match counters::first_apart(&ours, &theirs) {
-            None => (Verdict::CountersAgree(counters::shown(&ours, &theirs)), Vec::new()),
+        Some([ours, theirs]) => match counters::first_counter_difference(&ours, &theirs) {
+            None => (Verdict::CountersAgree(counters::counters_text(&ours, &theirs)), Vec::new()),
             Some(apart) => {
                 (Verdict::Differs(Difference { what: format!("{apart}; {}", difference.what), ..difference }), comparison.excerpt)
             }
@@ -192,41 +194,41 @@ fn min_acks_for_counters(case: &Case, mode: CaseMode) -> usize {
     }
 }
 
-fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, Skipped> {
-    let ours = receiver::play(case, settings).map_err(Skipped::NotComparable)?;
-    let theirs: Vec<Expected> = case.sent_by(Side::B).map(Expected::as_it_was).collect();
-    let difference = compare::packets(&ours, &theirs, is_window_compared(case));
+fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, SkipReason> {
+    let ours = receiver::replay(case, settings).map_err(SkipReason::NotComparable)?;
+    let theirs: Vec<Expected> = case.sent_by(Side::B).map(Expected::at_recorded_time).collect();
+    let difference = compare::first_packet_difference(&ours, &theirs, is_window_compared(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_side(&ours, &theirs, difference.time));
-    let counters = [Counters::of(case, ours.iter()), Counters::of(case, case.sent_by(Side::B))];
+    let counters = [CaseCounters::of(case, ours.iter()), CaseCounters::of(case, case.sent_by(Side::B))];
     Ok(Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() })
 }
 
 fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
-    let played = sender::play(case, settings);
-    let theirs: Vec<Expected> = case.sent_by(Side::A).map(Expected::as_it_was).collect();
-    let packets = compare::packets(&played.packets, &theirs, false);
-    let states = compare::states(&played.states, &case.states);
+    let played = sender::replay(case, settings);
+    let theirs: Vec<Expected> = case.sent_by(Side::A).map(Expected::at_recorded_time).collect();
+    let packets = compare::first_packet_difference(&played.packets, &theirs, false);
+    let states = compare::first_state_difference(&played.states, &case.states);
     let agreed = |time| theirs.iter().filter(|their| their.time < time).count();
     let states = states.map(|difference| Difference { agreed: agreed(difference.time), ..difference });
     let stopped = played.stopped.clone().map(|(time, what)| Difference { time, agreed: agreed(time), what });
     let difference = packets.into_iter().chain(states).chain(stopped).min_by_key(|difference| difference.time);
     let excerpt = difference.as_ref().map(|difference| excerpt::of_sender(case, &played, difference.time));
-    let counters = [Counters::of(case, played.packets.iter()), Counters::of(case, case.sent_by(Side::A))];
+    let counters = [CaseCounters::of(case, played.packets.iter()), CaseCounters::of(case, case.sent_by(Side::A))];
     let comparison = Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() };
     fail_if_runaway(comparison, played.runaway)
 }
 
-fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison, Skipped> {
-    let none = || Skipped::NotComparable("not comparable: the network was more than the path of a case".to_owned());
+fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison, SkipReason> {
+    let none = || SkipReason::NotComparable("not comparable: the network was more than the path of a case".to_owned());
     let path = case.path.as_ref().ok_or_else(none)?;
-    let (ours, runaway) = closed_loop::run(case, path, settings).map_err(Skipped::NotBuilt)?;
-    let times = ideal_host::times(case, path);
+    let (ours, runaway) = closed_loop::run(case, path, settings).map_err(SkipReason::NotBuilt)?;
+    let times = ideal_host::ideal_send_times(case, path);
     let sent: BTreeSet<u64> = Side::BOTH.into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
     let theirs: Vec<Expected> = timed.map(|(packet, time)| Expected { packet, time }).collect();
-    let difference = compare::both(&ours, &theirs, is_window_compared(case));
+    let difference = compare::first_difference_of_both_sides(&ours, &theirs, is_window_compared(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_both(&ours, &theirs, difference.time));
-    let counters = [Counters::of(case, ours.iter()), Counters::of(case, case.packets.iter())];
+    let counters = [CaseCounters::of(case, ours.iter()), CaseCounters::of(case, case.packets.iter())];
     Ok(fail_if_runaway(
         Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() },
         runaway,

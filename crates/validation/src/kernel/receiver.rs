@@ -6,45 +6,47 @@ use ecnlab_units::Time;
 use super::case::{Case, Packet, Side};
 use super::segment_map::RecordedSegments;
 use super::segments::{self, packet_of_ack, with_ack};
-use super::settings::{boot, size};
+use super::settings::{clock_age_at_start, packet_size};
 
 /// Plays a case to a receiver with these settings, and returns what it sends.
 ///
 /// # Errors
 /// What our receiver cannot be told.
-pub fn play(case: &Case, settings: &TcpSettings) -> Result<Vec<Packet>, String> {
+pub fn replay(case: &Case, settings: &TcpSettings) -> Result<Vec<Packet>, String> {
     let segments = RecordedSegments::of(case.sent_by(Side::A));
     if !segments.is_contiguous() {
         return Err("not comparable: retransmitted data has other segment boundaries".to_owned());
     }
-    let clock = HostClock::new(settings, boot(case));
+    let clock = HostClock::new(settings, clock_age_at_start(case));
     let stamps = settings.timestamps.then_some(clock);
-    let mut stage = ReceiverReplay { receiver: Receiver::new(settings, clock), stamps, segments, sent: Vec::new(), next: 1, closed: false };
-    for (time, event) in events(case) {
-        stage.run_timers(time);
-        match event {
-            Event::Arrives(packet) => stage.arrive(case, packet, time),
-            Event::SendsData(packet) => stage.ride(packet),
+    let mut replay_state =
+        ReceiverReplay { receiver: Receiver::new(settings, clock), stamps, segments, sent: Vec::new(), next: 1, closed: false };
+    for (time, input) in receiver_inputs(case) {
+        replay_state.run_timers(time);
+        match input {
+            ReceiverInput::Arrival(packet) => replay_state.receive_packet(case, packet, time),
+            ReceiverInput::DataSent(packet) => replay_state.record_data_with_piggybacked_ack(packet),
         }
     }
-    stage.run_timers(case.end);
-    Ok(stage.sent)
+    replay_state.run_timers(case.end);
+    Ok(replay_state.sent)
 }
 
 /// An input of the receiver.
-enum Event<'a> {
-    Arrives(&'a Packet),
+enum ReceiverInput<'a> {
+    Arrival(&'a Packet),
     /// The host sends data that carries an acknowledgement.
-    SendsData(&'a Packet),
+    DataSent(&'a Packet),
 }
 
 /// The receiver's inputs in order of time; an arrival precedes the data that it causes.
-fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
-    let arrive = case.reached(Side::B).into_iter().filter_map(|packet| Some((packet.arrives?, Event::Arrives(packet))));
-    let data = case.sent_by(Side::B).filter(|packet| packet.len > 0).map(|packet| (packet.sent, Event::SendsData(packet)));
-    let mut events: Vec<_> = arrive.chain(data).collect();
-    events.sort_by_key(|&(time, _)| time);
-    events
+fn receiver_inputs(case: &Case) -> Vec<(Time, ReceiverInput<'_>)> {
+    let arrive =
+        case.packets_that_reached(Side::B).into_iter().filter_map(|packet| Some((packet.arrives?, ReceiverInput::Arrival(packet))));
+    let data = case.sent_by(Side::B).filter(|packet| packet.len > 0).map(|packet| (packet.sent, ReceiverInput::DataSent(packet)));
+    let mut inputs: Vec<_> = arrive.chain(data).collect();
+    inputs.sort_by_key(|&(time, _)| time);
+    inputs
 }
 
 struct ReceiverReplay {
@@ -62,49 +64,49 @@ impl ReceiverReplay {
     fn run_timers(&mut self, until: Time) {
         while let Some(at) = self.receiver.deadline().filter(|&at| at < until) {
             if let Some(ack) = self.receiver.on_timer(at) {
-                self.note(at, &ack);
+                self.record_ack(at, &ack);
             }
         }
     }
 
-    fn arrive(&mut self, case: &Case, packet: &Packet, now: Time) {
-        let arrival = self.receiver.receive(&self.segment(case, packet), packet.sent, now);
+    fn receive_packet(&mut self, case: &Case, packet: &Packet, now: Time) {
+        let arrival = self.receiver.receive(&self.to_segment(case, packet), packet.sent, now);
         for ack in arrival.earlier_ack.as_deref().into_iter().chain(&arrival.ack) {
-            self.note(now, ack);
+            self.record_ack(now, ack);
         }
     }
 
-    fn note(&mut self, time: Time, ack: &Ack) {
+    fn record_ack(&mut self, time: Time, ack: &Ack) {
         let behind_fin = self.closed && ack.segment_type != SegmentType::Fin;
         self.closed |= ack.segment_type == SegmentType::Fin;
         let packet = packet_of_ack(Side::B, time, ack, &self.segments, self.next + u64::from(behind_fin));
-        self.sent.push(Packet { tsecr: self.echo(ack), ..packet });
+        self.sent.push(Packet { tsecr: self.echoed_timestamp_ms(ack), ..packet });
     }
 
     /// Of data that the host sends only what is acknowledged is ours.
-    fn ride(&mut self, packet: &Packet) {
+    fn record_data_with_piggybacked_ack(&mut self, packet: &Packet) {
         let ack = self.receiver.piggybacked_ack(packet.sent);
         let flags = packet.flags.replace('E', "");
-        self.next = self.next.max(packet.end());
-        self.sent.push(with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
+        self.next = self.next.max(packet.end_seq());
+        self.sent.push(with_ack(Packet { flags, tsecr: self.echoed_timestamp_ms(&ack), ..packet.clone() }, &ack, &self.segments));
     }
 
     /// The time that an acknowledgement echoes, in milliseconds since the start.
-    fn echo(&self, ack: &Ack) -> Option<u64> {
+    fn echoed_timestamp_ms(&self, ack: &Ack) -> Option<u64> {
         self.stamps.map(|clock| clock.millis(ack.echo) - clock.millis(Time::ZERO))
     }
 
     /// A real packet in our numbers.
-    fn segment(&self, case: &Case, packet: &Packet) -> Segment {
+    fn to_segment(&self, case: &Case, packet: &Packet) -> Segment {
         Segment {
             seq: self.segments.containing(packet.seq),
-            size: size(&case.tcp, packet),
+            size: packet_size(&case.tcp, packet),
             segment_type: if packet.nth.is_none() { SegmentType::PureAck } else { segments::segment_type(packet) },
             ecn: segments::ecn_codepoint(packet.ecn_arrived),
-            cwr: packet.has('C'),
-            ece: packet.has('E'),
+            cwr: packet.has_flag('C'),
+            ece: packet.has_flag('E'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),
-            push: packet.has('P'),
+            push: packet.has_flag('P'),
         }
     }
 }

@@ -59,7 +59,7 @@ impl SegmentMap {
     }
 
     /// One past the last byte that was sent.
-    pub fn end(&self) -> u64 {
+    pub fn end_seq(&self) -> u64 {
         self.start(self.entries.len() as u64)
     }
 
@@ -94,14 +94,14 @@ impl RecordedSegments {
     /// The segments of the packets of one side, as each byte was first sent.
     pub fn of<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
         let mut boundaries: Vec<(u64, u64)> =
-            packets.filter(|packet| packet.nth.is_some()).map(|packet| (packet.seq, packet.end())).collect();
+            packets.filter(|packet| packet.nth.is_some()).map(|packet| (packet.seq, packet.end_seq())).collect();
         boundaries.sort_unstable();
         boundaries.dedup();
         RecordedSegments { boundaries }
     }
 
     /// Segments of the passive side, without its SYN.
-    pub fn of_answer<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
+    pub fn of_answering_side<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
         RecordedSegments::of(packets.filter(|packet| packet.len > 0))
     }
 

@@ -8,14 +8,14 @@ use super::segment_map::{SegmentBoundaries, SentSegment};
 
 /// A segment as it leaves its host.
 pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &SentSegment) -> Packet {
-    let flags = flags(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, segment.ece, segment.cwr);
+    let flags = flag_letters(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, segment.ece, segment.cwr);
     let SentSegment { seq, len, nth } = *bytes;
     Packet { side, sent, flags, seq, len, nth, ecn_sent: ecn_field(segment.ecn), ..Packet::default() }
 }
 
 /// An acknowledgement of segments with these boundaries, as it leaves its host. `seq` is the next byte of what that sends itself.
 pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl SegmentBoundaries, seq: u64) -> Packet {
-    let flags = flags(ack.segment_type, false, true, ack.ece, ack.cwr);
+    let flags = flag_letters(ack.segment_type, false, true, ack.ece, ack.cwr);
     let seq = if ack.segment_type == SegmentType::Syn { 0 } else { seq };
     with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
 }
@@ -23,13 +23,13 @@ pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl Segmen
 /// A packet with the fields of an acknowledgement: its own, or that of the one that rides on it.
 pub fn with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) -> Packet {
     let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (boundaries.start(from), boundaries.end_before(to)));
-    let adds_ece = ack.ece && !packet.has('E');
-    let flags = if adds_ece { packet.flags.replace('C', "") + if packet.has('C') { "EC" } else { "E" } } else { packet.flags };
+    let adds_ece = ack.ece && !packet.has_flag('E');
+    let flags = if adds_ece { packet.flags.replace('C', "") + if packet.has_flag('C') { "EC" } else { "E" } } else { packet.flags };
     Packet { ack: Some(boundaries.start(ack.next)), window: Some(u64::from(ack.window)), sacks: sacks.collect(), flags, ..packet }
 }
 
 /// Flags in the order of the files.
-fn flags(segment_type: SegmentType, push: bool, ack: bool, ece: bool, cwr: bool) -> String {
+fn flag_letters(segment_type: SegmentType, push: bool, ack: bool, ece: bool, cwr: bool) -> String {
     let flags =
         [(segment_type == SegmentType::Syn, 'S'), (segment_type == SegmentType::Fin, 'F'), (push, 'P'), (ack, 'A'), (ece, 'E'), (cwr, 'C')];
     flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
@@ -55,8 +55,8 @@ pub fn ecn_codepoint(field: u8) -> Ecn {
 /// The segment type of a recorded packet; a pure acknowledgement is plain.
 pub fn segment_type(packet: &Packet) -> SegmentType {
     match () {
-        () if packet.has('S') => SegmentType::Syn,
-        () if packet.has('F') => SegmentType::Fin,
+        () if packet.has_flag('S') => SegmentType::Syn,
+        () if packet.has_flag('F') => SegmentType::Fin,
         () => SegmentType::Plain,
     }
 }

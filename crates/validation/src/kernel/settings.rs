@@ -18,7 +18,7 @@ const SACK_PERMITTED_BYTES: u32 = 4;
 const MSS_OPTION_BYTES: u32 = 4;
 const WINDOW_SCALE_BYTES: u32 = 4;
 /// SACK blocks for which a header with timestamps and without has room.
-const SACK_BLOCKS: [&str; 2] = ["3", "4"];
+const MAX_SACK_BLOCKS: [&str; 2] = ["3", "4"];
 /// How much the recorded application reads at a time.
 const READ_SIZE_BYTES: u64 = 70_000;
 
@@ -44,27 +44,32 @@ struct MappedSysctl {
     values: &'static [(&'static str, &'static str)],
 }
 
-const fn mapped(name: &'static str, side: Side, parameter: &'static str, values: &'static [(&'static str, &'static str)]) -> MappedSysctl {
+const fn mapped_sysctl(
+    name: &'static str,
+    side: Side,
+    parameter: &'static str,
+    values: &'static [(&'static str, &'static str)],
+) -> MappedSysctl {
     MappedSysctl { name, side, parameter, values }
 }
 
 const MAPPED_SYSCTLS: &[MappedSysctl] = &[
-    mapped("net.ipv4.tcp_dsack", Side::B, "dsack", &[("0", "false"), ("1", "true")]),
-    mapped("net.ipv4.tcp_comp_sack_nr", Side::B, "comp_sack", &[("0", "false"), ("44", "true")]),
-    mapped("net.ipv4.tcp_recovery", Side::A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
-    mapped("net.ipv4.tcp_early_retrans", Side::A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
-    mapped("net.ipv4.tcp_frto", Side::A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
-    mapped("net.ipv4.tcp_slow_start_after_idle", Side::A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
-    mapped("net.ipv4.tcp_ecn_fallback", Side::A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
-    mapped("net.ipv4.tcp_reordering", Side::A, "dupthresh", &[]),
+    mapped_sysctl("net.ipv4.tcp_dsack", Side::B, "dsack", &[("0", "false"), ("1", "true")]),
+    mapped_sysctl("net.ipv4.tcp_comp_sack_nr", Side::B, "comp_sack", &[("0", "false"), ("44", "true")]),
+    mapped_sysctl("net.ipv4.tcp_recovery", Side::A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
+    mapped_sysctl("net.ipv4.tcp_early_retrans", Side::A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
+    mapped_sysctl("net.ipv4.tcp_frto", Side::A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
+    mapped_sysctl("net.ipv4.tcp_slow_start_after_idle", Side::A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
+    mapped_sysctl("net.ipv4.tcp_ecn_fallback", Side::A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
+    mapped_sysctl("net.ipv4.tcp_reordering", Side::A, "dupthresh", &[]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
-pub fn boot(case: &Case) -> Span {
-    tick(case) * case.clock.jiffies_at_start + case.clock.tick_phase
+pub fn clock_age_at_start(case: &Case) -> Span {
+    clock_tick(case) * case.clock.jiffies_at_start + case.clock.tick_phase
 }
 
-fn tick(case: &Case) -> Span {
+fn clock_tick(case: &Case) -> Span {
     Span::from_picos(Span::from_secs(1).picos() / case.clock.hz)
 }
 
@@ -72,23 +77,23 @@ fn tick(case: &Case) -> Span {
 ///
 /// # Errors
 /// What is not built of what the case asks for.
-pub fn settings(case: &Case) -> Result<TcpSettings, String> {
+pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     let tcp = &case.tcp;
     let mut values = profile::find_profile(PROFILE).expect("the profile exists").values();
     let mut wrong = Vec::new();
     let mut set = |name: &str, value: &str| wrong.extend(values.set_from_text(name, value).err().map(|why| (name.to_owned(), why)));
-    congestion(tcp, &mut set)?;
+    set_congestion_control(tcp, &mut set)?;
     set("nagle", if tcp.nodelay { "false" } else { "true" });
     set("gso", if tcp.gso { "true" } else { "false" });
-    set("tick", &format!("{} s", tick(case).seconds()));
-    let header = header(tcp);
+    set("tick", &format!("{} s", clock_tick(case).seconds()));
+    let header = header_size(tcp);
     set("header_size", &format!("{header} B"));
     set("ack_size", &format!("{header} B"));
     set("packet_size", &format!("{} B", tcp.mss + header));
     set("syn_size", &format!("{} B", syn_size(tcp)));
-    options(tcp, &mut set);
-    ecn(tcp, &mut set);
-    receiver(case, &mut set)?;
+    set_syn_options(tcp, &mut set);
+    set_ecn(tcp, &mut set);
+    set_receiver(case, &mut set)?;
     if let Some(window) = tcp.initial_window {
         set("initial_window", &window.to_string());
     }
@@ -112,7 +117,7 @@ pub fn settings(case: &Case) -> Result<TcpSettings, String> {
 }
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
-pub fn of_answer(case: &Case, settings: &TcpSettings) -> TcpSettings {
+pub fn settings_of_answering_side(case: &Case, settings: &TcpSettings) -> TcpSettings {
     let usual = profile::settings(PROFILE);
     let quirks = Quirks {
         moderate_rcvbuf: case.tcp.sysctl(Side::A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
@@ -131,7 +136,7 @@ pub fn of_answer(case: &Case, settings: &TcpSettings) -> TcpSettings {
     }
 }
 
-fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn set_congestion_control(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     match tcp.congestion.as_str() {
         "cubic" => set("congestion_control", "cubic"),
         "reno" => set("congestion_control", "reno"),
@@ -147,14 +152,14 @@ fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
 }
 
 /// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither. With DCTCP both sides offer and agree regardless of it.
-fn ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
+fn set_ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let needs = tcp.congestion == "dctcp";
     set("ecn", if needs || tcp.ecn[Side::A.index()] == 1 { "true" } else { "false" });
     set("receiver_ecn", if needs || tcp.ecn[Side::B.index()] != 0 { "true" } else { "false" });
 }
 
 /// The receiver's buffer, how its application reads, and whether it is taken for an interactive one, as TCP_QUICKACK 0 has it.
-fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn set_receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     let tcp = &case.tcp;
     let (window, interactive) = match tcp.receiver.as_str() {
         "big" => ("fixed", "false"),
@@ -194,12 +199,12 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
 }
 
 /// Options that both SYNs carry.
-fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
-    let blocks = SACK_BLOCKS[usize::from(!tcp.timestamps())];
+fn set_syn_options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
+    let blocks = MAX_SACK_BLOCKS[usize::from(!tcp.timestamps())];
     set("timestamps", if tcp.timestamps() { "true" } else { "false" });
-    set("window_scaling", if tcp.both(|syn| syn.scale.is_some()) { "true" } else { "false" });
-    set("sack_blocks", if tcp.both(|syn| syn.sack) { blocks } else { "0" });
-    if !tcp.both(|syn| syn.sack) {
+    set("window_scaling", if tcp.both_syns_have(|syn| syn.scale.is_some()) { "true" } else { "false" });
+    set("sack_blocks", if tcp.both_syns_have(|syn| syn.sack) { blocks } else { "0" });
+    if !tcp.both_syns_have(|syn| syn.sack) {
         set("dsack", "false");
     }
 }
@@ -222,11 +227,11 @@ fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str
 }
 
 /// Size on the wire of a packet of the real run that reports no SACK blocks.
-pub fn size(tcp: &Tcp, packet: &Packet) -> u32 {
-    if packet.has('S') { syn_size(tcp) } else { header(tcp) + packet.len as u32 }
+pub fn packet_size(tcp: &Tcp, packet: &Packet) -> u32 {
+    if packet.has_flag('S') { syn_size(tcp) } else { header_size(tcp) + packet.len as u32 }
 }
 
-fn header(tcp: &Tcp) -> u32 {
+fn header_size(tcp: &Tcp) -> u32 {
     if tcp.timestamps() { BARE_HEADER_BYTES + TIMESTAMPS_BYTES } else { BARE_HEADER_BYTES }
 }
 
