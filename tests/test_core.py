@@ -118,12 +118,27 @@ def test_a_footer_that_promises_more_rows_than_there_are_is_damaged_and_takes_no
         _core.Footer(tail).table(0, data[begin : begin + size])
 
 
-def test_a_footer_with_a_list_that_no_table_has_is_damaged() -> None:
+@pytest.mark.parametrize(
+    ("field", "what"),
+    [
+        # Field 100: a list of 2^31 - 1 booleans, whose elements the decoder would count one by one without reading a byte.
+        (b"\x09\xc8\x01\xf1\xff\xff\xff\xff\x07", "a field that tables do not have"),
+        # Field 2 + 2^16, which the decoder takes for field 2: 16 bits of a field's number count.
+        (b"\x09\x84\x80\x08\x1c\x15\xfe\xff\xff\xff\x0f\x00", "a field that tables do not have"),
+        # Field 3, the number of rows, as a text: the decoder reads a number whatever the type is.
+        (b"\x08\x06\x00", "a field of another type than its own"),
+        # Field 2, the schema: a second root.
+        (b"\x09\x04\x1c\x55\x02\x00", "columns in a column"),
+        (b"\x09\x04\x15\x02", "a list of another type than its own"),
+        # Field 1, a number of 64 bits and more.
+        (b"\x05\x02" + b"\x80" * 10 + b"\x01", "a number that is too long"),
+    ],
+)
+def test_a_footer_with_a_field_that_no_table_has_is_damaged(field: bytes, what: str) -> None:
     data, [(begin, size)] = _core.write_parquet([_core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])])], [])
     footer = data[begin + size : -8]
-    # Field 100: a list of 2^31 - 1 booleans, whose elements the decoder would count one by one without reading a byte.
-    forged = footer[:-1] + b"\x09" + _encode_varint(200) + b"\xf1" + _encode_varint((1 << 31) - 1) + footer[-1:]
-    with pytest.raises(OSError, match="a list of booleans"):
+    forged = footer[:-1] + field + footer[-1:]
+    with pytest.raises(OSError, match=what):
         _core.Footer(forged + struct.pack("<I", len(forged)) + b"PAR1")
 
 

@@ -166,22 +166,15 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let begin = end.checked_sub(length as usize).ok_or_else(short)?;
     let footer = &tail[begin..end];
-    ThriftChecker { remaining: footer, page_bytes: 0 }
-        .check_struct(MAX_DEPTH, FILE_METADATA)
-        .map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
+    ThriftChecker::new(footer).check_struct(FILE_METADATA).map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
     ParquetMetaDataReader::decode_metadata(footer)
 }
-
-/// Maximum nesting depth of a footer.
-const MAX_DEPTH: u32 = 32;
-
-const TOO_DEEP: &str = "structures that are nested too deeply";
 
 /// Largest page before compression. [`write`] begins a new page at 1 MB, the default of the crate `parquet`.
 const MAX_PAGE_BYTES: i64 = 2 << 20;
 
-/// Encodings of [`write`]: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY of `parquet.thrift`.
-const ENCODINGS: [i64; 3] = [0, 2, 8];
+/// Encodings of pages of [`write`]: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY of `parquet.thrift`.
+const PAGE_ENCODINGS: [i64; 3] = [0, 2, 8];
 
 /// Most values in a page. [`write`] begins a new page at 20 000 rows, the default of the crate `parquet`.
 const MAX_PAGE_VALUES: i64 = 1 << 16;
@@ -189,94 +182,151 @@ const MAX_PAGE_VALUES: i64 = 1 << 16;
 /// Bytes of the smallest value in a dictionary: a 32-bit number, or the length of an empty text.
 const MIN_DICTIONARY_VALUE_BYTES: i64 = 4;
 
-/// A field that the decoder reads by its number, whichever type it declares.
-struct KnownField {
-    id: i64,
+/// Most columns of a table.
+const MAX_COLUMNS: i64 = 4096;
+
+/// Field of a structure in `parquet.thrift`.
+struct ThriftField {
+    id: i16,
     kind: FieldKind,
 }
 
 enum FieldKind {
     Flag,
-    /// A 32-bit integer.
-    Number,
-    /// The bytes of the page before compression. The decoder allocates them.
+    /// A value of this type of Thrift's compact protocol.
+    Value(u8),
+    /// A list of values of one type.
+    Values(u8),
+    Struct(&'static [ThriftField]),
+    /// A list of structures.
+    Structs(&'static [ThriftField]),
+    /// The columns of a table. The decoder allocates them.
+    Columns,
+    /// The bytes of a page before compression. The decoder allocates them.
     PageBytes,
     /// The values of a page of data. The decoder allocates them.
     PageValues,
-    /// The encoding of values. The decoders of others allocate what the values' bytes declare.
-    Encoding,
+    /// The encoding of a page. The decoders of other encodings allocate what the values' bytes declare.
+    PageEncoding,
     /// The values of a dictionary. The decoder allocates them, so they must have room in the page.
     DictionaryValues,
-    Struct(&'static [KnownField]),
-    /// A list of structures.
-    List(&'static [KnownField]),
-    /// The columns of a table. The decoder allocates them.
-    Columns,
 }
 
-const fn number(id: i64) -> KnownField {
-    KnownField { id, kind: FieldKind::Number }
+/// Types of values in Thrift's compact protocol.
+const BYTE: u8 = 3;
+const I16: u8 = 4;
+const I32: u8 = 5;
+const I64: u8 = 6;
+const TEXT: u8 = 8;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+const fn field(id: i16, kind: FieldKind) -> ThriftField {
+    ThriftField { id, kind }
 }
 
-const fn encoding(id: i64) -> KnownField {
-    KnownField { id, kind: FieldKind::Encoding }
+const fn value(id: i16, thrift_type: u8) -> ThriftField {
+    field(id, FieldKind::Value(thrift_type))
 }
 
-const fn structure(id: i64, fields: &'static [KnownField]) -> KnownField {
-    KnownField { id, kind: FieldKind::Struct(fields) }
+const fn structure(id: i16, fields: &'static [ThriftField]) -> ThriftField {
+    field(id, FieldKind::Struct(fields))
 }
 
-/// Most columns of a table.
-const MAX_COLUMNS: i64 = 4096;
+const fn structures(id: i16, fields: &'static [ThriftField]) -> ThriftField {
+    field(id, FieldKind::Structs(fields))
+}
 
-/// `FileMetaData` of Parquet's format: the elements of its schema, which declare how many columns follow.
-const FILE_METADATA: &[KnownField] = &[KnownField { id: 2, kind: FieldKind::List(&[KnownField { id: 5, kind: FieldKind::Columns }]) }];
-
-/// `PageHeader` of Parquet's format, `parquet.thrift`. The statistics within are skipped by the types that they declare.
-const PAGE_HEADER: &[KnownField] = &[
-    number(1),
-    KnownField { id: 2, kind: FieldKind::PageBytes },
-    number(3),
-    number(4),
-    structure(5, &[KnownField { id: 1, kind: FieldKind::PageValues }, encoding(2), number(3), number(4)]),
-    structure(6, &[]),
-    structure(7, &[KnownField { id: 1, kind: FieldKind::DictionaryValues }, encoding(2), KnownField { id: 3, kind: FieldKind::Flag }]),
-    structure(
-        8,
-        &[
-            KnownField { id: 1, kind: FieldKind::PageValues },
-            number(2),
-            number(3),
-            encoding(4),
-            number(5),
-            number(6),
-            KnownField { id: 7, kind: FieldKind::Flag },
-        ],
-    ),
+/// `FileMetaData` of `parquet.thrift`, as far as [`write`] writes it.
+const FILE_METADATA: &[ThriftField] = &[
+    value(1, I32),
+    structures(2, SCHEMA_ELEMENT),
+    value(3, I64),
+    structures(4, ROW_GROUP),
+    structures(5, &[value(1, TEXT), value(2, TEXT)]),
+    value(6, TEXT),
+    structures(7, &[structure(1, &[])]),
 ];
 
-/// Checks the lists of a footer or a page header before they are decoded (Thrift's compact protocol). The decoder skips an unknown field
-/// element by element, and an element may take no bytes: a boolean, or in a page header a number beyond the end of the file. A list of a
-/// few bytes could then keep it busy for an arbitrary time.
+const SCHEMA_ELEMENT: &[ThriftField] = &[
+    value(1, I32),
+    value(3, I32),
+    value(4, TEXT),
+    field(5, FieldKind::Columns),
+    value(6, I32),
+    // Text, and an integer's width and sign.
+    structure(10, &[structure(1, &[]), structure(10, &[value(1, BYTE), field(2, FieldKind::Flag)])]),
+];
+
+const ROW_GROUP: &[ThriftField] = &[structures(1, COLUMN_CHUNK), value(2, I64), value(3, I64), value(5, I64), value(6, I64), value(7, I16)];
+
+const COLUMN_CHUNK: &[ThriftField] = &[value(2, I64), structure(3, COLUMN_METADATA)];
+
+const COLUMN_METADATA: &[ThriftField] = &[
+    value(1, I32),
+    field(2, FieldKind::Values(I32)),
+    field(3, FieldKind::Values(TEXT)),
+    value(4, I32),
+    value(5, I64),
+    value(6, I64),
+    value(7, I64),
+    value(9, I64),
+    value(11, I64),
+    structure(12, STATISTICS),
+    structures(13, &[value(1, I32), value(2, I32), value(3, I32)]),
+    structure(16, &[value(1, I64), field(2, FieldKind::Values(I64)), field(3, FieldKind::Values(I64))]),
+];
+
+const STATISTICS: &[ThriftField] = &[
+    value(1, TEXT),
+    value(2, TEXT),
+    value(3, I64),
+    value(4, I64),
+    value(5, TEXT),
+    value(6, TEXT),
+    field(7, FieldKind::Flag),
+    field(8, FieldKind::Flag),
+];
+
+/// `PageHeader` of `parquet.thrift`: a page of data or a dictionary.
+const PAGE_HEADER: &[ThriftField] = &[
+    value(1, I32),
+    field(2, FieldKind::PageBytes),
+    value(3, I32),
+    value(4, I32),
+    structure(
+        5,
+        &[field(1, FieldKind::PageValues), field(2, FieldKind::PageEncoding), value(3, I32), value(4, I32), structure(5, STATISTICS)],
+    ),
+    structure(7, &[field(1, FieldKind::DictionaryValues), field(2, FieldKind::PageEncoding), field(3, FieldKind::Flag)]),
+];
+
+/// Checks a footer or a page header before it is decoded (Thrift's compact protocol): each field is one that [`write`] writes, of its own
+/// type, and numbers that the decoder allocates are bounded. The decoder reads a known field by its number, whichever type the file
+/// declares, and skips an unknown one element by element, which may take no bytes. A few bytes could then keep it busy for an arbitrary
+/// time, or hide a number from this check.
 struct ThriftChecker<'f> {
     remaining: &'f [u8],
     /// Of a page's header: the bytes of the page before compression.
     page_bytes: i64,
+    /// Of a footer: whether the root of the schema was there. Columns have no columns.
+    has_columns: bool,
 }
 
+type Checked<T> = std::result::Result<T, &'static str>;
+
 impl ThriftChecker<'_> {
-    fn next_byte(&mut self) -> std::result::Result<u8, &'static str> {
+    fn new(bytes: &[u8]) -> ThriftChecker<'_> {
+        ThriftChecker { remaining: bytes, page_bytes: 0, has_columns: false }
+    }
+
+    fn next_byte(&mut self) -> Checked<u8> {
         let (&first, rest) = self.remaining.split_first().ok_or("no end")?;
         self.remaining = rest;
         Ok(first)
     }
 
-    fn skip(&mut self, bytes: u64) -> std::result::Result<(), &'static str> {
-        self.remaining = usize::try_from(bytes).ok().and_then(|bytes| self.remaining.get(bytes..)).ok_or("no end")?;
-        Ok(())
-    }
-
-    fn next_varint(&mut self) -> std::result::Result<u64, &'static str> {
+    fn next_varint(&mut self) -> Checked<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.next_byte()?;
@@ -288,87 +338,77 @@ impl ThriftChecker<'_> {
         Err("a number that is too long")
     }
 
-    fn zigzag(&mut self) -> std::result::Result<i64, &'static str> {
+    fn zigzag(&mut self) -> Checked<i64> {
         let number = self.next_varint()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// A structure: its `known` fields by their types, all others by the types that they declare.
-    fn check_struct(&mut self, depth: u32, known: &[KnownField]) -> std::result::Result<(), &'static str> {
-        let mut id = 0i64;
+    fn check_struct(&mut self, fields: &[ThriftField]) -> Checked<()> {
+        let mut id = 0i16;
         loop {
             let head = self.next_byte()?;
             if head == 0 {
                 return Ok(());
             }
-            id = if head >> 4 == 0 { self.zigzag()? } else { id.wrapping_add(i64::from(head >> 4)) };
-            // A boolean field has its value in its header.
-            match (known.iter().find(|field| field.id == id).map(|field| &field.kind), head & 15) {
-                (Some(FieldKind::Flag) | None, 1 | 2) => {}
-                (Some(FieldKind::Number), 5) => {
-                    self.zigzag()?;
-                }
-                (Some(FieldKind::PageBytes), 5) => {
-                    self.page_bytes = self.zigzag()?;
-                    if !(0..=MAX_PAGE_BYTES).contains(&self.page_bytes) {
-                        return Err("a page that is too large");
-                    }
-                }
-                (Some(FieldKind::PageValues), 5) => {
-                    if !(0..=MAX_PAGE_VALUES).contains(&self.zigzag()?) {
-                        return Err("more values than a page has");
-                    }
-                }
-                (Some(FieldKind::Encoding), 5) => {
-                    if !ENCODINGS.contains(&self.zigzag()?) {
-                        return Err("an encoding that tables do not have");
-                    }
-                }
-                (Some(FieldKind::DictionaryValues), 5) => {
-                    if !(0..=self.page_bytes / MIN_DICTIONARY_VALUE_BYTES).contains(&self.zigzag()?) {
-                        return Err("a dictionary that does not fit its page");
-                    }
-                }
-                (Some(FieldKind::Columns), 5) => {
-                    if !(0..=MAX_COLUMNS).contains(&self.zigzag()?) {
-                        return Err("more columns than a table has");
-                    }
-                }
-                (Some(FieldKind::List(fields)), 9) => {
-                    let deeper = depth.checked_sub(1).ok_or(TOO_DEEP)?;
-                    let head = self.next_byte()?;
-                    let length = if head >> 4 == 15 { self.next_varint()? } else { u64::from(head >> 4) };
-                    if length > 0 && head & 15 != 12 {
-                        return Err("a list of another type than its own");
-                    }
-                    (0..length).try_for_each(|_| self.check_struct(deeper, fields))?;
-                }
-                (Some(FieldKind::Struct(fields)), 12) => {
-                    self.check_struct(depth.checked_sub(1).ok_or(TOO_DEEP)?, fields)?;
-                }
-                (Some(_), _) => return Err("a field of another type than its own"),
-                (None, kind) => self.check(kind, depth)?,
-            }
+            let number = if head >> 4 == 0 { self.zigzag()? } else { i64::from(id) + i64::from(head >> 4) };
+            let known = fields.iter().find(|field| i64::from(field.id) == number).ok_or("a field that tables do not have")?;
+            id = known.id;
+            self.check_field(&known.kind, head & 15)?;
         }
     }
 
-    fn check(&mut self, kind: u8, depth: u32) -> std::result::Result<(), &'static str> {
-        let deeper = depth.checked_sub(1).ok_or(TOO_DEEP)?;
-        match kind {
-            3 => self.skip(1),
-            4..=6 => self.next_varint().map(drop),
-            7 => self.skip(8),
-            8 => self.next_varint().and_then(|length| self.skip(length)),
-            9 | 10 => {
-                let head = self.next_byte()?;
-                let length = if head >> 4 == 15 { self.next_varint()? } else { u64::from(head >> 4) };
-                if matches!(head & 15, 1 | 2) && length > 0 {
-                    return Err("a list of booleans, which tables do not have");
-                }
-                (0..length).try_for_each(|_| self.check(head & 15, deeper))
+    fn check_field(&mut self, kind: &FieldKind, thrift_type: u8) -> Checked<()> {
+        match (kind, thrift_type) {
+            // A boolean field has its value in its header.
+            (FieldKind::Flag, 1 | 2) => Ok(()),
+            (FieldKind::Value(own), declared) if *own == declared => self.check_value(declared),
+            (FieldKind::Values(own), LIST) => {
+                let length = self.list_length(*own)?;
+                (0..length).try_for_each(|_| self.check_value(*own))
             }
-            12 => self.check_struct(deeper, &[]),
-            _ => Err("a field of a type that tables do not have"),
+            (FieldKind::Struct(fields), STRUCT) => self.check_struct(fields),
+            (FieldKind::Structs(fields), LIST) => {
+                let length = self.list_length(STRUCT)?;
+                (0..length).try_for_each(|_| self.check_struct(fields))
+            }
+            (FieldKind::Columns, I32) => match self.zigzag()? {
+                columns if !(0..=MAX_COLUMNS).contains(&columns) => Err("more columns than a table has"),
+                _ if std::mem::replace(&mut self.has_columns, true) => Err("columns in a column"),
+                _ => Ok(()),
+            },
+            (FieldKind::PageBytes, I32) => {
+                self.page_bytes = self.zigzag()?;
+                (0..=MAX_PAGE_BYTES).contains(&self.page_bytes).then_some(()).ok_or("a page that is too large")
+            }
+            (FieldKind::PageValues, I32) => {
+                (0..=MAX_PAGE_VALUES).contains(&self.zigzag()?).then_some(()).ok_or("more values than a page has")
+            }
+            (FieldKind::PageEncoding, I32) => {
+                PAGE_ENCODINGS.contains(&self.zigzag()?).then_some(()).ok_or("an encoding that tables do not have")
+            }
+            (FieldKind::DictionaryValues, I32) => {
+                let most = self.page_bytes / MIN_DICTIONARY_VALUE_BYTES;
+                (0..=most).contains(&self.zigzag()?).then_some(()).ok_or("a dictionary that does not fit its page")
+            }
+            _ => Err("a field of another type than its own"),
+        }
+    }
+
+    fn list_length(&mut self, element_type: u8) -> Checked<u64> {
+        let head = self.next_byte()?;
+        let length = if head >> 4 == 15 { self.next_varint()? } else { u64::from(head >> 4) };
+        if length > 0 && head & 15 != element_type { Err("a list of another type than its own") } else { Ok(length) }
+    }
+
+    fn check_value(&mut self, thrift_type: u8) -> Checked<()> {
+        match thrift_type {
+            BYTE => self.next_byte().map(drop),
+            TEXT => {
+                let length = usize::try_from(self.next_varint()?).map_err(|_| "no end")?;
+                self.remaining = self.remaining.get(length..).ok_or("no end")?;
+                Ok(())
+            }
+            _ => self.next_varint().map(drop),
         }
     }
 }
@@ -409,8 +449,8 @@ impl ChunkReader for FileSlice {
     fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
         let remaining = self.len().saturating_sub(start);
         let bytes = self.get_bytes(start, usize::try_from(remaining)?)?;
-        ThriftChecker { remaining: &bytes, page_bytes: 0 }
-            .check_struct(MAX_DEPTH, PAGE_HEADER)
+        ThriftChecker::new(&bytes)
+            .check_struct(PAGE_HEADER)
             .map_err(|what| ParquetError::General(format!("a page's header has {what}")))?;
         Ok(bytes.reader())
     }
