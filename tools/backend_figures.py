@@ -30,18 +30,22 @@ class Drawing:
         dash = ' stroke-dasharray="5 4"' if dashed else ""
         self._parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" fill="{fill}" stroke="#777"{dash}/>')
 
-    def text(self, x: int, y: int, lines: Sequence[str], *, anchor: str = "middle", bold_first: bool = False) -> None:
+    def text(self, x: float, y: float, lines: Sequence[str], *, anchor: str = "middle", bold_first: bool = False) -> None:
         """Lines of text below each other, the first with its base at `y`."""
         for row, line in enumerate(lines):
             weight = ' font-weight="bold"' if bold_first and row == 0 else ""
-            self._parts.append(f'<text x="{x}" y="{y + 17 * row}" text-anchor="{anchor}"{weight}>{escape(line)}</text>')
+            self._parts.append(f'<text x="{x:g}" y="{y + 17 * row:g}" text-anchor="{anchor}"{weight}>{escape(line)}</text>')
 
-    def arrow(self, x: int, y: int, to_x: int, to_y: int) -> None:
-        """A line with arrowheads at both ends, since packets and ACKs cross it."""
-        self._parts.append(
-            f'<line x1="{x}" y1="{y}" x2="{to_x}" y2="{to_y}" stroke="#444" stroke-width="1.5"'
-            ' marker-start="url(#tip)" marker-end="url(#tip)"/>'
-        )
+    def arrow(self, x: float, y: float, to_x: float, to_y: float, *, both: bool = True, dashed: bool = False) -> None:
+        """A line with an arrowhead at its end; with `both` also at its start, for a link that packets and ACKs cross."""
+        start = ' marker-start="url(#tip)"' if both else ""
+        dash = ' stroke-dasharray="5 4"' if dashed else ""
+        ends = f'{start} marker-end="url(#tip)"'
+        self._parts.append(f'<line x1="{x:g}" y1="{y:g}" x2="{to_x:g}" y2="{to_y:g}" stroke="#444" stroke-width="1.5"{dash}{ends}/>')
+
+    def line(self, x: float, y: float, to_x: float, to_y: float, colour: str, width: float = 1) -> None:
+        """A line without arrowheads."""
+        self._parts.append(f'<line x1="{x:g}" y1="{y:g}" x2="{to_x:g}" y2="{to_y:g}" stroke="{colour}" stroke-width="{width:g}"/>')
 
     def svg(self) -> str:
         """The SVG document."""
