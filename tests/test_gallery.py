@@ -1,5 +1,6 @@
 """The pages of examples and studies are those that tools/gallery.py writes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,20 @@ def test_the_pages_of_examples_and_studies_are_fresh() -> None:
 
 def test_every_example_shows_a_plot_of_its_queue() -> None:
     plots = {file.name for file in (gallery.EXAMPLE_PAGES / "figures").glob("*-queue.svg")}
-    assert plots == {f"{example.name}-queue.svg" for example in gallery.examples()}
+    assert plots == {f"{name}-queue.svg" for name in [*(example.name for example in gallery.examples()), *gallery.PYTHON_EXAMPLES]}
+
+
+def test_every_page_of_an_example_has_a_network_a_command_and_a_plot() -> None:
+    pages = {page: page.read_text(encoding="utf-8") for page in gallery.EXAMPLE_PAGES.glob("*.md") if page.name != "index.md"}
+    assert len(pages) == len(list(gallery.EXAMPLES_FOLDER.rglob("*.toml"))) + len(gallery.PYTHON_EXAMPLES)
+    incomplete = {
+        page.name
+        for page, text in pages.items()
+        if not all(
+            re.search(pattern, text) for pattern in (r"!\[.*-network\.svg\)", r"    ecnlab (run|sweep) ", r"!\[.*(-queue|sweep-\w+)\.svg\)")
+        )
+    }
+    assert incomplete == set()
 
 
 def test_a_page_that_differs_and_a_page_without_a_source_are_stale(

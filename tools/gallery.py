@@ -3,17 +3,21 @@
 `python tools/gallery.py` writes pages and pictures. `python tools/gallery.py --check` compares the pages and the pictures of networks with
 fresh ones, and exits with 1 if one is stale. It does not compare plots, whose text depends on the version of matplotlib.
 
-The page of an example shows the comment at the head of its file, the network, the commands, the results and the file. The page of a study
-is its STUDY.md with the study's networks and one of its figures after the question.
+The page of an example shows the comment at the head of its file, the network, the commands, the results and the file. The page of a sweep
+or of a Python file has the network of its scenario and a plot. The page of a study is its STUDY.md with the study's networks and one of its
+figures after the question.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +37,37 @@ _SAMPLES_OF_PLOT = 400
 # Number in the paper of the figure that each study's page shows.
 KEY_FIGURES = {"aecn": "5.29", "rfc2884": "5.2.4", "amecn": "9", "red-ecn": "7", "today": "9"}
 _KEY_FIGURE_SEEDS = (1, 2, 3, 4, 5)
+# Options of `ecnlab plot` for the figure on the page of each sweep, and its caption.
+SWEEP_PLOTS = {
+    "max_p": ("--y jain_goodput", "Jain's index of the goodput against max_p"),
+    "phase": ("--y goodput_bps --group one --x delay --by jitter", "Goodput of flow one against the delay before flow two"),
+    "schemes": ("--y jain_goodput", "Jain's index of the goodput against the number of flows"),
+}
+
+
+@dataclass(frozen=True)
+class PythonExample:
+    """The scenario and the options of `ecnlab run` with which the page of a Python file runs it."""
+
+    scenario: str
+    options: str
+    intro: str
+
+
+PYTHON_EXAMPLES = {
+    "cellular_trace": PythonExample("cellular", "", "The example `cellular` follows this trace:"),
+    "red_by_hand": PythonExample(
+        "red",
+        "--aqm example:red_by_hand.py:RedByHand --set link.bottleneck.queue.aqm=RedByHand",
+        "These commands run it on the network of `red`:",
+    ),
+    "threshold": PythonExample(
+        "ecn",
+        """--aqm example:threshold.py:Threshold --set 'link.bottleneck.queue={ aqm = "Threshold", limit = 120, most = 10 }'""",
+        "These commands run it on the network of `ecn`:",
+    ),
+}
+
 _INDEX_HEAD = """# Examples
 
 Each scenario in the folder `examples` has a page with its network, the commands that run it, its results and the file itself.
@@ -137,25 +172,74 @@ def examples() -> list[Example]:
 
 def _sweep_page(file: Path) -> str:
     text, name = file.read_text(encoding="utf-8"), f"sweeps/{file.stem}"
-    parts = [_generated_note(f"examples/{name}.toml"), f"# Sweep: {file.stem}\n", f"{_leading_comment(text)}\n"]
-    parts += [f"    ecnlab sweep example:{name}\n", "[Sweeps](../how-to/sweeps.md) explains the file.\n"]
-    parts += [f"`ecnlab example {name}` writes `{name}.toml`:\n", f"```toml\n{text}```\n"]
-    return "\n".join(part for part in parts if part.strip())
+    options, caption = SWEEP_PLOTS[file.stem]
+    base = Path(tomllib.loads(text)["scenario"]).stem
+    return "\n".join(
+        [
+            _generated_note(f"examples/{name}.toml"),
+            f"# Sweep: {file.stem}\n",
+            f"{_leading_comment(text).partition('Run it with')[0].strip()}\n",
+            f"![The network of {base}.toml](figures/{base}-network.svg)\n",
+            f"*The network of [{base}.toml]({base}.md), of which the sweep varies parameters.*\n",
+            "## Run it\n",
+            f"    ecnlab sweep example:{name}",
+            f"    ecnlab plot results/sweep-{file.stem} {options}\n",
+            f"![{caption}](figures/sweep-{file.stem}.svg)\n",
+            f"*{caption}: means of 5 seeds with 95 % intervals.*\n",
+            "## The file\n",
+            f"`ecnlab example {name}` writes `{name}.toml`. [Sweeps](../how-to/sweeps.md) explains its keys.\n",
+            f"```toml\n{text}```\n",
+        ]
+    )
 
 
 def _python_page(file: Path) -> str:
     text, shown = file.read_text(encoding="utf-8"), f"examples/{file.name}"
     about = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
     about = re.sub(r"docs/([\w/-]+\.md)", r"[\1](../\1)", about)
+    example = PYTHON_EXAMPLES[file.stem]
     return "\n".join(
         [
             _generated_note(shown),
             f"# {file.name}\n",
             f"{about}\n",
+            f"![The network of {example.scenario}.toml](figures/{example.scenario}-network.svg)\n",
+            f"*The network of [{example.scenario}.toml]({example.scenario}.md).*\n",
+            "## Run it\n",
+            f"{example.intro}\n",
+            *(f"    ecnlab {command}" for command in _python_commands(file.stem)),
+            f"\n![Length of the queue against time](figures/{file.stem}-queue.svg)\n",
+            "## The file\n",
             f"`ecnlab example {file.stem}` writes `{file.name}`:\n",
             f"```python\n{text}```\n",
         ]
     )
+
+
+def _python_commands(name: str) -> list[str]:
+    example = PYTHON_EXAMPLES[name]
+    words = ["run", f"example:{example.scenario}", example.options, "--seed 1 --set 'record.queue=200 ms'", f"--out {name}"]
+    return [" ".join(word for word in words if word), f"plot {name} --figure queue"]
+
+
+def _plots_of_commands() -> Iterator[tuple[str, list[str], str]]:
+    """Name, commands and the figure that they write, for each sweep and each Python file."""
+    for file in _sweep_files():
+        commands = [f"sweep example:sweeps/{file.stem}", f"plot results/sweep-{file.stem} {SWEEP_PLOTS[file.stem][0]}"]
+        yield f"sweep-{file.stem}", commands, f"results/sweep-{file.stem}/figures"
+    for name in PYTHON_EXAMPLES:
+        yield f"{name}-queue", _python_commands(name), f"{name}/figures"
+
+
+def draw_plots_of_commands(folder: Path) -> None:
+    """Run the commands on the pages of sweeps and Python files, and copy the figures that they write into a folder."""
+    for name, commands, figures in _plots_of_commands():
+        with tempfile.TemporaryDirectory() as scratch:
+            for command in commands:
+                words = [sys.executable, "-m", "ecnlab", *shlex.split(command)]
+                subprocess.run(words, cwd=scratch, check=True, stdout=subprocess.DEVNULL)
+            (svg,) = (Path(scratch) / figures).glob("*.svg")
+            shutil.copyfile(svg, folder / f"{name}.svg")
 
 
 def _index(pages: Sequence[Example]) -> str:
@@ -164,10 +248,15 @@ def _index(pages: Sequence[Example]) -> str:
         f"| {' '.join(one.about.split())} |"
         for one in pages
     ]
-    sweeps = [f"- [{file.stem}](sweep-{file.stem}.md)" for file in _sweep_files()]
+    sweeps = [f"| [![{file.stem}](figures/sweep-{file.stem}.svg)](sweep-{file.stem}.md) | {_sweep_row(file)} |" for file in _sweep_files()]
     code = [f"- [{file.name}]({file.stem}.md)" for file in _python_files()]
     parts = [_generated_note("examples/"), _INDEX_HEAD, "| network | example | about |\n| --- | --- | --- |", *rows]
-    return "\n".join([*parts, "\n## Sweeps\n", *sweeps, "\n## Python\n", *code, ""])
+    return "\n".join([*parts, "\n## Sweeps\n", "| figure | sweep | about |\n| --- | --- | --- |", *sweeps, "\n## Python\n", *code, ""])
+
+
+def _sweep_row(file: Path) -> str:
+    about = _leading_comment(file.read_text(encoding="utf-8")).partition("Run it with")[0]
+    return f"[{file.stem}](sweep-{file.stem}.md) | {' '.join(about.split())}"
 
 
 def _sweep_files() -> list[Path]:
@@ -234,6 +323,7 @@ def main(arguments: Sequence[str]) -> int:
         file.write_text(text, encoding="utf-8")
     for example in examples():
         example.draw_plot(EXAMPLE_PAGES / "figures")
+    draw_plots_of_commands(EXAMPLE_PAGES / "figures")
     draw_key_figures(STUDY_PAGES / "figures")
     return 0
 

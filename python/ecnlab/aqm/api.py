@@ -3,7 +3,7 @@
     import ecnlab as lab
 
     class Threshold(lab.Aqm):
-        '''Marks whatever arrives while more than a few packets wait.'''
+        '''Marks each packet that arrives at a long queue.'''
 
         most: int = lab.param(20, bounds=(0, 10_000), unit="packets", doc="Queue length from which every packet is marked.")
 

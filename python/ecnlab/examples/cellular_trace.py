@@ -1,8 +1,8 @@
-"""Prints cellular.trace: ten seconds of delivery opportunities, as a Poisson process around a mean that swings from 3 to 15 Mbps.
+"""Prints cellular.trace: ten seconds of delivery opportunities, as a Poisson process whose mean varies between 3 and 15 Mbit/s.
 
     python examples/cellular_trace.py > examples/cellular.trace
 
-Each line is a time in milliseconds at which a link may carry 1500 bytes. Where the radio is good, several stand at one time.
+Each line is a time in milliseconds at which a link may carry 1500 bytes. At a high rate several lines have the same time.
 """
 
 import math
@@ -14,7 +14,7 @@ BITS = 1500 * 8
 
 
 def opportunities(seed: int = 1) -> Iterator[int]:
-    """The times in milliseconds, the last one at the end of the trace, where it begins again."""
+    """The times in milliseconds, the last one at the end of the trace, after which it repeats."""
     rng = random.Random(seed)
     for millisecond in range(1, 1000 * SECONDS):
         mean_bps = 9e6 + 6e6 * math.sin(2 * math.pi * millisecond / (1000 * SECONDS))

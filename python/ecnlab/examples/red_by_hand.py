@@ -1,6 +1,6 @@
-"""RED (Floyd and Jacobson 1993) as a user would write it; docs/how-to/custom-aqm.md goes through it.
+"""RED (Floyd and Jacobson 1993) as a user would write it; docs/how-to/custom-aqm.md explains it.
 
-It is what the built-in `red` is unless told otherwise, and with ecn = true the built-in `ecn`: every packet fares as with them.
+With its defaults it decides for each packet as the built-in `red`, and with ecn = true as `ecn`.
 """
 
 import ecnlab as lab
@@ -37,7 +37,7 @@ class RedByHand(lab.Aqm):
 
     def on_arrival(self, arrival: Arrival) -> Verdict:
         idle_since_ps, sent = self.idle_since_ps, 0
-        if idle_since_ps >= 0:  # so many packets could the idle link have sent
+        if idle_since_ps >= 0:  # the idle link could have sent so many packets
             sent = (arrival.now_ps - idle_since_ps) // self.packet_time_ps
         self.idle_since_ps = -1
         self.average = self.average * powi(1 - self.w_q, sent + 1) + self.w_q * arrival.backlog.packets

@@ -1,10 +1,10 @@
-"""The smallest AQM of one's own; docs/how-to/custom-aqm.md begins with it."""
+"""The smallest user-defined AQM, with which docs/how-to/custom-aqm.md begins."""
 
 import ecnlab as lab
 
 
 class Threshold(lab.Aqm):
-    """Marks whatever arrives while more than a few packets wait."""
+    """Marks each packet that arrives at a long queue."""
 
     test_params = {"most": 5}
     most: int = lab.param(20, bounds=(1, 10_000), unit="packets", doc="Queue length from which every packet is marked.")

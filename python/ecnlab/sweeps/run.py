@@ -103,7 +103,7 @@ def sweep(
     >>> base = lab.load("example:ecn", {"duration": "10 s", "measure_from": "2 s"})
     >>> swept = lab.sweep(base, {"link.bottleneck.queue.max_p": [0.1, 0.5]}, seeds=2, store=None)
     >>> swept
-    <Sweep 'ECN, thesis chapter 5: 60 unlike flows', 2 points, 2 seeds>
+    <Sweep 'ECN, thesis chapter 5: 60 flows, three RTTs', 2 points, 2 seeds>
     >>> swept.queues.select("max_p", "seed", "marks").rows()
     [(0.1, 1, 171), (0.1, 2, 193), (0.5, 1, 1204), (0.5, 2, 1088)]
     """
