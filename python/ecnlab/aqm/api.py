@@ -57,7 +57,7 @@ _MAX_INDEX = 2**32 - 1
 
 
 class Verdict(int):
-    """What an AQM answers about a packet: `PASS`, or what `mark` or `drop` gives. A number, so that compiled hooks answer the same."""
+    """Decision of an AQM about a packet: `PASS`, or the value of `mark` or `drop`; a number, so that compiled hooks return the same."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ def mark(level: str = "congested", group: int | None = None, cause: str = "early
     group : int, optional
         Mark the first waiting packet of this group that the mark changes, the arriving packet last, instead of the arriving one.
     cause : str
-        Under what it is counted: "early", "forced" or "overflow".
+        Counter of the drop: "early", "forced" or "overflow".
     """
     return _encode_mark_verdict(level, group, cause)
 
@@ -94,7 +94,7 @@ def drop(victim: str | int = "arriving", cause: str = "early") -> Verdict:
     victim : str or int
         "arriving", "front" for the oldest that waits, or a number: 0 for the oldest, 1 for the one behind it.
     cause : str
-        Under what it is counted: "early", "forced" or "overflow".
+        Counter of the drop: "early", "forced" or "overflow".
     """
     return _encode_drop_verdict(victim, cause)
 
@@ -153,15 +153,15 @@ def param(
     Parameters
     ----------
     default : float, int, bool, str or None
-        Its value where a scenario gives none. The field's type says what may be given: float, int (at least 0), bool, str;
-        with `| None` the word auto too, which the class finds as None.
+        Its value if a scenario gives none. The type of the field is float, int (at least 0), bool or str. With `| None` the word
+        auto is allowed too, and the class gets None.
     bounds : tuple of float, optional
         The smallest and the largest value allowed.
     unit : str
-        Its unit, as in "packets". "s" makes it a time, which a scenario writes as "15 ms", and "bit/s" a rate, as in "10 Mbps";
-        the class finds a number of seconds or of bit/s.
+        Its unit, as in "packets". With "s" it is a time, which a scenario writes as "15 ms". With "bit/s" it is a rate, as in
+        "10 Mbps". The class gets a number of seconds or of bit/s.
     doc, source : str
-        What it means, in a sentence, and where it comes from.
+        Its meaning in a sentence, and its source.
     choices : sequence of str
         The words allowed, of a text.
     """
@@ -209,19 +209,19 @@ class Line:
 class Aqm:
     """An AQM of your own. Subclass it, and give it at least `on_arrival`.
 
-    A field with a type and a value is a parameter, as in `min_th: float = 5` or with more said by `param`. What it keeps between
-    packets is set in `on_start`. `class Mine(lab.Aqm, compiled=True)` has its hooks compiled by numba;
-    docs/how-to/custom-aqm.md says what they may then hold.
+    A field with a type and a value is a parameter, as in `min_th: float = 5` or with a description by `param`. Set the state
+    between packets in `on_start`. In `class Mine(lab.Aqm, compiled=True)` numba compiles the hooks; docs/how-to/custom-aqm.md lists
+    the limits of such a class.
 
     Attributes
     ----------
     name : str
-        How a scenario calls it; the class's own name unless given.
+        Its name in scenarios; by default that of the class.
     source : str
-        The text that it follows.
+        The paper or RFC that it follows.
     marks : str or None
-        The quietest level that it writes: "congested", "incipient", or None if it only drops. A parameter `ecn: bool` that is
-        false says that it marks nothing.
+        The lowest level that it writes: "congested", "incipient", or None if it only drops. A parameter `ecn: bool` that is
+        false means that it marks nothing.
     groups : int
         How many groups of packets are counted; `group` tells a packet's.
     test_params : dict
@@ -268,19 +268,22 @@ class Aqm:
         source_files.remember_class_file_content(cls)
 
     def check(self) -> Mapping[str, str]:
-        """What contradicts itself among the parameters: by parameter, what is wrong. A scenario with such values is refused."""
+        """Contradictions among the parameters, as an error by parameter. A scenario with such values is refused."""
         return {}
 
     def on_start(self) -> float | None:
-        """Set what it keeps between packets. Parameters and `line` are there. Answers its first deadline in seconds, or None."""
+        """Set the state between packets. Parameters and `line` are set already. Returns the first deadline in seconds, or None."""
         return None
 
     def on_arrival(self, arrival: Arrival) -> Verdict:
-        """Judge an arriving packet, before it is stored. At a full buffer (`arrival.full`) every verdict but a drop drops it."""
+        """Return the verdict on an arriving packet, before it is stored.
+
+        A full buffer (`arrival.full`) drops the packet, unless the verdict drops another one.
+        """
         raise NotImplementedError("an AQM needs on_arrival")
 
     def on_departure(self, departure: Departure) -> Verdict:
-        """Judge the packet that is about to leave. If it is dropped, the next one is judged at once."""
+        """Return the verdict on the packet that is about to leave. If it is dropped, the next packet follows at once."""
         raise NotImplementedError
 
     def on_deadline(self, context: TimerContext) -> float | None:

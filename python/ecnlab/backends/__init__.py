@@ -1,1 +1,1 @@
-"""What scenarios run on: the simulator, or queues of this engine in front of real kernels."""
+"""Backends of scenarios: the simulator, or queues of this engine in front of real kernels."""

@@ -52,7 +52,7 @@ class _ShellCommand(_CommandWithTrailingCommand):
 
     @property
     def subcommands(self) -> dict[str, click.Command]:
-        """Commands that may stand in place of FILE."""
+        """Commands that are allowed instead of FILE."""
         return {"attach": attach}
 
     def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:

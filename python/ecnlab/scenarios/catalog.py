@@ -190,7 +190,7 @@ KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app", "impairment", 
 
 
 def entries(kind: str | None = None) -> list[CatalogEntry]:
-    """All entries, or those of a kind. Raises UnknownName if there is no such kind."""
+    """All entries, or those of a kind. Raises UnknownName for an unknown kind."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     return [entry for entry in _all_entries() if kind in (None, entry.kind)]

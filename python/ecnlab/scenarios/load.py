@@ -172,7 +172,7 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
     path : str or Path
         The file (TOML), or `example:NAME` for one of the package's.
     overrides : Mapping, optional
-        Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
+        Values of Python or numpy that replace those of the file, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
     aqms : iterable of classes, optional
         User AQMs that it may name: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
 

@@ -174,7 +174,7 @@ def _unlink_partial(path: Path, folder: bool) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder atomically: rename it to a hidden name first. A folder that does not exist is no error.
+    """Remove a folder atomically: rename it to a hidden name first. A missing folder is not an error.
 
     A background thread deletes the files, since a busy disk is slow.
     """

@@ -19,7 +19,7 @@ OTHER_TABLES = ("impairments", "completions", "flows")
 
 
 def tables_with_quantity(sweep: Sweep, quantity: str) -> list[str]:
-    """The tables that have a quantity, `total` first. Raises UnknownName, and ResultsError if there is no run."""
+    """The tables that have a quantity, `total` first. Raises UnknownName, and ResultsError without any run."""
     if "total" not in sweep.tables:
         raise ResultsError(f"the sweep {sweep.name} has no finished run")
     having = {table: _quantity_columns(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}

@@ -205,7 +205,7 @@ def _load_base_scenario(base: object) -> Scenario:
 
 
 def _require_recorded_tables(names: Sequence[str], plan: SweepPlan) -> list[str]:
-    """Check the tables besides the measures. Raises UsageError if no point records them."""
+    """Check the additional tables. Raises UsageError if no point records them."""
     if isinstance(names, str):
         raise UsageError(f"tables: must be a list of names, as in [{names!r}]")
     problems = []

@@ -62,7 +62,7 @@ def compare_with_ns2_files(
 ) -> list[CellComparison]:
     """Run every row of every file over `seeds` and compare.
 
-    Raises UsageError (files, with all that is wrong; seeds), ResultsError (store), ClusterError, RunsFailed, Interrupted.
+    Raises UsageError (all problems of the files; seeds), ResultsError (store), ClusterError, RunsFailed, Interrupted.
     """
     if len(seeds) < 2:
         raise UsageError(f"{len(seeds)} seeds are too few for an interval; fix: give 2 or more")

@@ -5,7 +5,7 @@
 
 A point has its mean over seeds with the 95 % interval as a bar, ns-2's mean, where it is known, as an open marker, and what the paper
 prints as a half-filled one.
-The numbers stand in a table below the figure and in its CSV.
+A table below the figure and its CSV have the numbers.
 """
 
 from __future__ import annotations

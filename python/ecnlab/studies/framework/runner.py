@@ -76,7 +76,7 @@ def select_from_study(
 ) -> StudySelection:
     """The items and claims of these names, or all if none is named, on a backend. Raises UnknownName, UsageError, BackendError.
 
-    Where items alone are named, the claims that their runs decide in the main set-up come with them. `kernel_hosts` and `all_setups` are as
+    If only items are named, the claims that their runs decide in the main set-up are selected too. `kernel_hosts` and `all_setups` are as
     for `run_study`.
     """
     if kernel_hosts and study.on_kernels is None:

@@ -109,8 +109,8 @@ def why_claim_fails(
 ) -> tuple[str, str]:
     """The prefix that names the run, and the cause why a claim does not hold in it; both empty without a known cause.
 
-    Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run is one. Where this run's
-    verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether those of this run are.
+    Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run is one. If this run has
+    another verdict, the prefix names both. Reasons hold for the study's own hosts; `of_study` is whether this run has them.
     """
     known = in_full.get(decision.claim.id, decision.verdict)
     why = "" if known.is_supported else decision.claim.why

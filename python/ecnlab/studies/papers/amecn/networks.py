@@ -83,7 +83,7 @@ def changing_load_scenario(kind: str, scheme: str, choice: OpenParameterChoice =
 def _stop_group_at_load_change(more: Tree, link: Tree) -> Tree:
     """Have the group send from 0 s until the change: its way in, a link that is too fast to matter, goes down then.
 
-    What had entered is delivered. A source of ns-2 that is stopped sends again what is lost of it; these cannot.
+    Packets in flight are still delivered. A source of ns-2 that is stopped sends again what is lost of it; these cannot.
     """
     more["start"] = "0 s"
     more["access"]["to"] = "gate"

@@ -1,8 +1,8 @@
 """The testbed's scenarios where hosts are real kernels: the nearest to its hosts that a kernel of today can be set to, and shorter runs.
 
-Of Linux 2.0 and 2.2 a kernel keeps what sysctls, socket options and route attributes reach: no SACK, or SACK without RACK, F-RTO and probes
-for the tail; timestamps, the first window, windows of 32 KB, and SYNs that offer ECN again. Its timeouts (1 s before the first sample, then
-200 ms at least), its acknowledgements and its proportional rate reduction are its own.
+Sysctls, socket options and route attributes set some properties of Linux 2.0 and 2.2: no SACK, or SACK without RACK, F-RTO and tail loss
+probes; timestamps, the initial window, windows of 32 KB, and SYNs that offer ECN again. Other properties are those of the current kernel:
+its timeouts (1 s before the first sample, then 200 ms at least), its acknowledgements and its proportional rate reduction.
 
 Files are a fifth as long and the check of fairness half, since a kernel takes some hundred times as long for them as the simulator.
 """

@@ -1,6 +1,6 @@
 """The thesis' open questions as questions of this study: its findings carried over to what section 6.2 asks for.
 
-The sentences are the thesis' findings (A13, A14) and hopes; that they are asked of these networks is ours, and so are the numbers in them.
+The sentences are findings (A13, A14) and expectations of the thesis. Their use for these networks, and the numbers in them, are ours.
 """
 
 from __future__ import annotations
