@@ -26,7 +26,7 @@ impl OverrideWriter {
         if steps.iter().any(|step| step.is_empty()) {
             return Err(Problem::new(path, "an override is written as flows.fragile.count=40".to_owned()));
         }
-        let value = Node::from_override(value).map_err(|message| Problem::new(path, message))?;
+        let value = Node::parse_override(value).map_err(|message| Problem::new(path, message))?;
         self.set_at_root(root, &steps, &value).map_err(|message| Problem::new(path, message))
     }
 

@@ -52,7 +52,7 @@ impl<'a> TableInput<'a> {
         TableInput { node: &EMPTY, place }
     }
 
-    pub fn at(&self, key: &str) -> String {
+    pub fn path_of_key(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
@@ -95,12 +95,12 @@ impl<'r> Reader<'r> {
 
     /// Reports a problem of a member, with its line if it has one.
     pub fn report(&mut self, given: &TableInput, key: &str, message: String) {
-        self.problems.push(Problem { place: given.at(key), line: given.line(key), message });
+        self.problems.push(Problem { place: given.path_of_key(key), line: given.line(key), message });
     }
 
     /// Reports a warning of a member.
     pub fn warn(&mut self, given: &TableInput, key: &str, message: String) {
-        self.warnings.push(Problem { place: given.at(key), line: given.line(key), message });
+        self.warnings.push(Problem { place: given.path_of_key(key), line: given.line(key), message });
     }
 
     /// Reports every unknown key.
@@ -199,7 +199,7 @@ impl<'r> Reader<'r> {
             self.report(given, key, format!("must be a table, as in {key} = {example}"));
             return None;
         }
-        Some(TableInput::new(node, given.at(key)))
+        Some(TableInput::new(node, given.path_of_key(key)))
     }
 
     /// The registry entry that the value of `key` names.

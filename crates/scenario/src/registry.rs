@@ -13,19 +13,19 @@ use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, U
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
-use crate::sections::{SECTIONS, Section, TableContent, TableDeclaration, impair, json_of, queue, root};
+use crate::sections::{SECTIONS, Section, TableContent, TableDeclaration, impair, queue, root, value_to_json};
 use crate::topologies::{TOPOLOGIES, TOPOLOGY, TopologyEntry};
 
 /// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and topologies with all their parameters.
 pub fn registry(known: &Registry) -> Json {
-    let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
-    let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
-    let tcp: Vec<_> = profile::PROFILES.iter().map(profile_text).collect();
-    let variants: Vec<_> = profile::VARIANTS.iter().map(variant_text).collect();
-    let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry_text(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
-    let impairments: Vec<_> = IMPAIRMENT_KINDS.iter().map(|kind| impairment_text(kind)).collect();
-    let topologies: Vec<_> = TOPOLOGIES.iter().map(|topology| topology_text(topology)).collect();
-    let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
+    let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_json(aqm)).collect();
+    let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_json(discipline)).collect();
+    let tcp: Vec<_> = profile::PROFILES.iter().map(profile_json).collect();
+    let variants: Vec<_> = profile::VARIANTS.iter().map(variant_json).collect();
+    let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry_json(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
+    let impairments: Vec<_> = IMPAIRMENT_KINDS.iter().map(|kind| impairment_json(kind)).collect();
+    let topologies: Vec<_> = TOPOLOGIES.iter().map(|topology| topology_json(topology)).collect();
+    let sections: Vec<_> = SECTIONS.iter().map(|section| section_json(section)).collect();
     json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "topology": topologies })
 }
 
@@ -51,18 +51,18 @@ pub fn columns_of(tables: &[TableDescription]) -> Json {
     tables.iter().map(table).collect()
 }
 
-fn aqm_text(aqm: &AqmEntry) -> Json {
+fn aqm_json(aqm: &AqmEntry) -> Json {
     let mut text =
-        entry_text(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.parameters_with_conditions()].concat(), &[]);
-    text["gauges"] = gauges(aqm.gauges);
+        entry_json(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.parameters_with_conditions()].concat(), &[]);
+    text["gauges"] = gauge_rows(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text
 }
 
-fn discipline_text(discipline: &DisciplineEntry) -> Json {
+fn discipline_json(discipline: &DisciplineEntry) -> Json {
     let parameters = [buffer_parameters(discipline), discipline.parameters].concat();
-    let mut text = entry_text(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
-    text["gauges"] = gauges(discipline.gauges);
+    let mut text = entry_json(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
+    text["gauges"] = gauge_rows(discipline.gauges);
     text["bands"] = json!(discipline.band_names);
     text["holds"] = json!(match discipline.child {
         ChildKind::Aqm(default) => format!("It has an AQM, aqm = {{ name = ... }}, and a buffer; the default is \"{default}\"."),
@@ -73,15 +73,15 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
     text
 }
 
-fn impairment_text(kind: &Impairment) -> Json {
-    let mut text = entry_text(kind.name, kind.title, kind.summary, kind.source, kind.parameters, &[]);
+fn impairment_json(kind: &Impairment) -> Json {
+    let mut text = entry_json(kind.name, kind.title, kind.summary, kind.source, kind.parameters, &[]);
     text["example"] = json!(impair::example_of(kind));
     text
 }
 
 /// A topology, with its tables among its parameters.
-fn topology_text(topology: &TopologyEntry) -> Json {
-    let mut text = entry_text(topology.name, topology.title, topology.summary, topology.source, topology.parameters, &[]);
+fn topology_json(topology: &TopologyEntry) -> Json {
+    let mut text = entry_json(topology.name, topology.title, topology.summary, topology.source, topology.parameters, &[]);
     let tables = topology.tables.iter().map(table_row);
     text["parameters"].as_array_mut().expect("a list").extend(tables);
     text["holds"] = json!(topology.nodes);
@@ -97,11 +97,11 @@ fn buffer_parameters(discipline: &DisciplineEntry) -> &'static [Parameter] {
     }
 }
 
-fn gauges(gauges: &[Gauge]) -> Json {
+fn gauge_rows(gauges: &[Gauge]) -> Json {
     gauges.iter().map(|gauge| json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "symbol": gauge.symbol })).collect()
 }
 
-fn section_text(section: &Section) -> Json {
+fn section_json(section: &Section) -> Json {
     let keys = section.keys.iter().map(|parameter| parameter_row(parameter, &[], str::to_owned));
     let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
     json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/reference/scenario.md", "parameters": rows })
@@ -120,13 +120,13 @@ fn table_row(inner: &TableDeclaration) -> Json {
     })
 }
 
-fn entry_text(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::ProfileMember]) -> Json {
+fn entry_json(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::ProfileMember]) -> Json {
     let rows: Vec<_> = parameters.iter().map(|parameter| parameter_row(parameter, members, str::to_owned)).collect();
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
 
-fn profile_text(profile: &profile::Profile) -> Json {
-    let mut text = entry_text(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
+fn profile_json(profile: &profile::Profile) -> Json {
+    let mut text = entry_json(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
     let rows = |declared: &[Parameter]| -> Json {
         declared.iter().map(|parameter| parameter_row(parameter, profile.members, settings::parameter_path)).collect()
     };
@@ -145,11 +145,11 @@ fn profile_text(profile: &profile::Profile) -> Json {
 }
 
 /// A variant with the parameters that it sets.
-fn variant_text(variant: &profile::Variant) -> Json {
+fn variant_json(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
     let parameters: Vec<_> = TcpSettings::PARAMETERS.iter().filter(set).copied().collect();
     let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member_value(p.name), p.source)).collect();
-    entry_text(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
+    entry_json(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
 
 const VARIANT_SUMMARY: &str =
@@ -170,37 +170,40 @@ fn parameter_row(parameter: &Parameter, members: &[profile::ProfileMember], path
 
 /// The JSON Schema of a scenario file.
 pub fn schema(known: &Registry) -> Json {
-    let mut schema = section(&root::ROOT, known);
+    let mut schema = section_schema(&root::ROOT, known);
     schema["$defs"] = json!({ "queue": queue_schema(known) });
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("ecnlab scenario");
     schema
 }
 
-fn section(section: &Section, known: &Registry) -> Json {
+fn section_schema(section: &Section, known: &Registry) -> Json {
     let inner: Vec<_> = section
         .tables
         .iter()
         .map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required))
         .collect();
-    table(&inner, section.keys)
+    table_schema_of_members(&inner, section.keys)
 }
 
 fn table_schema(content: TableContent, known: &Registry) -> Json {
     match content {
-        TableContent::One(one) => section(one, known),
-        TableContent::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one, known) }),
+        TableContent::One(one) => section_schema(one, known),
+        TableContent::Many(one) => json!({ "type": "array", "minItems": 1, "items": section_schema(one, known) }),
         TableContent::Queue => json!({ "$ref": QUEUE_SCHEMA }),
         TableContent::Tcp => {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::names());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
-            let quirks = table(&[], Quirks::PARAMETERS);
-            table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS_KEY, quirks, false)], TcpSettings::OWN_PARAMETERS)
+            let quirks = table_schema_of_members(&[], Quirks::PARAMETERS);
+            table_schema_of_members(
+                &[("profile", profiles, true), ("variant", variants, false), (QUIRKS_KEY, quirks, false)],
+                TcpSettings::OWN_PARAMETERS,
+            )
         }
         TableContent::App => {
             let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();
-            let tables = APPLICATIONS.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
+            let tables = APPLICATIONS.iter().map(|e| table_schema_of_members(&[("kind", json!({ "const": e.name }), true)], e.parameters));
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
         }
         TableContent::Topology => {
@@ -210,7 +213,7 @@ fn table_schema(content: TableContent, known: &Registry) -> Json {
                     .tables
                     .iter()
                     .map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required));
-                table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), topology.parameters)
+                table_schema_of_members(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), topology.parameters)
             };
             json!({ "oneOf": TOPOLOGIES.iter().map(of).collect::<Vec<_>>() })
         }
@@ -219,7 +222,9 @@ fn table_schema(content: TableContent, known: &Registry) -> Json {
             json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
         }
         TableContent::Impairments => {
-            let tables = IMPAIRMENT_KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
+            let tables = IMPAIRMENT_KINDS
+                .iter()
+                .map(|kind| table_schema_of_members(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
             json!({ "type": "array", "items": { "oneOf": tables.collect::<Vec<_>>() } })
         }
     }
@@ -228,7 +233,9 @@ fn table_schema(content: TableContent, known: &Registry) -> Json {
 /// The plain discipline with a flat AQM, or a discipline with its AQM by name or as a table; a table without a name uses the default AQM.
 fn queue_schema(known: &Registry) -> Json {
     let plain = known.disciplines()[0];
-    let of = |members: &[(&str, Json, bool)], beside: &[Parameter], aqm: &AqmEntry| table(members, &[beside, aqm.parameters].concat());
+    let of = |members: &[(&str, Json, bool)], beside: &[Parameter], aqm: &AqmEntry| {
+        table_schema_of_members(members, &[beside, aqm.parameters].concat())
+    };
     let named = |name: &str| json!({ "const": name });
     let flat = known.aqms().iter().map(|aqm| {
         let members = [("aqm", named(aqm.name), true), ("discipline", named(plain.name), false)];
@@ -243,13 +250,13 @@ fn queue_schema(known: &Registry) -> Json {
                 let unnamed = known.aqm(default).map(|aqm| of(&[], &[], aqm));
                 let aqm = std::iter::once(json!({ "enum": names })).chain(tables.iter().cloned()).chain(unnamed);
                 let aqm = json!({ "oneOf": aqm.collect::<Vec<_>>() });
-                table(&[name, ("aqm", aqm, false)], &[buffer_parameters(entry), entry.parameters].concat())
+                table_schema_of_members(&[name, ("aqm", aqm, false)], &[buffer_parameters(entry), entry.parameters].concat())
             }
-            ChildKind::Buffer => table(&[name], &[buffer_parameters(entry), entry.parameters].concat()),
-            ChildKind::Queue => table(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
+            ChildKind::Buffer => table_schema_of_members(&[name], &[buffer_parameters(entry), entry.parameters].concat()),
+            ChildKind::Queue => table_schema_of_members(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
         }
     };
-    let unnamed = table(&[("aqm", json!({ "oneOf": tables }), true)], queue::QUEUE.keys);
+    let unnamed = table_schema_of_members(&[("aqm", json!({ "oneOf": tables }), true)], queue::QUEUE.keys);
     let word = json!({ "type": "string", "minLength": 1 });
     let free = json!({ "type": ["string", "number", "boolean"] });
     let kernel = json!({ "type": "object", "additionalProperties": free, "properties": { "kernel": word }, "required": ["kernel"] });
@@ -266,7 +273,7 @@ fn with_description(mut schema: Json, doc: &str) -> Json {
 }
 
 /// A table with members, each with whether it is required, and parameters.
-fn table(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
+fn table_schema_of_members(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
     let mut properties: Map<String, Json> = members.iter().map(|(name, of, _)| ((*name).to_owned(), of.clone())).collect();
     properties.extend(parameters.iter().map(|parameter| (parameter.name.to_owned(), property_schema(parameter))));
     let members = members.iter().filter(|(.., required)| *required).map(|(name, ..)| *name);
@@ -303,9 +310,9 @@ fn property_schema(parameter: &Parameter) -> Json {
     let source = if parameter.source.is_empty() { String::new() } else { format!(" ({})", parameter.source) };
     schema["description"] = json!(format!("{}{source}", parameter.doc));
     if parameter.required {
-        schema["examples"] = json!([json_of(&parameter.default_value())]);
+        schema["examples"] = json!([value_to_json(&parameter.default_value())]);
     } else {
-        schema["default"] = json_of(&parameter.default_value());
+        schema["default"] = value_to_json(&parameter.default_value());
     }
     schema
 }
@@ -344,7 +351,7 @@ mod tests {
     fn what_is_shown_of_a_profile_is_what_it_has() {
         for profile in profile::PROFILES {
             let values = profile.values();
-            for row in profile_text(profile)["parameters"].as_array().unwrap() {
+            for row in profile_json(profile)["parameters"].as_array().unwrap() {
                 let (name, text) = (row["name"].as_str().unwrap(), row["example"].as_str().unwrap());
                 let mut shown = values.clone();
                 shown.set_from_text(name, text).unwrap();
@@ -396,7 +403,7 @@ mod tests {
     #[test]
     fn the_text_of_an_aqm_shows_what_it_reads_and_nothing_else() {
         for entry in AQMS {
-            let text = aqm_text(entry);
+            let text = aqm_json(entry);
             let shown: Vec<_> = text["parameters"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
             let unread = |parameter: &&Parameter| !entry.unread_parameters.contains(&parameter.name);
             let read = entry.parameters.iter().filter(unread).map(|parameter| parameter.name);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use crate::problem::Problem;
 use crate::read::{Reader, TableInput};
 use crate::sections::change;
-use crate::sections::described;
+use crate::sections::describe_values;
 use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
 use crate::sections::record::{self, Record, RecordingSize};
@@ -66,16 +66,16 @@ impl Scenario {
             record::check(&mut reader, &given, &Record::from_values(record), &size);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };
-        warnings::check_all(&mut reader, &given, &links.edges, &groups, keys.duration);
+        warnings::warn_of_mismatches(&mut reader, &given, &links.edges, &groups, keys.duration);
         let queues = links.edges.iter().filter(|edge| edge.queue.is_some()).map(|edge| edge.name.clone()).collect();
         let user_aqms = links.queues().flat_map(|queue| queue.user_aqms()).collect();
-        let mut resolved = described(&top);
+        let mut resolved = describe_values(&top);
         resolved.insert("link".to_owned(), Json::Array(links.described));
         resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
         if !changes.is_empty() {
             resolved.insert("change".to_owned(), Json::Array(changes));
         }
-        resolved.insert("record".to_owned(), Json::Object(described(&record)));
+        resolved.insert("record".to_owned(), Json::Object(describe_values(&record)));
         Ok(Scenario {
             name: keys.name,
             duration: keys.duration,
@@ -166,8 +166,8 @@ fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, 
             clock_phase: None,
             row_policy: RowPolicy::OwnRow,
         },
-        access: group.route.access.as_ref().map(|links| links.specs(name, member)),
-        exit: group.route.exit.as_ref().map(|links| links.specs(name, member)),
+        access: group.route.access.as_ref().map(|links| links.link_specs(name, member)),
+        exit: group.route.exit.as_ref().map(|links| links.link_specs(name, member)),
     };
     network.add_member(&template, member, &group.traffic);
 }

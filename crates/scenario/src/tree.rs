@@ -97,7 +97,7 @@ impl Node {
     }
 
     /// A value from the command line: TOML or JSON, or otherwise a bare word such as a name.
-    pub fn from_override(text: &str) -> Result<Node, String> {
+    pub fn parse_override(text: &str) -> Result<Node, String> {
         let text = text.trim();
         if let Ok(value) = text.parse::<Toml>() {
             return Ok(LineStarts::none().value(&value));
@@ -130,14 +130,14 @@ impl Node {
     }
 
     /// Removes and returns a member of a table.
-    pub fn take(&mut self, key: &str) -> Option<Node> {
+    pub fn remove(&mut self, key: &str) -> Option<Node> {
         let NodeValue::Table(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|(name, _)| name == key)?;
         Some(entries.remove(at).1)
     }
 
     /// Adds a member that the table does not have yet.
-    pub fn add(&mut self, key: &str, node: Node) {
+    pub fn insert_if_absent(&mut self, key: &str, node: Node) {
         if let NodeValue::Table(entries) = &mut self.value
             && entries.iter().all(|(name, _)| name != key)
         {
@@ -168,7 +168,7 @@ impl Node {
     }
 
     /// The text under `key`, if the value is a text.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub fn text_of_key(&self, key: &str) -> Option<&str> {
         self.get(key)?.scalar().filter(|scalar| scalar.form == ScalarKind::Text).map(|scalar| scalar.text.as_str())
     }
 }

@@ -15,7 +15,7 @@ use crate::sections::link::Edge;
 use crate::sections::routes::PrivateLinks;
 
 /// Warns of links and groups that do not match.
-pub fn check_all(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group], duration: Span) {
+pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group], duration: Span) {
     check_unused_queues(reader, root, edges, groups);
     check_flow_memory(reader, root, groups);
     edges.iter().for_each(|edge| check_shaped_link(reader, edge));
@@ -58,8 +58,8 @@ fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], g
     let sends_against_route =
         |group: &&Group| matches!(&group.traffic, Traffic::Application(spec) if spec.flow_directions().contains(&FlowDirection::Against));
     let requests = groups.iter().filter(sends_against_route).flat_map(|group| &group.route.routes.back);
-    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.route.routes.forward).chain(requests));
-    let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.route.routes.back));
+    let with_data = used_edges(edges.len(), groups.iter().flat_map(|group| &group.route.routes.forward).chain(requests));
+    let with_acks = used_edges(edges.len(), groups.iter().flat_map(|group| &group.route.routes.back));
     for (at, edge) in edges.iter().enumerate() {
         let other_way = edge.opposite.is_some_and(|other| with_data[other] || with_acks[other]);
         let is_reverse = edge.opposite.is_some_and(|other| other < at);
@@ -81,7 +81,7 @@ fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], g
 }
 
 /// For each edge, whether it is among `of`.
-fn used<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
+fn used_edges<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
     let mut used = vec![false; edges];
     of.for_each(|&edge| used[edge] = true);
     used
@@ -90,7 +90,7 @@ fn used<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
 /// Warns of shapers without effect.
 fn check_shaped_link(reader: &mut Reader, edge: &Edge) {
     if let (Some(queue), Some(node)) = (&edge.queue, edge.given.node.get("queue")) {
-        check_idle_shapers(reader, &TableInput::new(node, edge.given.at("queue")), queue, edge.spec.rate);
+        check_idle_shapers(reader, &TableInput::new(node, edge.given.path_of_key("queue")), queue, edge.spec.rate);
     }
 }
 
@@ -102,7 +102,7 @@ fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig,
         reader.warn(given, "rate", message);
     }
     if let (Child::Queue(inner), Some(node)) = (&of.child, given.node.get("queue")) {
-        check_idle_shapers(reader, &TableInput::new(node, given.at("queue")), inner, shaped_to.min(line));
+        check_idle_shapers(reader, &TableInput::new(node, given.path_of_key("queue")), inner, shaped_to.min(line));
     }
 }
 
@@ -138,22 +138,22 @@ fn check_traffic(reader: &mut Reader, group: &Group, duration: Span) {
     let Traffic::Application(spec) = &group.traffic else { return };
     let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
     let doubts = spec.warnings((Time::ZERO + duration).since(*start));
-    let given = group.given.node.get("app").map(|node| TableInput::new(node, group.given.at("app")));
+    let given = group.given.node.get("app").map(|node| TableInput::new(node, group.given.path_of_key("app")));
     for (parameter, why) in doubts {
         reader.warn(given.as_ref().unwrap_or(&group.given), parameter, why);
     }
 }
 
 /// Queues on the forward path of a group, each with the name of its edge.
-fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e QueueConfig)> {
+fn forward_queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e QueueConfig)> {
     group.route.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
 }
 
 /// Warns if a queue marks and the senders do not offer ECN, or the reverse. An explicit `ecn = false` is taken as intended.
 fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let marking = queues_of(edges, group).find(|(_, queue)| queue.lowest_mark_level().is_some());
+    let marking = forward_queues_of(edges, group).find(|(_, queue)| queue.lowest_mark_level().is_some());
     let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
-    let Some(carrier) = group.given.node.get(key).map(|node| TableInput::new(node, group.given.at(key))) else { return };
+    let Some(carrier) = group.given.node.get(key).map(|node| TableInput::new(node, group.given.path_of_key(key))) else { return };
     match marking {
         Some((edge, _)) if group.tcp().is_some() && !group.offers_ecn && !group.has_ecn_key => {
             let message = format!(
@@ -167,7 +167,7 @@ fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
                 "these datagrams are ECN-capable, and no queue on their route marks; fix: give one an AQM that does, or ecn = \"not-ect\"";
             reader.warn(&carrier, "ecn", message.to_owned());
         }
-        None if group.offers_ecn && !marked_before_queues(edges, group) => {
+        None if group.offers_ecn && !is_marked_before_queues(edges, group) => {
             let message =
                 "these senders offer ECN, and no queue on their route marks; fix: give one an AQM that does, such as ecn, or ecn = false";
             reader.warn(&carrier, "ecn", message.to_owned());
@@ -177,7 +177,7 @@ fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
 }
 
 /// Whether an impairment on the route or on the private links marks packets.
-fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
+fn is_marked_before_queues(edges: &[Edge], group: &Group) -> bool {
     let shared = group.route.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
     let own = [&group.route.access, &group.route.exit].into_iter().flatten().filter_map(PrivateLinks::impairment);
     shared.chain(own).flat_map(|impairment| &impairment.impairments).any(Impairment::can_mark)
@@ -185,7 +185,7 @@ fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
 
 /// Warns if a queue classifies ECT(1) separately and the senders are not scalable or use another codepoint.
 fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue()) else { return };
+    let Some((edge, _)) = forward_queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue()) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
     let message = match (settings.ecn_response, settings.ect_codepoint) {
@@ -199,14 +199,14 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
         ),
         _ => return,
     };
-    reader.warn(&TableInput::new(node, group.given.at("tcp")), "ect_codepoint", message);
+    reader.warn(&TableInput::new(node, group.given.path_of_key("tcp")), "ect_codepoint", message);
 }
 
 /// Warns if a queue marks with two levels and the senders do not read them, or the reverse.
 fn check_level_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let tcp = group.given.node.get("tcp").map(|node| TableInput::new(node, group.given.at("tcp")));
+    let tcp = group.given.node.get("tcp").map(|node| TableInput::new(node, group.given.path_of_key("tcp")));
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
-    let marking: Vec<_> = queues_of(edges, group).filter(|(_, queue)| queue.lowest_mark_level().is_some()).collect();
+    let marking: Vec<_> = forward_queues_of(edges, group).filter(|(_, queue)| queue.lowest_mark_level().is_some()).collect();
     let in_two_levels = marking.iter().find(|(_, queue)| queue.lowest_mark_level() == Some(CongestionLevel::Incipient));
     match (group.transport.ecn_semantics(), in_two_levels) {
         (EcnSemantics::Classic, Some((edge, _))) => {

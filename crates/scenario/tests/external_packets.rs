@@ -119,7 +119,7 @@ fn run_with_packets(network: &Network, options: &Options, packets: &[(Time, Exte
     for (time, foreign) in packets {
         simulation.advance_to(*time);
         settle(&mut simulation, None);
-        simulation.inject(foreign);
+        simulation.inject_host_packet(foreign);
         settle(&mut simulation, Some(foreign.handle));
     }
     simulation.finish().0
@@ -197,7 +197,7 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
         simulation.drain_outputs().filter(|it| !asks(it)).collect()
     };
     let packet = |ticket| ExternalPacket { size: 1500, payload: 1448, ecn: Ecn::Ect0, handle: ticket, ..ExternalPacket::default() };
-    (0..3).for_each(|ticket| simulation.inject(&packet(ticket)));
+    (0..3).for_each(|ticket| simulation.inject_host_packet(&packet(ticket)));
     simulation.advance_to(at(100));
     let first: Vec<u32> = happened(&mut simulation)
         .iter()

@@ -6,7 +6,7 @@ use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rate, Span, Time, parameters, words};
 use serde_json::Value as Json;
 
-use super::declaration::{Section, described, members};
+use super::declaration::{Section, describe_values, read_members};
 use super::link::Edge;
 use crate::problem::suggestion;
 use crate::read::{Reader, TableInput};
@@ -57,7 +57,7 @@ pub fn read(reader: &mut Reader, root: &TableInput, edges: &mut [Edge], duration
     if !root.has("change") {
         return Vec::new();
     }
-    members(reader, root, "change").iter().filter_map(|given| read_change(reader, given, edges, duration)).collect()
+    read_members(reader, root, "change").iter().filter_map(|given| read_change(reader, given, edges, duration)).collect()
 }
 
 fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
@@ -77,7 +77,7 @@ fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], dura
             queue.changes.extend(keys.changes());
         }
     }
-    Some(Json::Object(described(values)))
+    Some(Json::Object(describe_values(values)))
 }
 
 /// Warns of times after the end of the run.

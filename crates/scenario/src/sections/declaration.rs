@@ -71,7 +71,7 @@ impl Section {
 }
 
 /// Members of a list of tables, each with its path; reports an empty list, and members with the same name.
-pub fn members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec<TableInput<'a>> {
+pub fn read_members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec<TableInput<'a>> {
     let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
         let written_as_one = root.node.get(key).is_some_and(|node| node.entries().is_some());
         let message = if written_as_one {
@@ -85,7 +85,7 @@ pub fn members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec
     let mut taken = BTreeMap::new();
     let mut sections = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
-        let name = node.text("name").filter(|name| NAME.parse(name).is_ok() && !name.contains('.'));
+        let name = node.text_of_key("name").filter(|name| NAME.parse(name).is_ok() && !name.contains('.'));
         let given = TableInput::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
         check_name(reader, &given, key, &mut taken, at);
         sections.push(given);
@@ -98,7 +98,7 @@ const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
 
 /// Checks a member's name. Overrides use names as path steps, so they contain no dot and are unique.
 fn check_name<'a>(reader: &mut Reader, given: &TableInput<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
-    let Some(name) = given.node.text("name") else { return };
+    let Some(name) = given.node.text_of_key("name") else { return };
     if name.contains('.') {
         reader.report(given, "name", format!("must not contain a dot: overrides are written as {key}.NAME.{}", example_of(key)));
     }
@@ -112,12 +112,12 @@ fn example_of(key: &str) -> &'static str {
 }
 
 /// The values in the form of a scenario, which can be read again.
-pub fn described(values: &Values) -> Map<String, Json> {
-    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
+pub fn describe_values(values: &Values) -> Map<String, Json> {
+    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value(parameter.name)))).collect()
 }
 
 /// A value as JSON.
-pub fn json_of(value: &Value) -> Json {
+pub fn value_to_json(value: &Value) -> Json {
     match value {
         Value::Number(x) => json!(x),
         Value::Count(n) => json!(n),
@@ -131,6 +131,6 @@ pub fn json_of(value: &Value) -> Json {
         | Value::Text(_) => {
             json!(value.to_string())
         }
-        Value::List(values) => values.iter().map(json_of).collect(),
+        Value::List(values) => values.iter().map(value_to_json).collect(),
     }
 }

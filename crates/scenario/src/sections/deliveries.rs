@@ -19,7 +19,7 @@ pub const DELIVERIES: TableDeclaration = TableDeclaration {
 /// The trace, if one is given and valid.
 pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
     let node = given.node.get(DELIVERIES.key)?;
-    let (unit, trace) = match (node.list(), given.node.text(DELIVERIES.key)) {
+    let (unit, trace) = match (node.list(), given.node.text_of_key(DELIVERIES.key)) {
         (Some(times), _) => ("time", trace_from_list(times)),
         (None, Some(file)) => {
             let text = reader.read_file(given, DELIVERIES.key, file)?;
@@ -48,6 +48,6 @@ fn trace_from_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> 
 }
 
 /// The trace in a form that can be read again.
-pub fn described(trace: &DeliveryTrace) -> Json {
+pub fn describe_trace(trace: &DeliveryTrace) -> Json {
     json!(trace.millis())
 }

@@ -5,7 +5,7 @@ use ecnlab_transport::{TcpSettings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{self, Section, TableContent, TableDeclaration, members};
+use super::declaration::{self, Section, TableContent, TableDeclaration, read_members};
 use super::link::Links;
 use super::routes::{self, GroupRoute};
 use super::tcp::{self, ReadTransport, TCP_TABLE};
@@ -103,7 +103,7 @@ pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Ve
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
     let mut graph = links.is_complete.then(|| NetworkGraph::new(ends));
     let groups: Vec<Group> =
-        members(reader, root, "flows").into_iter().filter_map(|given| read_group(reader, given, graph.as_mut())).collect();
+        read_members(reader, root, "flows").into_iter().filter_map(|given| read_group(reader, given, graph.as_mut())).collect();
     let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if total > MAX_FLOWS {
         reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
@@ -115,7 +115,7 @@ fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut
     reader.reject_unknown_keys(&given, FLOWS.names());
     let reading = reader.read_keys(&given, FLOWS.keys);
     let route = routes::read(reader, &given, &reading, graph);
-    let transport = transport(reader, &given);
+    let transport = read_transport(reader, &given);
     let app = read_app(reader, &given, transport.as_ref());
     let (values, transport, (app, app_values, app_described), route) = (reading.valid_values()?, transport?, app?, route?);
     let keys = GroupKeys::from_values(values);
@@ -125,7 +125,7 @@ fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut
         reader.report(&given, "count", message.to_owned());
         return None;
     }
-    let mut described = declaration::described(values);
+    let mut described = declaration::describe_values(values);
     route.describe(&mut described);
     described.insert(transport.key.to_owned(), Json::Object(transport.described));
     described.insert("app".to_owned(), Json::Object(app_described));
@@ -143,7 +143,7 @@ fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut
     })
 }
 
-fn transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
+fn read_transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     match (flows.has("tcp"), flows.has("udp")) {
         (_, false) => tcp::read(reader, flows),
         (false, true) => read_udp(reader, flows),
@@ -167,7 +167,7 @@ fn read_udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     sound.then(|| ReadTransport {
         transport: Transport::Datagrams(settings),
         key: "udp",
-        described: declaration::described(values),
+        described: declaration::describe_values(values),
         offers_ecn: settings.ecn.codepoint().is_capable(),
         has_ecn_key: given.has("ecn"),
     })
@@ -179,7 +179,7 @@ fn read_app(
     flows: &TableInput,
     transport: Option<&ReadTransport>,
 ) -> Option<(&'static ApplicationEntry, Values, Map<String, Json>)> {
-    let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| TableInput::new(node, flows.at("app")));
+    let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| TableInput::new(node, flows.path_of_key("app")));
     let name = |entry: &ApplicationEntry| entry.name;
     let entry = match &table {
         Some(given) => reader.read_entry(given, "kind", "application", APPLICATIONS, name)?,
@@ -204,7 +204,7 @@ fn read_app(
         }
     }
     let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    described.extend(declaration::described(&values));
+    described.extend(declaration::describe_values(&values));
     Some((entry, values, described))
 }
 

@@ -5,7 +5,7 @@ use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, Impai
 use ecnlab_units::Parameter;
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{TableContent, TableDeclaration, described};
+use super::declaration::{TableContent, TableDeclaration, describe_values};
 use crate::read::{Reader, TableInput, example};
 use crate::tree::Node;
 
@@ -56,7 +56,7 @@ fn part_tables<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInpu
         reader.report(given, IMPAIR.key, format!("{} impairments one after another: at most {MAX_PARTS} are allowed", list.len()));
         return Vec::new();
     }
-    let place = given.at(IMPAIR.key);
+    let place = given.path_of_key(IMPAIR.key);
     list.iter().enumerate().map(|(at, node): (usize, &Node)| TableInput::new(node, format!("{place}.{at}"))).collect()
 }
 
@@ -72,7 +72,7 @@ fn read_part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Jso
         reader.report(given, parameter, message);
     }
     let mut text = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    text.extend(described(values));
+    text.extend(describe_values(values));
     is_sound.then(|| ((entry.make)(values), Json::Object(text)))
 }
 

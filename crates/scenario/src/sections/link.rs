@@ -8,7 +8,7 @@ use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
-use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, described, members};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values, read_members};
 use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
@@ -142,7 +142,7 @@ impl Links<'_> {
 
 /// Reads the links in the order of the file.
 pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>) -> Links<'a> {
-    let given = members(reader, root, "link");
+    let given = read_members(reader, root, "link");
     let declared = given.len();
     let links: Vec<Link> = given.into_iter().filter_map(|given| read_link(reader, given)).collect();
     let is_complete = declared > 0 && links.len() == declared;
@@ -174,7 +174,7 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
     let reverse = read_reverse(reader, &given, &reading);
     let forward = read_direction(reader, given, reading);
     warn_without_queue(reader, &forward);
-    let described = described_link(&forward, reverse.as_ref());
+    let described = describe_link(&forward, reverse.as_ref());
     let [name, from, to] = ends;
     let (name, from, to) = (name?, from?, to?);
     let back = format!("{name}.reverse");
@@ -196,7 +196,7 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadCo
         }
         return None;
     }
-    let given = given.unwrap_or_else(|| TableInput::empty(link.at("reverse")));
+    let given = given.unwrap_or_else(|| TableInput::empty(link.path_of_key("reverse")));
     reader.reject_unknown_keys(&given, REVERSE.names());
     let mut reading = reader.read_keys(&given, REVERSE.keys);
     if link.has(DELIVERIES.key) && !given.has("rate") && !given.has(DELIVERIES.key) {
@@ -284,15 +284,15 @@ impl<'a> LinkDirection<'a> {
     }
 
     /// The direction in a form that can be read again, with its queue or with the limit of its plain buffer.
-    fn described(&self) -> Map<String, Json> {
-        let mut described = described(&self.values);
+    fn describe(&self) -> Map<String, Json> {
+        let mut described = describe_values(&self.values);
         if let Some(queue) = &self.queue {
             described.remove("limit");
             described.insert("queue".to_owned(), Json::Object(queue.described.clone()));
         }
         if let Some(trace) = &self.deliveries {
             described.remove("rate");
-            described.insert(DELIVERIES.key.to_owned(), deliveries::described(trace));
+            described.insert(DELIVERIES.key.to_owned(), deliveries::describe_trace(trace));
         }
         self.impairments.describe(&mut described);
         described
@@ -300,10 +300,10 @@ impl<'a> LinkDirection<'a> {
 }
 
 /// The link with its reverse direction in a form that can be read again.
-fn described_link(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
-    let mut described = forward.described();
+fn describe_link(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
+    let mut described = forward.describe();
     if let Some(reverse) = reverse {
-        described.insert("reverse".to_owned(), Json::Object(reverse.described()));
+        described.insert("reverse".to_owned(), Json::Object(reverse.describe()));
     }
     Json::Object(described)
 }

@@ -69,19 +69,19 @@ struct ChosenAqm {
 
 /// A line of a scenario with this AQM.
 pub fn example_of_aqm(aqm: &AqmEntry) -> String {
-    format!("queue = {}", flat_example(aqm))
+    format!("queue = {}", flat_queue_example(aqm))
 }
 
 /// A line of a scenario with this discipline.
 pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
-    format!("queue = {}", example(discipline))
+    format!("queue = {}", discipline_table_example(discipline))
 }
 
-fn flat_example(aqm: &AqmEntry) -> String {
+fn flat_queue_example(aqm: &AqmEntry) -> String {
     format!("{{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required_parameters_example(aqm.parameters))
 }
 
-fn example(discipline: &DisciplineEntry) -> String {
+fn discipline_table_example(discipline: &DisciplineEntry) -> String {
     let own = required_parameters_example(discipline.parameters);
     let inside = match discipline.child {
         ChildKind::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
@@ -102,7 +102,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     if given.has(KERNEL_KEY) {
         return read_kernel_queue(reader, given);
     }
-    let discipline = discipline(reader, given)?;
+    let discipline = read_discipline(reader, given)?;
     match discipline.child {
         ChildKind::Aqm(_) if is_flat(reader, given, discipline) => read_flat_queue(reader, given, discipline),
         ChildKind::Aqm(default) => read_with_aqm(reader, given, discipline, default),
@@ -112,12 +112,12 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
 }
 
 /// The named discipline, or the plain one by default.
-fn discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static DisciplineEntry> {
+fn read_discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static DisciplineEntry> {
     let registry = reader.registry;
     if !given.has("discipline") {
         return Some(registry.disciplines()[0]);
     }
-    let word = given.node.text("discipline");
+    let word = given.node.text_of_key("discipline");
     if let Some(aqm) = word.filter(|word| registry.discipline(word).is_none()).and_then(|word| registry.aqm(word)) {
         let message = format!("\"{0}\" is an AQM; fix: write aqm = \"{0}\", or name a discipline that contains it", aqm.name);
         reader.report(given, "discipline", message);
@@ -140,20 +140,20 @@ fn is_flat(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) ->
 /// The plain discipline with its AQM in the same table.
 fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let entry = find_named_aqm(reader, given, "aqm")?;
-    let own = own_names(&["discipline", "aqm", "limit"], entry.parameters);
+    let own = with_parameter_names(&["discipline", "aqm", "limit"], entry.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, keys_of_other_queues(reader.registry), |_, keys| {
-        stale_keys_message(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_example(entry))
+        stale_keys_message(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_queue_example(entry))
     });
-    let (amount, limit) = buffer(reader, given)?;
-    let chosen = aqm(reader, given, given, entry, amount)?;
-    Some(plain_queue(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
+    let (amount, limit) = read_buffer(reader, given)?;
+    let chosen = read_aqm(reader, given, given, entry, amount)?;
+    Some(build_plain_queue(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
 }
 
 /// The plain discipline; its description is flat, whichever way it was written.
-fn plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: ChosenAqm, amount: Amount, limit: Limit) -> Queue {
+fn build_plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: ChosenAqm, amount: Amount, limit: Limit) -> Queue {
     let ChosenAqm { aqm, mut described } = chosen;
     described.insert("aqm".to_owned(), json!(aqm.entry.name));
-    described.extend(limit_described(amount));
+    described.extend(describe_limit(amount));
     Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described }
 }
 
@@ -163,41 +163,41 @@ fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static D
     reject_keys_of_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
     // A limit within the AQM's table is already reported, so its absence here is not a second problem.
     let misplaced = !given.has("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
-    let buffer = if misplaced { None } else { buffer(reader, given) };
+    let buffer = if misplaced { None } else { read_buffer(reader, given) };
     let own = read_own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let (within, entry) = inside?;
     let (amount, limit) = buffer?;
-    let chosen = aqm(reader, &within, given, entry, amount)?;
+    let chosen = read_aqm(reader, &within, given, entry, amount)?;
     let values = own?;
     if is_plain(reader, discipline) {
-        return Some(plain_queue(discipline, values, chosen, amount, limit));
+        return Some(build_plain_queue(discipline, values, chosen, amount, limit));
     }
     let ChosenAqm { aqm, mut described } = chosen;
     described.insert("name".to_owned(), json!(entry.name));
-    let mut outer = declaration::described(&values);
+    let mut outer = declaration::describe_values(&values);
     outer.insert("discipline".to_owned(), json!(discipline.name));
     outer.insert("aqm".to_owned(), Json::Object(described));
-    outer.extend(limit_described(amount));
+    outer.extend(describe_limit(amount));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described: outer })
 }
 
 /// A discipline with a built-in algorithm, and a buffer.
 fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    let own = own_names(&["discipline", "limit"], discipline.parameters);
+    let own = with_parameter_names(&["discipline", "limit"], discipline.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, keys_of_other_queues(reader.registry), |_, keys| {
         stale_keys_message(
             &format!("discipline = \"{}\", which has its own algorithm,", discipline.name),
             keys,
             &given.place,
-            &example(discipline),
+            &discipline_table_example(discipline),
         )
     });
-    let buffer = buffer(reader, given);
+    let buffer = read_buffer(reader, given);
     let values = read_own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let ((amount, limit), values) = (buffer?, values?);
-    let mut described = declaration::described(&values);
+    let mut described = declaration::describe_values(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
-    described.extend(limit_described(amount));
+    described.extend(describe_limit(amount));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
 }
 
@@ -222,7 +222,7 @@ fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'
     }
     let inner = read(reader, &within);
     let (values, inner) = (values?, inner?);
-    let mut described = declaration::described(&values);
+    let mut described = declaration::describe_values(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.insert(CHILD_QUEUE_KEY.to_owned(), Json::Object(inner.described));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
@@ -232,29 +232,29 @@ fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'
 /// `leaf.limit`.
 fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let before = reader.problems.len();
-    let name = given.node.text(KERNEL_KEY).filter(|name| is_name(name));
+    let name = given.node.text_of_key(KERNEL_KEY).filter(|name| is_word(name));
     if name.is_none() {
         reader.report(given, KERNEL_KEY, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
     }
     let mut parameters: Vec<(String, &Scalar)> = Vec::new();
     let mut described = Map::new();
     for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL_KEY) {
-        let Some(entries) = node.entries().filter(|_| !is_scenario_key(key)) else {
-            match scalar_text(key, node) {
+        let Some(entries) = node.entries().filter(|_| !is_simulator_key(key)) else {
+            match require_kernel_parameter(key, node) {
                 Ok(scalar) => {
-                    described.insert(key.clone(), json_of_scalar(scalar));
+                    described.insert(key.clone(), scalar_to_json(scalar));
                     parameters.push((key.clone(), scalar));
                 }
                 Err(message) => reader.report(given, key, message),
             }
             continue;
         };
-        let within = TableInput::new(node, given.at(key));
+        let within = TableInput::new(node, given.path_of_key(key));
         let mut of_table = Map::new();
         for (inner, node) in entries {
-            match scalar_text(inner, node) {
+            match require_kernel_parameter(inner, node) {
                 Ok(scalar) => {
-                    of_table.insert(inner.clone(), json_of_scalar(scalar));
+                    of_table.insert(inner.clone(), scalar_to_json(scalar));
                     parameters.push((format!("{key}.{inner}"), scalar));
                 }
                 Err(message) => reader.report(&within, inner, message),
@@ -270,25 +270,25 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
 }
 
 /// Whether a key belongs to a queue of the simulator.
-fn is_scenario_key(key: &str) -> bool {
+fn is_simulator_key(key: &str) -> bool {
     matches!(key, "aqm" | "discipline" | CHILD_QUEUE_KEY)
 }
 
 /// Value of a kernel's parameter.
-fn scalar_text<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
+fn require_kernel_parameter<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
-        _ if is_scenario_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
-        _ if !is_name(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
+        _ if is_simulator_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
+        _ if !is_word(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
         NodeValue::Scalar(scalar) if scalar.form != ScalarKind::Other => Ok(scalar),
         _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
     }
 }
 
-fn is_name(text: &str) -> bool {
+fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn json_of_scalar(scalar: &Scalar) -> Json {
+fn scalar_to_json(scalar: &Scalar) -> Json {
     let parsed = serde_json::from_str(&scalar.text).ok().filter(|_| scalar.form != ScalarKind::Text);
     parsed.unwrap_or_else(|| json!(scalar.text))
 }
@@ -301,24 +301,25 @@ fn find_child_aqm<'a>(
     default: &str,
 ) -> Option<(TableInput<'a>, &'static AqmEntry)> {
     match given.node.get("aqm") {
-        None => Some((TableInput::empty(given.at("aqm")), reader.registry.aqm(default)?)),
+        None => Some((TableInput::empty(given.path_of_key("aqm")), reader.registry.aqm(default)?)),
         Some(node) if node.entries().is_some() => {
-            let within = TableInput::new(node, given.at("aqm"));
+            let within = TableInput::new(node, given.path_of_key("aqm"));
             let named = within.has("name") || !given.has("discipline");
             let entry = if named { find_named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
             reject_keys_of_child(reader, &within, entry, discipline);
             Some((within, entry))
         }
-        Some(_) => Some((TableInput::empty(given.at("aqm")), find_named_aqm(reader, given, "aqm")?)),
+        Some(_) => Some((TableInput::empty(given.path_of_key("aqm")), find_named_aqm(reader, given, "aqm")?)),
     }
 }
 
 /// The AQM that the value of `key` names.
 fn find_named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'static AqmEntry> {
     let registry = reader.registry;
-    let word = given.node.text(key);
+    let word = given.node.text_of_key(key);
     if let Some(discipline) = word.filter(|word| registry.aqm(word).is_none()).and_then(|word| registry.discipline(word)) {
-        let message = format!("\"{}\" is a discipline, not an AQM; fix: write queue = {}", discipline.name, example(discipline));
+        let message =
+            format!("\"{}\" is a discipline, not an AQM; fix: write queue = {}", discipline.name, discipline_table_example(discipline));
         reader.report(given, key, message);
         return None;
     }
@@ -330,7 +331,7 @@ fn find_named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<
 }
 
 /// Reads an AQM's values; `around` is the table of the buffer.
-fn aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'static AqmEntry, amount: Amount) -> Option<ChosenAqm> {
+fn read_aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'static AqmEntry, amount: Amount) -> Option<ChosenAqm> {
     let reading = reader.read_keys(given, entry.parameters);
     let values = reading.valid_values()?;
     for (parameter, message) in entry.contradictions(values, amount) {
@@ -340,7 +341,7 @@ fn aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'st
     for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.has(name) && !values.meets(condition)) {
         reader.warn_unmet_condition(given, values, name, condition, str::to_owned);
     }
-    Some(ChosenAqm { described: declaration::described(values), aqm: AqmConfig { entry, values: values.clone() } })
+    Some(ChosenAqm { described: declaration::describe_values(values), aqm: AqmConfig { entry, values: values.clone() } })
 }
 
 /// Reads a discipline's own values.
@@ -356,10 +357,10 @@ fn read_own_values(reader: &mut Reader, given: &TableInput, discipline: &Discipl
 
 /// Reports unknown keys of a child AQM's table.
 fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry, discipline: &DisciplineEntry) {
-    let around = own_names(&["limit"], discipline.parameters);
+    let around = with_parameter_names(&["limit"], discipline.parameters);
     let elsewhere = keys_of_other_queues(reader.registry);
     let home = |key: &str| if around.contains(&key) { Some(KnownKeyLocation::InParentTable) } else { elsewhere(key) };
-    unknown_keys::report_unknown_keys(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
+    unknown_keys::report_unknown_keys(reader, given, &with_parameter_names(&["name"], aqm.parameters), home, |home, keys| match home {
         KnownKeyLocation::InParentTable => {
             format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs_verb(keys))
         }
@@ -372,10 +373,10 @@ fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry,
 
 /// Reports unknown keys of a discipline with a child AQM.
 fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
-    let inside = aqm.map_or_else(Vec::new, |aqm| own_names(&[], aqm.parameters));
+    let inside = aqm.map_or_else(Vec::new, |aqm| with_parameter_names(&[], aqm.parameters));
     let elsewhere = keys_of_other_queues(reader.registry);
     let home = |key: &str| if inside.contains(&key) { Some(KnownKeyLocation::InTable) } else { elsewhere(key) };
-    let own = own_names(&["discipline", "aqm", "limit"], discipline.parameters);
+    let own = with_parameter_names(&["discipline", "aqm", "limit"], discipline.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, home, |home, keys| match home {
         KnownKeyLocation::InTable => {
             let name = aqm.map_or("", |aqm| aqm.name);
@@ -384,7 +385,9 @@ fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &Disc
             let all = [there, moved].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
             format!("{} {} to the AQM inside; fix: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs_verb(keys))
         }
-        _ => stale_keys_message(&format!("discipline = \"{}\"", discipline.name), keys, &given.place, &example(discipline)),
+        _ => {
+            stale_keys_message(&format!("discipline = \"{}\"", discipline.name), keys, &given.place, &discipline_table_example(discipline))
+        }
     });
 }
 
@@ -393,7 +396,7 @@ fn reject_keys_of_queue(reader: &mut Reader, given: &TableInput, discipline: &Di
     let of_some_queue = keys_of_other_queues(reader.registry);
     let home =
         |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(KnownKeyLocation::InTable) } else { None };
-    let own = own_names(&["discipline", CHILD_QUEUE_KEY], discipline.parameters);
+    let own = with_parameter_names(&["discipline", CHILD_QUEUE_KEY], discipline.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, home, |_, keys| {
         let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
         format!("{} {} to the queue inside; fix: write {CHILD_QUEUE_KEY} = {{ {moved} }}", keys.join(", "), belongs_verb(keys))
@@ -412,19 +415,19 @@ fn stale_keys_message(of: &str, keys: &[&str], place: &str, example: &str) -> St
 
 /// Recognizes keys of other AQMs or disciplines.
 fn keys_of_other_queues(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
-    let of_aqms = registry.aqms().iter().flat_map(|aqm| own_names(&[], aqm.parameters));
-    let of_disciplines = registry.disciplines().iter().flat_map(|discipline| own_names(&[], discipline.parameters));
+    let of_aqms = registry.aqms().iter().flat_map(|aqm| with_parameter_names(&[], aqm.parameters));
+    let of_disciplines = registry.disciplines().iter().flat_map(|discipline| with_parameter_names(&[], discipline.parameters));
     let known: Vec<&'static str> = of_aqms.chain(of_disciplines).chain(["aqm", "limit", CHILD_QUEUE_KEY]).collect();
     move |key| known.contains(&key).then_some(KnownKeyLocation::Elsewhere)
 }
 
 /// These keys, and the names of the parameters.
-fn own_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
+fn with_parameter_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
     keys.iter().copied().chain(parameters.iter().map(|parameter| parameter.name)).collect()
 }
 
 /// The buffer size as written, and as used.
-fn buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
+fn read_buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
     let amount: Amount = reader.read_keys(given, BufferKeys::PARAMETERS).get("limit")?;
     match amount {
         Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
@@ -438,8 +441,8 @@ fn buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
     }
 }
 
-fn limit_described(amount: Amount) -> Map<String, Json> {
+fn describe_limit(amount: Amount) -> Map<String, Json> {
     let mut values = Values::defaults(BufferKeys::PARAMETERS);
     values.set("limit", ecnlab_units::Value::Amount(amount));
-    declaration::described(&values)
+    declaration::describe_values(&values)
 }

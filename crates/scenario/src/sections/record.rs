@@ -90,7 +90,7 @@ impl Record {
     }
 
     /// Estimated bytes of a run's series, as key and bytes. The number of events is unknown before the run.
-    pub fn bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
+    pub fn estimated_bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
         let samples = |every: SampleInterval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
         let seconds = if self.rates { size.duration.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
@@ -123,7 +123,7 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
             reader.warn(&given, key, format!("takes one sample, at the start: sample more often, duration {duration} s"));
         }
     }
-    let bytes = record.bytes(size);
+    let bytes = record.estimated_bytes(size);
     let total: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
     if total <= MAX_SERIES_BYTES {
         return;
@@ -159,10 +159,10 @@ mod tests {
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
         let size = RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
         let every = |micros| Record { queue: SampleInterval(Some(Span::from_micros(micros))), ..Record::default() };
-        let total = every(1).bytes(&size)[0].1;
+        let total = every(1).estimated_bytes(&size)[0].1;
         assert_eq!(100e6 * 40.0, total);
         assert_eq!("5 us", longer_interval(every(1).queue, total));
-        assert!(every(5).bytes(&size)[0].1 <= MAX_SERIES_BYTES);
+        assert!(every(5).estimated_bytes(&size)[0].1 <= MAX_SERIES_BYTES);
     }
 
     #[test]
@@ -170,6 +170,6 @@ mod tests {
         let size = |gauges| RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
         let record = Record { queue: SampleInterval(Some(Span::from_millis(1))), ..Record::default() };
         let per_gauge = recorder::GAUGE_SAMPLES.row_bytes() as f64;
-        assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&size(2))[0].1 - record.bytes(&size(0))[0].1);
+        assert_eq!(2.0 * 100e3 * per_gauge, record.estimated_bytes(&size(2))[0].1 - record.estimated_bytes(&size(0))[0].1);
     }
 }

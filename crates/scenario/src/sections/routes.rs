@@ -8,7 +8,7 @@ use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
-use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, described};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values};
 use super::impair::{self, IMPAIR, Impairments};
 use crate::problem::suggestion;
 use crate::read::{ReadContext, Reader, TableInput};
@@ -151,7 +151,7 @@ struct RouteMatch {
 pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, graph: Option<&mut NetworkGraph>) -> Option<GroupRoute> {
     let problems = reader.problems.len();
     let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.resolve(reader, given, reading));
-    let routes = graph.and_then(|graph| routes(reader, given, reading, [&first, &last], graph))?;
+    let routes = graph.and_then(|graph| find_routes(reader, given, reading, [&first, &last], graph))?;
     (problems == reader.problems.len()).then_some(GroupRoute { access: first.private_links, exit: last.private_links, routes })
 }
 
@@ -159,7 +159,7 @@ impl GroupRoute {
     /// Adds the private links to the group's description, in a form that can be read again.
     pub fn describe(&self, group_json: &mut Map<String, Json>) {
         for private_links in [&self.access, &self.exit].into_iter().flatten() {
-            let mut table_json = described(&private_links.values);
+            let mut table_json = describe_values(&private_links.values);
             private_links.impairments.describe(&mut table_json);
             group_json.insert(private_links.end.table.key.to_owned(), Json::Object(table_json));
         }
@@ -173,7 +173,7 @@ impl PrivateLinks {
     }
 
     /// The link of a flow at this end, and its reverse link.
-    pub fn specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
+    pub fn link_specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {
             let name = (self.end.name)(Arc::clone(group), member, direction);
             LinkSpec {
@@ -218,7 +218,7 @@ impl RouteEnd {
 }
 
 /// The group's routes from its first node to its last and back.
-fn routes(
+fn find_routes(
     reader: &mut Reader,
     given: &TableInput,
     reading: &ReadContext,

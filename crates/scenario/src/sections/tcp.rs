@@ -9,7 +9,7 @@ use ecnlab_transport::{Quirks, TcpSettings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{TableContent, TableDeclaration, json_of};
+use super::declaration::{TableContent, TableDeclaration, value_to_json};
 use super::tcp_renames;
 use crate::read::{Reader, TableInput};
 
@@ -36,9 +36,9 @@ pub struct ReadTransport {
 }
 
 /// TCP's parameters, with the quirks in their own table, in the form of a scenario.
-fn described(profile: &str, values: &Values) -> Map<String, Json> {
+fn describe_parameters(profile: &str, values: &Values) -> Map<String, Json> {
     let of = |declared: &[Parameter]| -> Map<String, Json> {
-        declared.iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
+        declared.iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value(parameter.name)))).collect()
     };
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
     described.extend(of(TcpSettings::OWN_PARAMETERS));
@@ -60,7 +60,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     };
     let quirks = reader.read_table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
     let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
-    let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.at(QUIRKS_KEY)));
+    let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.path_of_key(QUIRKS_KEY)));
     let profile = profile::find_profile(reader.read_entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
     tcp_renames::report_keys(
         reader,
@@ -90,7 +90,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     if sound {
         warn_of_unchecked(reader, &given, profile, &values);
     }
-    let described = described(profile.name, &values);
+    let described = describe_parameters(profile.name, &values);
     sound.then(|| ReadTransport {
         transport: Transport::Tcp(Arc::new(TcpSettings::from_values(&values))),
         key: "tcp",

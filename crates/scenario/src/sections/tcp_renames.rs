@@ -123,7 +123,7 @@ pub fn rewrite_value_problems(problems: &mut [Problem], given: &TableInput) {
     }
     for (name, old, new) in VALUES {
         let is_old = given.node.get(name).and_then(|node| node.scalar()).is_some_and(|scalar| scalar.text == *old);
-        for problem in problems.iter_mut().filter(|problem| is_old && problem.place == given.at(name)) {
+        for problem in problems.iter_mut().filter(|problem| is_old && problem.place == given.path_of_key(name)) {
             problem.message = format!("\"{old}\" is named \"{new}\" now; fix: give {name} = \"{new}\"");
         }
     }

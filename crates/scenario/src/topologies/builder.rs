@@ -27,46 +27,47 @@ impl NamedHosts {
     /// Replaces these hosts by private links in a group that begins or ends at them. Keys of the group's own link take precedence.
     pub fn add_private_links(&self, group: &mut Node) {
         for (end, own, inner) in [("from", "access", "to"), ("to", "exit", "from")] {
-            let named = group.text(end) == Some(self.name.as_str());
+            let named = group.text_of_key(end) == Some(self.name.as_str());
             let leads_elsewhere = group.get(own).is_some_and(|own| own.entries().is_none() || own.get(inner).is_some());
             if !named || leads_elsewhere {
                 continue;
             }
-            let line = group.take(end).and_then(|node| node.line);
-            let mut link = group.take(own).unwrap_or(Node { line, ..Node::EMPTY });
-            link.add(inner, Node::word(&self.node));
-            self.link.iter().for_each(|(key, node)| link.add(key, node.clone()));
+            let line = group.remove(end).and_then(|node| node.line);
+            let mut link = group.remove(own).unwrap_or(Node { line, ..Node::EMPTY });
+            link.insert_if_absent(inner, Node::word(&self.node));
+            self.link.iter().for_each(|(key, node)| link.insert_if_absent(key, node.clone()));
             link.set_missing_lines(line);
-            group.add(own, link);
+            group.insert_if_absent(own, link);
         }
     }
 }
 
 /// A link between two nodes, with further keys.
-pub fn link(name: &str, from: &str, to: &str, rest: Vec<(&str, Node)>) -> Node {
+pub fn link_node(name: &str, from: &str, to: &str, rest: Vec<(&str, Node)>) -> Node {
     let ends = [("name", name), ("from", from), ("to", to)].map(|(key, text)| (key, Node::word(text)));
     Node::table(ends.into_iter().chain(rest))
 }
 
 /// Inserts the topology into the tree. Links and groups of the scenario file come after it, and override those of the same name.
-pub fn into_tree(root: &mut Node, built: BuiltTopology, line: Option<usize>) -> Vec<NamedHosts> {
+pub fn insert_into_tree(root: &mut Node, built: BuiltTopology, line: Option<usize>) -> Vec<NamedHosts> {
     for (key, nodes) in [("link", built.links), ("flows", built.groups)] {
         if nodes.is_empty() || root.get(key).is_some_and(|given| given.list().is_none()) {
             continue;
         }
         let mut all = nodes;
         all.iter_mut().for_each(|node| node.set_missing_lines(line));
-        let given = root.take(key).and_then(Node::into_list).unwrap_or_default();
+        let given = root.remove(key).and_then(Node::into_list).unwrap_or_default();
         for mut node in given {
-            match all.iter_mut().find(|built| built.text("name").is_some() && built.text("name") == node.text("name")) {
+            match all.iter_mut().find(|built| built.text_of_key("name").is_some() && built.text_of_key("name") == node.text_of_key("name"))
+            {
                 Some(built) => {
-                    built.entries().unwrap_or_default().iter().for_each(|(key, under)| node.add(key, under.clone()));
+                    built.entries().unwrap_or_default().iter().for_each(|(key, under)| node.insert_if_absent(key, under.clone()));
                     *built = node;
                 }
                 None => all.push(node),
             }
         }
-        root.add(key, Node::list_of(all));
+        root.insert_if_absent(key, Node::list_of(all));
     }
     built.hosts
 }

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, NamedHosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link_node};
 use super::{HostKeys, QUEUE, TopologyEntry};
 use crate::sections::{TableContent, TableDeclaration};
 use crate::tree::Node;
@@ -30,8 +30,8 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
         rest.extend(table("queue").map(|queue| ("queue", queue)));
         rest.extend(table("queue_back").map(|queue| ("reverse", Node::table([("queue", queue)]))));
-        let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| NamedHosts::new(name, node, HostKeys::link(values)));
-        BuiltTopology { links: vec![link("bottleneck", "r1", "r2", rest)], hosts: hosts.into(), ..BuiltTopology::default() }
+        let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| NamedHosts::new(name, node, HostKeys::private_link_keys(values)));
+        BuiltTopology { links: vec![link_node("bottleneck", "r1", "r2", rest)], hosts: hosts.into(), ..BuiltTopology::default() }
     },
 };
 

@@ -3,7 +3,7 @@
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, NamedHosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link_node};
 use super::{QUEUE, TopologyEntry};
 use crate::sections::{MAX_PACKETS, TableDeclaration};
 use crate::tree::Node;
@@ -26,7 +26,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         let of = |name: &str| Node::of_value(values.value(name));
         let step = || Node::table([("aqm", Node::word("step")), ("limit", of("limit")), ("threshold", of("threshold"))]);
         let queue = given.node.get("queue").cloned().unwrap_or_else(step);
-        let port = link("port", "leaf", "receiver", vec![("rate", of("rate")), ("delay", of("delay")), ("queue", queue)]);
+        let port = link_node("port", "leaf", "receiver", vec![("rate", of("rate")), ("delay", of("delay")), ("queue", queue)]);
         let own = ["rate", "delay", "spread", "limit"]
             .iter()
             .zip(["rate", "delay", "spread", "server_limit"])

@@ -20,7 +20,7 @@ use crate::sections::{MAX_PACKETS, TableContent, TableDeclaration};
 use crate::tree::Node;
 
 pub use builder::NamedHosts;
-use builder::{BuiltTopology, into_tree};
+use builder::{BuiltTopology, insert_into_tree};
 
 /// A topology in the registry.
 pub struct TopologyEntry {
@@ -65,7 +65,7 @@ parameters! {
 
 impl HostKeys {
     /// Keys of a host's private link.
-    fn link(values: &Values) -> Vec<(&'static str, Node)> {
+    fn private_link_keys(values: &Values) -> Vec<(&'static str, Node)> {
         let names = [("rate", "host_rate"), ("delay", "host_delay"), ("spread", "host_spread"), ("limit", "host_limit")];
         names.map(|(key, name)| (key, Node::of_value(values.value(name)))).into()
     }
@@ -82,7 +82,7 @@ const QUEUE: TableDeclaration = TableDeclaration {
 
 /// Inserts the scenario's topology into its tree; returns the hosts, whose private links are added after all overrides.
 pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
-    let Some(network) = root.take(NETWORK) else { return Vec::new() };
+    let Some(network) = root.remove(NETWORK) else { return Vec::new() };
     let holder = Node::table([(NETWORK, network)]);
     let Some(given) = reader.read_table(&TableInput::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
     let Some(&topology) = reader.read_entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else { return Vec::new() };
@@ -97,7 +97,7 @@ pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
     let reading = reader.read_keys(&given, topology.parameters);
     reader.warn_ignored_keys(&given, &reading.values, &[]);
     let built = (topology.make)(reader, &given, &reading.values);
-    into_tree(root, built, given.node.line)
+    insert_into_tree(root, built, given.node.line)
 }
 
 /// Replaces the named hosts of each group by private links.

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, NamedHosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link_node};
 use super::{HostKeys, QUEUE, TopologyEntry};
 use crate::sections::{TableContent, TableDeclaration, flows};
 use crate::tree::Node;
@@ -32,7 +32,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         let hop = |at: u32| {
             let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
             rest.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
-            link(&format!("hop{at}"), &format!("r{}", at - 1), &format!("r{at}"), rest)
+            link_node(&format!("hop{at}"), &format!("r{}", at - 1), &format!("r{at}"), rest)
         };
         let cross = reader.read_table(given, "cross", CROSS_EXAMPLE);
         for end in ["from", "to"].into_iter().filter(|end| cross.as_ref().is_some_and(|cross| cross.has(end))) {
@@ -45,7 +45,9 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         BuiltTopology {
             links: (1..=hops).map(hop).collect(),
             groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| cross_traffic(cross.node, at))).collect(),
-            hosts: (0..=hops).map(|at| NamedHosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::link(values))).collect(),
+            hosts: (0..=hops)
+                .map(|at| NamedHosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::private_link_keys(values)))
+                .collect(),
         }
     },
 };
@@ -53,11 +55,11 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
 /// Group of cross traffic over one hop.
 fn cross_traffic(group: &Node, hop: u32) -> Node {
     let mut group = group.clone();
-    let name = format!("{}{hop}", group.text("name").unwrap_or("cross"));
-    let line = group.take("name").and_then(|name| name.line);
-    group.add("name", Node { line, ..Node::word(&name) });
-    group.add("from", Node::word(&format!("h{}", hop - 1)));
-    group.add("to", Node::word(&format!("h{hop}")));
+    let name = format!("{}{hop}", group.text_of_key("name").unwrap_or("cross"));
+    let line = group.remove("name").and_then(|name| name.line);
+    group.insert_if_absent("name", Node { line, ..Node::word(&name) });
+    group.insert_if_absent("from", Node::word(&format!("h{}", hop - 1)));
+    group.insert_if_absent("to", Node::word(&format!("h{hop}")));
     group
 }
 

@@ -5,7 +5,7 @@
 
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, NamedHosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link_node};
 use super::{QUEUE, TopologyEntry};
 use crate::sections::{MAX_PACKETS, TableDeclaration};
 use crate::tree::Node;
@@ -26,13 +26,13 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     example: "network = { topology = \"red-ecn\", delay = \"100 ms\" }",
     make: |_, given, values| {
         let of = |name: &str| Node::of_value(values.value(name));
-        let queue = given.node.get("queue").cloned().unwrap_or_else(red);
+        let queue = given.node.get("queue").cloned().unwrap_or_else(red_queue_node);
         let long = vec![("rate", of("long_rate")), ("delay", of("delay")), ("limit", of("limit"))];
         let bottleneck = vec![("rate", of("rate")), ("delay", of("bottleneck_delay")), ("queue", queue)];
         let own = |rate: &str| vec![("rate", of(rate)), ("delay", of("host_delay")), ("limit", of("limit"))];
         let hosts = [("sources", "r1", "source_rate"), ("cross", "r1", "host_rate"), ("sinks", "r3", "host_rate")];
         BuiltTopology {
-            links: vec![link("long", "r1", "r2", long), link("bottleneck", "r2", "r3", bottleneck)],
+            links: vec![link_node("long", "r1", "r2", long), link_node("bottleneck", "r2", "r3", bottleneck)],
             hosts: hosts.map(|(name, node, rate)| NamedHosts::new(name, node, own(rate))).into(),
             ..BuiltTopology::default()
         }
@@ -40,7 +40,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
 };
 
 /// RED with the paper's thresholds and buffer.
-fn red() -> Node {
+fn red_queue_node() -> Node {
     let thresholds = [("limit", 25), ("min_th", 6), ("max_th", 18)].map(|(key, number)| (key, Node::number(number)));
     Node::table(std::iter::once(("aqm", Node::word("red"))).chain(thresholds))
 }

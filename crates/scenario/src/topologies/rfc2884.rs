@@ -5,7 +5,7 @@
 
 use ecnlab_units::{Rate, Span, Value, parameters};
 
-use super::builder::{BuiltTopology, link};
+use super::builder::{BuiltTopology, link_node};
 use super::{QUEUE, TopologyEntry};
 use crate::sections::TableDeclaration;
 use crate::tree::Node;
@@ -22,12 +22,13 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     make: |_, given, values| {
         let rate = || Node::of_value(values.value("link_rate"));
         let nothing = || Node::of_value(&Value::Span(Span::ZERO));
-        let plain = |name, from, to, delay| link(name, from, to, vec![("rate", rate()), ("delay", delay), ("limit", Node::number(1000))]);
+        let plain =
+            |name, from, to, delay| link_node(name, from, to, vec![("rate", rate()), ("delay", delay), ("limit", Node::number(1000))]);
         let mut shaper = vec![("discipline", Node::word("cbq")), ("rate", Node::of_value(values.value("rate")))];
         shaper.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
         let bottleneck = vec![("rate", rate()), ("delay", nothing()), ("queue", Node::table(shaper))];
         let receivers = ["on", "off", "c"].map(|receiver| plain(receiver, "r2", receiver, Node::of_value(values.value("delay"))));
-        let before = [plain("lan", "server", "r1", nothing()), link("bottleneck", "r1", "r2", bottleneck)];
+        let before = [plain("lan", "server", "r1", nothing()), link_node("bottleneck", "r1", "r2", bottleneck)];
         BuiltTopology { links: before.into_iter().chain(receivers).collect(), ..BuiltTopology::default() }
     },
 };
