@@ -95,7 +95,7 @@ impl CheckedQueue {
         let mut outcome = self.dequeue()?;
         while outcome != CheckedOutcome::Empty {
             if let CheckedOutcome::RetryAt(time) = outcome {
-                if !self.wait_until(time, SHORT_WAIT_TIMERS)? {
+                if !self.wait_until(time, MAX_TIMERS_IN_SHORT_WAIT)? {
                     return Ok(());
                 }
                 outcome = self.dequeue()?;
@@ -114,12 +114,12 @@ impl CheckedQueue {
 
     /// Lets time pass, with the deadlines that fall into it.
     pub fn wait(&mut self, span: Span) -> Result<(), Violation> {
-        self.wait_until(self.now + span, LONG_WAIT_TIMERS).map(|_| ())
+        self.wait_until(self.now + span, MAX_TIMERS_IN_LONG_WAIT).map(|_| ())
     }
 
     /// Lets time pass, but not beyond so many deadlines: random values may ask for one every picosecond.
     pub fn wait_briefly(&mut self, span: Span) -> Result<(), Violation> {
-        self.wait_until(self.now + span, SHORT_WAIT_TIMERS).map(|_| ())
+        self.wait_until(self.now + span, MAX_TIMERS_IN_SHORT_WAIT).map(|_| ())
     }
 
     /// Lets time pass until then; false if there were so many deadlines that the clock was stopped before.
@@ -202,5 +202,5 @@ pub fn link_rate() -> Rate {
 }
 
 /// Deadlines after which a spell of waiting is cut short.
-const SHORT_WAIT_TIMERS: u32 = 500;
-const LONG_WAIT_TIMERS: u32 = 200_000;
+const MAX_TIMERS_IN_SHORT_WAIT: u32 = 500;
+const MAX_TIMERS_IN_LONG_WAIT: u32 = 200_000;

@@ -61,10 +61,10 @@ impl Rfc7567Requirement {
     pub fn measure(self, dut: &DeviceUnderTest) -> RequirementResult {
         let (compliance, found) = match self {
             Rfc7567Requirement::Marks => measure_marks(dut),
-            Rfc7567Requirement::Incapable => measure_incapable(dut),
-            Rfc7567Requirement::Excess => measure_excess(dut),
-            Rfc7567Requirement::Size => measure_size(dut),
-            Rfc7567Requirement::Untuned => measure_untuned(dut),
+            Rfc7567Requirement::Incapable => measure_not_ect(dut),
+            Rfc7567Requirement::Excess => measure_reaction_to_overload(dut),
+            Rfc7567Requirement::Size => measure_packet_size_bias(dut),
+            Rfc7567Requirement::Untuned => measure_without_tuning(dut),
         };
         RequirementResult { requirement: self, compliance, found }
     }
@@ -105,7 +105,7 @@ fn measure_marks(dut: &DeviceUnderTest) -> (Compliance, String) {
     (compliance, signals_before_overflow(&signals))
 }
 
-fn measure_incapable(dut: &DeviceUnderTest) -> (Compliance, String) {
+fn measure_not_ect(dut: &DeviceUnderTest) -> (Compliance, String) {
     let signals = run_steady_load(dut, Ecn::NotEct);
     (if signals.marked == 0 { Compliance::Yes } else { Compliance::No }, signals_before_overflow(&signals))
 }
@@ -135,7 +135,7 @@ fn run_steady_load(dut: &DeviceUnderTest, ecn: Ecn) -> SignalCounts {
     signals
 }
 
-fn measure_excess(dut: &DeviceUnderTest) -> (Compliance, String) {
+fn measure_reaction_to_overload(dut: &DeviceUnderTest) -> (Compliance, String) {
     let mut bench = TestBench::new(dut, &dut.values(ValueSet::Defaults), link_rate(), Limit::Packets(LARGE_BUFFER));
     let ecn_semantics = dut.ecn_semantics(ValueSet::Defaults);
     let (mut signals, mut longest) = (SignalCounts::default(), 0);
@@ -162,7 +162,7 @@ fn measure_excess(dut: &DeviceUnderTest) -> (Compliance, String) {
 
 /// Flows of packets of two sizes. Two shares count as equal unless chance alone would separate them so far less than once in a thousand
 /// times.
-fn measure_size(dut: &DeviceUnderTest) -> (Compliance, String) {
+fn measure_packet_size_bias(dut: &DeviceUnderTest) -> (Compliance, String) {
     let network = BottleneckParams { sizes: &[100, 1500], ..medium_congestion(50, 800.0) };
     let [small, large] = simulate_bottleneck(dut, &network).by_size[..] else { unreachable!("two sizes were given") };
     let all = Ratio { part: small.part + large.part, whole: small.whole + large.whole }.value();
@@ -172,7 +172,7 @@ fn measure_size(dut: &DeviceUnderTest) -> (Compliance, String) {
     (compliance, format!("{:.2} % of 100 B, {:.2} % of 1500 B", 100.0 * small.value(), 100.0 * large.value()))
 }
 
-fn measure_untuned(dut: &DeviceUnderTest) -> (Compliance, String) {
+fn measure_without_tuning(dut: &DeviceUnderTest) -> (Compliance, String) {
     let result = [1, 10, 100].map(|mbps| simulate_bottleneck(dut, &medium_congestion(mbps, 1500.0)));
     let well = result.iter().filter(|result| result.mean_fill < 0.5 && result.utilization > 0.9 && result.overflow_share < 1e-4).count();
     let compliance = [Compliance::No, Compliance::Partly, Compliance::Partly, Compliance::Yes][well];

@@ -36,14 +36,14 @@ pub struct Values {
 impl Values {
     /// The defaults of a table. They are read once, since each table of a scenario begins with them.
     pub fn defaults(parameters: &'static [Parameter]) -> Values {
-        static READ: RwLock<BTreeMap<(usize, usize), Values>> = RwLock::new(BTreeMap::new());
+        static READ_DEFAULTS: RwLock<BTreeMap<(usize, usize), Values>> = RwLock::new(BTreeMap::new());
         let table = (parameters.as_ptr() as usize, parameters.len());
-        if let Some(values) = READ.read().unwrap_or_else(PoisonError::into_inner).get(&table) {
+        if let Some(values) = READ_DEFAULTS.read().unwrap_or_else(PoisonError::into_inner).get(&table) {
             return values.clone();
         }
         let values = parameters.iter().map(Parameter::default_value).collect();
         let values = Values { parameters, index: Arc::new(NameIndex::of(parameters)), values };
-        READ.write().unwrap_or_else(PoisonError::into_inner).entry(table).or_insert(values).clone()
+        READ_DEFAULTS.write().unwrap_or_else(PoisonError::into_inner).entry(table).or_insert(values).clone()
     }
 
     pub fn parameters(&self) -> &'static [Parameter] {
