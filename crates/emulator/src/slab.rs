@@ -51,7 +51,7 @@ impl PacketSlab {
     }
 
     /// Keeps the packet that has been read into the free place.
-    pub fn commit(&mut self, length: usize, delivery_info: DeliveryInfo) {
+    pub fn store_read_packet(&mut self, length: usize, delivery_info: DeliveryInfo) {
         let handle = self.free_slots.pop().expect("there is free_slot_mut for a packet before one is read");
         let slot = &mut self.slots[handle as usize];
         (slot.length, slot.references, slot.delivery_info) = (length, 1, delivery_info);
@@ -100,10 +100,10 @@ mod tests {
         let (first, buffer) = slab.free_slot_mut();
         buffer[0] = 7;
         assert_eq!(first, slab.free_slot_mut().0, "nothing was taken");
-        slab.commit(10, DeliveryInfo::default());
+        slab.store_read_packet(10, DeliveryInfo::default());
         let second = slab.free_slot_mut().0;
         assert_ne!(first, second);
-        slab.commit(20, DeliveryInfo::default());
+        slab.store_read_packet(20, DeliveryInfo::default());
         slab.add_reference(first);
         slab.release(first);
         assert_eq!((2, &mut [7, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]), (slab.len(), slab.bytes(first)));

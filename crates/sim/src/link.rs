@@ -86,23 +86,23 @@ impl Link {
     /// Reserves the transmitter for a packet, now or when it is free; returns the begin and end of the transmission.
     #[inline]
     pub fn schedule_departure(&mut self, size: u32, now: Time) -> (Time, Time) {
-        if self.repeats_last_size(size) { self.repeat_transmission(now) } else { self.schedule_departure_exact(size, now) }
+        if self.has_last_size(size) { self.transmit_last_size(now) } else { self.schedule_departure_with_remainder(size, now) }
     }
 
     /// The same for a pipe that is not full and a packet of the last size, with whole picoseconds; `None` otherwise, without effect.
     #[inline(always)]
-    pub fn schedule_repeated_departure(&mut self, size: u32, now: Time) -> Option<(Time, Time)> {
-        (self.packets_until_full > 0 && self.repeats_last_size(size)).then(|| self.repeat_transmission(now))
+    pub fn schedule_departure_of_same_size(&mut self, size: u32, now: Time) -> Option<(Time, Time)> {
+        (self.packets_until_full > 0 && self.has_last_size(size)).then(|| self.transmit_last_size(now))
     }
 
     /// Whether a packet has the last size and takes a whole number of picoseconds.
     #[inline(always)]
-    fn repeats_last_size(&self, size: u32) -> bool {
+    fn has_last_size(&self, size: u32) -> bool {
         size == self.last_size && self.is_whole_picos
     }
 
     #[inline(always)]
-    fn repeat_transmission(&mut self, now: Time) -> (Time, Time) {
+    fn transmit_last_size(&mut self, now: Time) -> (Time, Time) {
         let begins = self.free_at.max(now);
         self.free_at = begins + self.transmission;
         (begins, self.free_at)
@@ -110,7 +110,7 @@ impl Link {
 
     /// The same for another size than the last, and with fractions of picoseconds.
     #[inline(never)]
-    fn schedule_departure_exact(&mut self, size: u32, now: Time) -> (Time, Time) {
+    fn schedule_departure_with_remainder(&mut self, size: u32, now: Time) -> (Time, Time) {
         if size != self.last_size {
             (self.transmission, self.transmission_remainder) = self.rate.transmission_time_with_remainder(size);
             self.last_size = size;

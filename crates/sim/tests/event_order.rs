@@ -72,7 +72,7 @@ fn order_of_arrivals(network: Network, injected: &[(u64, u32, u32)]) -> Vec<u32>
     let mut simulation = Simulation::new(&network.with_external_hosts(), &options(1, 1), NoProbe);
     for &(micros, flow, handle) in injected {
         simulation.advance_to(at(micros));
-        simulation.inject(&ExternalPacket { size: 1000, payload: 960, flow, handle, ..ExternalPacket::default() });
+        simulation.inject_host_packet(&ExternalPacket { size: 1000, payload: 960, flow, handle, ..ExternalPacket::default() });
     }
     simulation.advance_to(at(1_000_000));
     let arrived_handle = |happened| if let SimOutput::Arrived { handle, .. } = happened { Some(handle) } else { None };

@@ -39,8 +39,8 @@ fn packets_arrive_at_exact_link_times_however_late_the_driver_polls() {
         simulation.drain_outputs().collect::<Vec<_>>()
     );
     // One packet is in transmission for 1 ms and three wait: the fifth is dropped.
-    (0..5).for_each(|handle| simulation.inject(&data_packet(handle)));
-    simulation.inject(&ExternalPacket { direction: Direction::Back, size: 60, payload: 0, ..data_packet(9) });
+    (0..5).for_each(|handle| simulation.inject_host_packet(&data_packet(handle)));
+    simulation.inject_host_packet(&ExternalPacket { direction: Direction::Back, size: 60, payload: 0, ..data_packet(9) });
     assert_eq!(vec![SimOutput::Lost { handle: 4, at: at(10) }], simulation.drain_outputs().collect::<Vec<_>>());
     assert_eq!(Some(at(30) + Span::from_micros(40)), simulation.next_event_time());
     simulation.advance_to(at(500));
@@ -220,7 +220,7 @@ proptest! {
                 DriverStep::Advance(micros) => simulation.advance_to(simulation.now() + Span::from_micros(micros)),
                 DriverStep::Inject { against, direction, size, payload, ecn, connection_id } => {
                     let external = ExternalPacket { flow: u32::from(against), direction, size, payload, ecn, connection_id, handle: injected, ..ExternalPacket::default() };
-                    simulation.inject(&external);
+                    simulation.inject_host_packet(&external);
                     injected += 1;
                 }
                 DriverStep::Tell { against, told } => simulation.apply_host_input(u32::from(against), told),

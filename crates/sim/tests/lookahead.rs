@@ -68,7 +68,7 @@ fn run_driver(
         let now = simulation.now();
         heard.extend(simulation.drain_outputs().map(|happened| (now, happened)));
         while let Some((_, external)) = packets.next_if(|(time, _)| *time <= now) {
-            simulation.inject(external);
+            simulation.inject_host_packet(external);
         }
         heard.extend(simulation.drain_outputs().map(|happened| (now, happened)));
         looks += 1;

@@ -122,7 +122,7 @@ impl Bins {
             let end = begin + self.width;
             let seconds = end.min(to).since(begin.max(from)).seconds();
             let flows = self.flows.active();
-            let jain = self.jain();
+            let jain = self.jain_index_of_open_bin();
             if from <= begin && end <= to {
                 self.fairness.add_bin(jain);
             }
@@ -135,7 +135,7 @@ impl Bins {
         self.connections.closed_before = self.connections.closed;
     }
 
-    fn jain(&self) -> [f64; 3] {
+    fn jain_index_of_open_bin(&self) -> [f64; 3] {
         let mut larger_directions: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
         for bin in &self.flow_bins {
             let bytes = larger_directions.entry(bin.member.connection).or_insert(bin.bytes);

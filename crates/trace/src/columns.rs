@@ -151,7 +151,7 @@ pub struct LockoutRow {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct PointRow {
+pub struct SequencePointRow {
     pub flow: u32,
     pub time_s: f64,
     pub kind: u32,
@@ -314,11 +314,11 @@ pub static LOCKOUTS: TableSpec<LockoutRow, TraceNameSource> = TableSpec {
     ]],
 };
 
-pub static SEQUENCE: TableSpec<PointRow, TraceNameSource> = TableSpec {
+pub static SEQUENCE: TableSpec<SequencePointRow, TraceNameSource> = TableSpec {
     name: "sequence",
     doc: "the time-sequence graph of the requested flows as recorded near the source, counted from each flow's first number",
     columns: &[&[
-        index_column("flow", "index", "The flow's number", |row: &PointRow| row.flow),
+        index_column("flow", "index", "The flow's number", |row: &SequencePointRow| row.flow),
         real_column("time_s", "s", "When", |row| row.time_s),
         name_column(
             "kind",

@@ -239,7 +239,7 @@ impl HalfConnection {
     }
 
     /// The hop on which a packet was lost that was last seen at a place.
-    pub fn hop_after(&self, location: Location) -> Option<Hop> {
+    pub fn next_hop_after(&self, location: Location) -> Option<Hop> {
         self.path.next_hop(location).map(|to| Hop { from: location, to })
     }
 
@@ -331,7 +331,7 @@ impl HalfConnection {
         let TrackingState { now, is_measured, .. } = tracking;
         self.expire_in_flight(now, memory, overtaken);
         let key = packet_key(&event.packet);
-        let known = self.in_flight.find_where(key, |location| self.path.may_precede(location, event.location));
+        let known = self.in_flight.find_eligible(key, |location| self.path.may_precede(location, event.location));
         let previous = known.map(|at| *self.in_flight.packet_mut(at));
         let endpoint = self.path.on_event(event, previous.map(|previous| previous.location));
         let (Some(at), Some(previous)) = (known, previous) else {

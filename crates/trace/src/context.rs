@@ -5,7 +5,7 @@ use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Kind, Packet};
 
 use crate::bins::{Bins, push_bounded};
-use crate::columns::{EventRow, LockoutRow, PointRow, ReactionRow, seconds_or_nan};
+use crate::columns::{EventRow, LockoutRow, ReactionRow, SequencePointRow, seconds_or_nan};
 use crate::connection::is_numbered_by_packet;
 use crate::memory_budget::MemoryBudget;
 use crate::reaction::Reaction;
@@ -26,7 +26,7 @@ pub struct OutputRows {
     pub events: Vec<EventRow>,
     pub reactions: Vec<ReactionRow>,
     pub lockouts: Vec<LockoutRow>,
-    pub points: Vec<PointRow>,
+    pub points: Vec<SequencePointRow>,
     pub rows_left_out: u64,
 }
 
@@ -75,7 +75,7 @@ impl AnalysisContext {
         }
     }
 
-    pub fn record_point(&mut self, point: PointRow) {
+    pub fn record_sequence_point(&mut self, point: SequencePointRow) {
         push_bounded(&mut self.output.points, point, &mut self.output.rows_left_out);
     }
 

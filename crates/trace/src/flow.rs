@@ -6,7 +6,7 @@ use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
 use crate::bins::{BinSlot, FlowIdentity};
-use crate::columns::{CommonColumns, FlowRow, PointRow, seconds_or_nan};
+use crate::columns::{CommonColumns, FlowRow, SequencePointRow, seconds_or_nan};
 use crate::competing::FairnessCandidate;
 use crate::context::AnalysisContext;
 use crate::reaction::{Reaction, ReactionTracker};
@@ -150,7 +150,7 @@ impl Flow {
         }
         let has_cwr = packet.has(Flags::CWR);
         if has_cwr && sent == SegmentKind::New && !self.counts_marks {
-            self.reactions.on_cwr(context.now, mean(&self.rtt));
+            self.reactions.on_cwr(context.now, mean_span(&self.rtt));
         }
         self.record_segment(seq_range, sent, has_cwr, context);
         if context.is_counted(self.is_selected) {
@@ -226,7 +226,7 @@ impl Flow {
         self.reactions.on_ece(context.now);
         self.counters.echoes += u64::from(context.is_counted(self.is_selected));
         if context.records_sequence(self.number) {
-            context.record_point(self.point(POINT_ECHO, ack, ack, context.now));
+            context.record_sequence_point(self.sequence_point(POINT_ECHO, ack, ack, context.now));
         }
     }
 
@@ -237,7 +237,7 @@ impl Flow {
             context.bins.flow_bin(&mut self.bin, self.member).marks += 1;
             context.record_event(self.number, link, 0, context.now);
         }
-        self.record_at(POINT_MARK, seq_range, context);
+        self.record_sequence_range(POINT_MARK, seq_range, context);
     }
 
     /// Counts a packet that was dropped at a link; `at` is the time at which it was last seen.
@@ -248,7 +248,7 @@ impl Flow {
             context.record_event(self.number, link, 1, at);
         }
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
-            context.record_point(self.point(POINT_DROP, from, to, at));
+            context.record_sequence_point(self.sequence_point(POINT_DROP, from, to, at));
         }
     }
 
@@ -384,9 +384,13 @@ impl Flow {
     }
 
     fn record_segment(&self, seq_range: SeqRange, sent: SegmentKind, has_cwr: bool, context: &mut AnalysisContext) {
-        self.record_at(if matches!(sent, SegmentKind::Retransmission(_)) { POINT_RETRANSMISSION } else { POINT_DATA }, seq_range, context);
+        self.record_sequence_range(
+            if matches!(sent, SegmentKind::Retransmission(_)) { POINT_RETRANSMISSION } else { POINT_DATA },
+            seq_range,
+            context,
+        );
         if has_cwr {
-            self.record_at(POINT_CWR, seq_range, context);
+            self.record_sequence_range(POINT_CWR, seq_range, context);
         }
     }
 
@@ -395,25 +399,25 @@ impl Flow {
             return;
         }
         if is_new {
-            context.record_point(self.point(POINT_ACK, ack.ack, ack.ack, context.now));
+            context.record_sequence_point(self.sequence_point(POINT_ACK, ack.ack, ack.ack, context.now));
         }
         if let Some(window_edge) = ack.window_edge {
-            context.record_point(self.point(POINT_WINDOW, window_edge, window_edge, context.now));
+            context.record_sequence_point(self.sequence_point(POINT_WINDOW, window_edge, window_edge, context.now));
         }
         for &(from, to) in ack.sack_blocks {
-            context.record_point(self.point(POINT_SACK, from, to, context.now));
+            context.record_sequence_point(self.sequence_point(POINT_SACK, from, to, context.now));
         }
     }
 
-    fn record_at(&self, kind: u32, seq_range: SeqRange, context: &mut AnalysisContext) {
+    fn record_sequence_range(&self, kind: u32, seq_range: SeqRange, context: &mut AnalysisContext) {
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
-            context.record_point(self.point(kind, from, to, context.now));
+            context.record_sequence_point(self.sequence_point(kind, from, to, context.now));
         }
     }
 
-    fn point(&self, kind: u32, from: u64, to: u64, now: Time) -> PointRow {
+    fn sequence_point(&self, kind: u32, from: u64, to: u64, now: Time) -> SequencePointRow {
         let counted = |number: u64| number as f64 - self.first_seq as f64;
-        PointRow { flow: self.number, time_s: now.seconds(), kind, from: counted(from), to: counted(to) }
+        SequencePointRow { flow: self.number, time_s: now.seconds(), kind, from: counted(from), to: counted(to) }
     }
 }
 
@@ -444,7 +448,7 @@ impl FlowCounters {
     }
 }
 
-fn mean(rtt: &Histogram<5>) -> Option<Span> {
+fn mean_span(rtt: &Histogram<5>) -> Option<Span> {
     Span::from_secs_f64(rtt.mean_s())
 }
 

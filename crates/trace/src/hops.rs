@@ -23,7 +23,7 @@ pub struct ObservedPath {
 const SETTLED_AFTER_ARRIVALS: u32 = 1024;
 
 /// Interfaces of one path whose order is kept.
-const MAX_PLACES: usize = 64;
+const MAX_ORDERED_LOCATIONS: usize = 64;
 
 /// Meaning of an event for the two ends of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl ObservedPath {
             }
             return EndpointEvents { is_sent: true, is_received: last == location, has_sink_moved: false };
         };
-        self.learn_order(from, location);
+        self.record_order(from, location);
         let has_sink_moved = from == last && location != last;
         if has_sink_moved {
             (self.last, self.arrivals_at_last) = (Some(location), 0);
@@ -123,9 +123,9 @@ impl ObservedPath {
 
     /// Learns from a packet that passed two interfaces in this order. If an interface between them missed it, nothing is learned about one
     /// beyond.
-    fn learn_order(&mut self, from: Location, to: Location) {
+    fn record_order(&mut self, from: Location, to: Location) {
         let count = self.order.len();
-        if count + 2 > MAX_PLACES {
+        if count + 2 > MAX_ORDERED_LOCATIONS {
             return;
         }
         match (self.position_of(from), self.position_of(to)) {

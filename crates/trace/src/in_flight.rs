@@ -12,7 +12,7 @@ use crate::memory_budget::MemoryBudget;
 const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// Packets that are scanned for one that was seen before, where their keys do not ascend.
-const MAX_SCAN: usize = 4096;
+const MAX_SCANNED_PACKETS: usize = 4096;
 
 /// A packet that is not seen within this time after later ones of its direction was dropped; until then it may have been overtaken.
 const REORDERING_TIMEOUT: Span = Span::from_secs(1);
@@ -89,13 +89,13 @@ impl InFlight {
 
     /// The index of a packet.
     pub fn find(&self, key: u64) -> Option<usize> {
-        self.find_where(key, |_| true)
+        self.find_eligible(key, |_| true)
     }
 
     /// The index of a packet whose last place is eligible; of several packets with this key, the one that was sent first.
-    pub fn find_where(&self, key: u64, is_eligible: impl Fn(Location) -> bool) -> Option<usize> {
+    pub fn find_eligible(&self, key: u64, is_eligible: impl Fn(Location) -> bool) -> Option<usize> {
         if self.is_unsorted {
-            return self.packets.iter().take(MAX_SCAN).position(|packet| packet.key == key && is_eligible(packet.location));
+            return self.packets.iter().take(MAX_SCANNED_PACKETS).position(|packet| packet.key == key && is_eligible(packet.location));
         }
         self.packets.binary_search_by_key(&key, |packet| packet.key).ok().filter(|&at| is_eligible(self.packets[at].location))
     }

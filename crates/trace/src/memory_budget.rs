@@ -1,7 +1,7 @@
 //! Bound on the state that all flows together may keep, for any input.
 
 /// Packets, segments and byte ranges that all flows together may keep.
-const MAX_ITEMS: usize = 1 << 21;
+const MAX_KEPT_ITEMS: usize = 1 << 21;
 
 /// Items that may still be kept. After a refused reservation the caller keeps less: its results are missing or counted as unknown.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct MemoryBudget {
 
 impl Default for MemoryBudget {
     fn default() -> MemoryBudget {
-        MemoryBudget { available: MAX_ITEMS, refused: 0 }
+        MemoryBudget { available: MAX_KEPT_ITEMS, refused: 0 }
     }
 }
 
@@ -28,10 +28,10 @@ impl MemoryBudget {
 
     /// Releases items that are no longer kept.
     pub fn release(&mut self, count: usize) {
-        self.available = MAX_ITEMS.min(self.available + count);
+        self.available = MAX_KEPT_ITEMS.min(self.available + count);
     }
 
-    pub fn refused(&self) -> u64 {
+    pub fn refused_reservations(&self) -> u64 {
         self.refused
     }
 }

@@ -5,7 +5,7 @@
 use crate::memory_budget::MemoryBudget;
 
 /// Ranges above the first gap that a flow may have; no window holds more.
-const MAX_RANGES: usize = 4096;
+const MAX_OUT_OF_ORDER_RANGES: usize = 4096;
 
 /// The sequence numbers that have arrived, with their bytes.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl Reassembly {
             range.start = range.start.min(other.start);
             range.end = range.end.max(other.end);
         }
-        if from == to && (self.out_of_order.len() >= MAX_RANGES || !memory.try_reserve()) {
+        if from == to && (self.out_of_order.len() >= MAX_OUT_OF_ORDER_RANGES || !memory.try_reserve()) {
             return;
         }
         memory.release((to - from).saturating_sub(1));

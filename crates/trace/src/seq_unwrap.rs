@@ -17,7 +17,7 @@ impl SeqUnwrapper {
     /// Expands a number.
     pub fn expand(&self, number: u32) -> u64 {
         match self.last {
-            None => BASE + u64::from(number),
+            None => FIRST_SEQ_OFFSET + u64::from(number),
             Some(last) => {
                 let ahead = number.wrapping_sub(last as u32);
                 last.checked_add_signed(i64::from(ahead as i32)).unwrap_or(last + u64::from(ahead))
@@ -27,7 +27,7 @@ impl SeqUnwrapper {
 }
 
 /// Offset for numbers below the first that was seen; a multiple of 2^32, so that the low bits are the header's.
-const BASE: u64 = 1 << 48;
+const FIRST_SEQ_OFFSET: u64 = 1 << 48;
 
 #[cfg(test)]
 mod tests {

@@ -31,6 +31,6 @@ fn sorted_lines(bytes: &[u8]) -> Vec<String> {
 
 fn line(event: &Event) -> String {
     let mut out = Vec::new();
-    assert!(ns2::write_line(event, ns2::NS2_DECIMALS, &mut out));
+    assert!(ns2::write_line(event, ns2::NS2_TIME_DECIMALS, &mut out));
     String::from_utf8(out).unwrap()
 }

@@ -23,6 +23,6 @@ pub use header::link::LinkType;
 pub use header::rewrite::{rewrite_ece_cwr, rewrite_ecn};
 pub use header::view::{PacketView, TcpSegment, TransportHeader};
 pub use header::write::Headers;
-pub use header::{LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol};
+pub use header::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol};
 pub use reader::{BackwardTimes, Format, Reader};
 pub use tcp::{Flags, SackBlocks, Tcp, Timestamps};

@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If the input is empty, or its format is unknown.
     pub fn open(input: impl Read + Send + 'a) -> Result<Reader<'a>, ReadError> {
-        let mut source = decompressed(ByteSource::new(input)).map_err(|why| error(0, 0, why.into(), true))?;
+        let mut source = decompressed_source(ByteSource::new(input)).map_err(|why| read_error(0, 0, why.into(), true))?;
         match detect_format(&mut source) {
             Ok(content) => Ok(Reader {
                 source,
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
                 backward_times: None,
                 has_ended: false,
             }),
-            Err(RecordError::Skip(kind) | RecordError::End(kind)) => Err(error(0, 0, kind, true)),
+            Err(RecordError::Skip(kind) | RecordError::End(kind)) => Err(read_error(0, 0, kind, true)),
         }
     }
 
@@ -153,10 +153,10 @@ impl<'a> Reader<'a> {
                 self.has_ended = true;
                 None
             }
-            Err(RecordError::Skip(kind)) => Some(Err(error(self.record, offset, kind, false))),
+            Err(RecordError::Skip(kind)) => Some(Err(read_error(self.record, offset, kind, false))),
             Err(RecordError::End(kind)) => {
                 self.has_ended = true;
-                Some(Err(error(self.record, offset, kind, true)))
+                Some(Err(read_error(self.record, offset, kind, true)))
             }
         }
     }
@@ -193,13 +193,13 @@ impl Iterator for Reader<'_> {
     }
 }
 
-fn error(record: u64, offset: u64, kind: ReadErrorKind, is_fatal: bool) -> ReadError {
+fn read_error(record: u64, offset: u64, kind: ReadErrorKind, is_fatal: bool) -> ReadError {
     ReadError { record, offset, kind, is_fatal }
 }
 
 /// A source of the decompressed input; the source itself if it is not compressed.
 #[cfg(feature = "compressed")]
-fn decompressed(mut source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
+fn decompressed_source(mut source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
     match source.peek(4)? {
         [0x1f, 0x8b, ..] => Ok(ByteSource::new(flate2::bufread::MultiGzDecoder::new(source))),
         [0x28, 0xb5, 0x2f, 0xfd] => Ok(ByteSource::new(zstd::stream::read::Decoder::with_buffer(source)?)),
@@ -208,7 +208,7 @@ fn decompressed(mut source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
 }
 
 #[cfg(not(feature = "compressed"))]
-fn decompressed(source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
+fn decompressed_source(source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
     Ok(source)
 }
 
@@ -217,7 +217,7 @@ fn detect_format(source: &mut ByteSource) -> Result<Content, RecordError> {
     match start.first_chunk() {
         None if start.is_empty() => Err(RecordError::End(ReadErrorKind::Empty)),
         Some(&pcapng::MAGIC) => Ok(Content::Pcapng(Pcapng::open())),
-        Some(&start) if pcap::magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
+        Some(&start) if pcap::parse_magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
         _ => detect_ns2(source),
     }
 }

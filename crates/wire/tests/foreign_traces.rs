@@ -79,7 +79,7 @@ fn lines_of_ns_2_are_written_back_byte_for_byte() {
     let text = bytes("ns2.tr");
     let (format, _, events) = events(&text);
     let mut rewritten = Vec::new();
-    assert!(events.iter().all(|event| ns2::write_line(event, ns2::NS2_DECIMALS, &mut rewritten)));
+    assert!(events.iter().all(|event| ns2::write_line(event, ns2::NS2_TIME_DECIMALS, &mut rewritten)));
     assert_eq!(Format::Ns2, format);
     assert_eq!(String::from_utf8(text).unwrap(), String::from_utf8(rewritten).unwrap());
 }

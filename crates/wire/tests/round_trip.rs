@@ -119,7 +119,7 @@ proptest! {
     fn headers_that_are_changed_are_those_of_the_changed_packet(packet in common::packet(), ecn in 0..4_u8, flags in 0..0x200_u16) {
         let (ecn, flags) = (Ecn::from_bits(ecn), Flags(flags));
         let mut changed = Headers::of(&packet);
-        changed.changed(ecn, flags);
+        changed.set_ecn_and_flags(ecn, flags);
         let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
         let rebuilt = Packet { ecn, tcp, ..packet };
         let written = |headers: &Headers| {

@@ -32,7 +32,7 @@ fn lines(events: &[Event]) -> Vec<u8> {
     let mut out = Vec::new();
     for event in events {
         assert!(
-            ecnlab_wire::ns2::write_line(event, ecnlab_wire::ns2::NS2_DECIMALS, &mut out),
+            ecnlab_wire::ns2::write_line(event, ecnlab_wire::ns2::NS2_TIME_DECIMALS, &mut out),
             "an event of ns-2 is not written: {event:?}"
         );
     }
@@ -236,7 +236,7 @@ pub fn headers(data: &[u8]) {
     let mut headers = Headers::of(&packet);
     check(&packet, &headers);
     let (ecn, flags) = (Ecn::from_bits(input.u8()), Flags(input.u16() & 0x1ff));
-    headers.changed(ecn, flags);
+    headers.set_ecn_and_flags(ecn, flags);
     let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
     let made_so = Packet { ecn, tcp, ..packet };
     check(&made_so, &headers);

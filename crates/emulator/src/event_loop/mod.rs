@@ -249,7 +249,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                     return Ok(());
                 }
             };
-            self.simulation.inject(&external);
+            self.simulation.inject_host_packet(&external);
             self.record_sent_packet(host, &external, now)?;
             if external.retransmission {
                 let (slot, side) = (self.forwarder.slab.delivery_info(external.handle).slot, self.forwarder.hosts[host].side);
@@ -460,7 +460,7 @@ impl<C: FlowClassifier> Forwarder<C> {
             self.counters.unclassified += 1;
             return Ok(ReadOutcome::Dropped);
         };
-        self.slab.commit(view.size as usize, about);
+        self.slab.store_read_packet(view.size as usize, about);
         Ok(ReadOutcome::Injected(external))
     }
 

@@ -357,12 +357,12 @@ impl FlatQdisc {
         let mut numbers = Vec::new();
         for &(name, attribute, how) in self.parameters {
             let value = match how {
-                QdiscParameterKind::Number => reader.whole_number(name).map(AttributeValue::Word),
-                QdiscParameterKind::Micros => reader.micros(name).map(AttributeValue::Word),
-                QdiscParameterKind::Flag => reader.flag(name).map(|flag| AttributeValue::Word(flag.into())),
-                QdiscParameterKind::Byte => reader.byte(name).map(AttributeValue::Byte),
-                QdiscParameterKind::Either(no, yes) => reader.flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
-                QdiscParameterKind::Hertz256 => reader.hertz_256(name).map(AttributeValue::Word),
+                QdiscParameterKind::Number => reader.read_whole_number(name).map(AttributeValue::Word),
+                QdiscParameterKind::Micros => reader.read_micros(name).map(AttributeValue::Word),
+                QdiscParameterKind::Flag => reader.read_flag(name).map(|flag| AttributeValue::Word(flag.into())),
+                QdiscParameterKind::Byte => reader.read_byte(name).map(AttributeValue::Byte),
+                QdiscParameterKind::Either(no, yes) => reader.read_flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
+                QdiscParameterKind::Hertz256 => reader.read_hertz_in_256ths(name).map(AttributeValue::Word),
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
@@ -397,17 +397,17 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
             }
         },
     };
-    let rate = reader.bytes_s("rate").unwrap_or_else(|| {
+    let rate = reader.read_bytes_per_s("rate").unwrap_or_else(|| {
         if reader.raw_text("rate").is_none() {
             reader.report_problem("rate", "must be reader, as in rate = \"1.5Mbps\"");
         }
         1.0
     });
-    let ceil = reader.bytes_s("ceil").unwrap_or(rate);
+    let ceil = reader.read_bytes_per_s("ceil").unwrap_or(rate);
     // What tc(8) takes where timers have a high resolution: a packet of the MTU that it supposes.
     const DEFAULT_BURST_BYTES: u32 = 1600;
     let bursts = [("burst", rate), ("cburst", ceil)]
-        .map(|(name, bytes_s)| psched_ticks(f64::from(reader.whole_number(name).unwrap_or(DEFAULT_BURST_BYTES)) / bytes_s));
+        .map(|(name, bytes_s)| psched_ticks(f64::from(reader.read_whole_number(name).unwrap_or(DEFAULT_BURST_BYTES)) / bytes_s));
     reader.finish(Qdisc {
         name: "htb",
         options: QdiscOptions::Attributes(vec![DefaultNla::new(2, tc_htb_glob())]),
@@ -443,13 +443,13 @@ fn psched_ticks(seconds: f64) -> u32 {
 /// Delays, losses, copies and changes of order, drawn uniformly and independently.
 fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, NETEM_PARAMETERS);
-    let [delay, jitter] = ["delay", "jitter"].map(|name| reader.nanos(name).unwrap_or(0));
-    let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.probability_u32(name));
-    let limit = reader.whole_number("limit").unwrap_or(1000);
+    let [delay, jitter] = ["delay", "jitter"].map(|name| reader.read_nanos(name).unwrap_or(0));
+    let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.read_probability_u32(name));
+    let limit = reader.read_whole_number("limit").unwrap_or(1000);
     if jitter > delay {
         reader.report_problem("jitter", "must not be longer than delay");
     }
-    let gap = reader.whole_number("gap");
+    let gap = reader.read_whole_number("gap");
     match (reorder, gap) {
         (None, Some(_)) => reader.report_problem("gap", "requires reorder; fix: give reorder too"),
         (Some(_), _) if delay == 0 => reader.report_problem("reorder", "requires delay; fix: give delay too"),
@@ -467,13 +467,13 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
 
 fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, FIFO_PARAMETERS);
-    let limit = reader.required_number("limit");
+    let limit = reader.require_number("limit");
     reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: QdiscPlacement::Root })
 }
 
 fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, SFQ_PARAMETERS);
-    let numbers = ["quantum", "", "limit", "divisor", "flows"].map(|name| reader.whole_number(name).unwrap_or(0));
+    let numbers = ["quantum", "", "limit", "divisor", "flows"].map(|name| reader.read_whole_number(name).unwrap_or(0));
     reader.finish(Qdisc {
         name: "sfq",
         options: QdiscOptions::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()),
@@ -483,8 +483,8 @@ fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
 
 fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, TBF_PARAMETERS);
-    let (limit, burst) = (reader.required_number("limit"), reader.required_number("burst"));
-    let bytes_s = reader.rate_bps("rate").unwrap_or(0.0) / 8.0;
+    let (limit, burst) = (reader.require_number("limit"), reader.require_number("burst"));
+    let bytes_s = reader.read_rate_bps("rate").unwrap_or(0.0) / 8.0;
     if bytes_s <= 0.0 {
         reader.report_problem("rate", "must be reader, as in rate = \"1.5Mbps\"");
     }
@@ -501,29 +501,29 @@ fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
 
 fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, RED_PARAMETERS);
-    let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.required_number(name));
-    let avpkt = reader.whole_number("avpkt").unwrap_or(1000);
+    let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.require_number(name));
+    let avpkt = reader.read_whole_number("avpkt").unwrap_or(1000);
     // CHOKe counts packets, and tc says how long one takes by avpkt all the same.
     let unit = if chokes { 1.0 } else { f64::from(avpkt.max(1)) };
-    let burst = reader.whole_number("burst").map_or((2.0 * f64::from(min) + f64::from(max)) / (3.0 * unit), f64::from);
-    let weight_log = match reader.whole_number("wlog") {
+    let burst = reader.read_whole_number("burst").map_or((2.0 * f64::from(min) + f64::from(max)) / (3.0 * unit), f64::from);
+    let weight_log = match reader.read_whole_number("wlog") {
         Some(log) if (1..=31).contains(&log) => log as u8,
         Some(_) => reader.report_and_default("wlog", "must be from 1 to 31: the average's weight is 2 to the power of -wlog"),
         None => ewma_weight_log(burst.floor(), f64::from(min) / unit)
             .unwrap_or_else(|| reader.report_and_default("burst", "is too small for min; fix: give a larger burst, or wlog")),
     };
-    let probability = reader.float("probability").unwrap_or(0.02);
+    let probability = reader.read_float("probability").unwrap_or(0.02);
     if !(probability > 0.0 && probability <= 1.0) {
         reader.report_problem("probability", "must be above 0 and at most 1");
     }
     if max <= min {
         reader.report_problem("max", "must be larger than min");
     }
-    let bandwidth = reader.rate_bps("bandwidth").unwrap_or(rate_bps);
+    let bandwidth = reader.read_rate_bps("bandwidth").unwrap_or(rate_bps);
     let flags = [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)];
-    let flags = flags.iter().filter(|(name, _)| reader.flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
+    let flags = flags.iter().filter(|(name, _)| reader.read_flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
     let parms = RedOptions { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
-    let placement = if reader.flag("child").unwrap_or(false) { QdiscPlacement::BelowShaper } else { QdiscPlacement::Root };
+    let placement = if reader.read_flag("child").unwrap_or(false) { QdiscPlacement::BelowShaper } else { QdiscPlacement::Root };
     reader.finish(Qdisc { name, options: QdiscOptions::RedOptions(parms), placement })
 }
 
@@ -614,38 +614,38 @@ impl<'q> QdiscArgumentReader<'q> {
         }
     }
 
-    fn float(&mut self, name: &str) -> Option<f64> {
+    fn read_float(&mut self, name: &str) -> Option<f64> {
         self.read(name, quantity::parse_number)
     }
 
-    fn whole_number(&mut self, name: &str) -> Option<u32> {
+    fn read_whole_number(&mut self, name: &str) -> Option<u32> {
         let whole =
             |value: f64| if value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value) { Ok(value as u32) } else { Err(()) };
         self.read(name, |text| whole(quantity::parse_number(text)?).map_err(|()| "must be a whole number, not negative".to_owned()))
     }
 
-    fn required_number(&mut self, name: &str) -> u32 {
+    fn require_number(&mut self, name: &str) -> u32 {
         if self.raw_text(name).is_none() {
             self.report_problem(name, &format!("must be reader: the kernel's {} has no default for it", self.queue.name));
         }
-        self.whole_number(name).unwrap_or(0)
+        self.read_whole_number(name).unwrap_or(0)
     }
 
-    fn micros(&mut self, name: &str) -> Option<u32> {
+    fn read_micros(&mut self, name: &str) -> Option<u32> {
         self.read(name, |text| Ok((quantity::parse_span(text)?.picos() / 1_000_000) as u32))
     }
 
-    fn nanos(&mut self, name: &str) -> Option<i64> {
+    fn read_nanos(&mut self, name: &str) -> Option<i64> {
         self.read(name, |text| Ok((quantity::parse_span(text)?.picos() / 1_000) as i64))
     }
 
-    fn byte(&mut self, name: &str) -> Option<u8> {
-        let number = self.whole_number(name)?;
+    fn read_byte(&mut self, name: &str) -> Option<u8> {
+        let number = self.read_whole_number(name)?;
         u8::try_from(number).map_err(|_| self.report_problem(name, "must be at most 255")).ok()
     }
 
-    fn hertz_256(&mut self, name: &str) -> Option<u32> {
-        let hertz = self.float(name)?;
+    fn read_hertz_in_256ths(&mut self, name: &str) -> Option<u32> {
+        let hertz = self.read_float(name)?;
         if (0.0..=256.0).contains(&hertz) {
             return Some((hertz * 256.0).round() as u32);
         }
@@ -653,16 +653,16 @@ impl<'q> QdiscArgumentReader<'q> {
     }
 
     /// A probability as a part of 2^32.
-    fn probability_u32(&mut self, name: &str) -> Option<u32> {
-        let share = self.float(name)?;
+    fn read_probability_u32(&mut self, name: &str) -> Option<u32> {
+        let share = self.read_float(name)?;
         if (0.0..=1.0).contains(&share) {
             return Some((share * f64::from(u32::MAX)).round() as u32);
         }
         self.report_none(name, "must be a probability, from 0 to 1")
     }
 
-    fn bytes_s(&mut self, name: &str) -> Option<f64> {
-        let bytes_s = self.rate_bps(name)? / 8.0;
+    fn read_bytes_per_s(&mut self, name: &str) -> Option<f64> {
+        let bytes_s = self.read_rate_bps(name)? / 8.0;
         if bytes_s >= 1.0 { Some(bytes_s) } else { self.report_none(name, "must be a rate, as in rate = \"1.5Mbps\"") }
     }
 
@@ -672,11 +672,11 @@ impl<'q> QdiscArgumentReader<'q> {
         None
     }
 
-    fn rate_bps(&mut self, name: &str) -> Option<f64> {
+    fn read_rate_bps(&mut self, name: &str) -> Option<f64> {
         self.read(name, |text| Ok(quantity::parse_rate(text)?.bps() as f64))
     }
 
-    fn flag(&mut self, name: &str) -> Option<bool> {
+    fn read_flag(&mut self, name: &str) -> Option<bool> {
         self.read(name, |text| text.parse().map_err(|_| "must be true or false".to_owned()))
     }
 

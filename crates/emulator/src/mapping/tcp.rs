@@ -5,7 +5,7 @@ use ecnlab_transport::settings::{
     CongestionControlName, EchoStyle, EcnResponseName, LossDetection, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
 };
 use ecnlab_units::Span;
-use ecnlab_wire::{LENGTH_V4, LENGTH_V6};
+use ecnlab_wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES};
 
 use crate::address::AddressFamily;
 use crate::host_settings::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
@@ -270,7 +270,7 @@ fn refuse_rto_min(settings: &TcpSettings) -> Option<&'static str> {
 
 /// Headers of IP and TCP without options.
 fn ip_tcp_header_bytes(family: AddressFamily) -> u64 {
-    let ip = if family == AddressFamily::V4 { LENGTH_V4 } else { LENGTH_V6 };
+    let ip = if family == AddressFamily::V4 { IPV4_HEADER_BYTES } else { IPV6_HEADER_BYTES };
     ip as u64 + 20
 }
 

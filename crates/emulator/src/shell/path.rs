@@ -117,7 +117,7 @@ mod tests {
         let came = Time::ZERO + Span::from_secs(5);
         simulation.advance_to(came);
         let departed = simulation.queue_snapshots().next().unwrap().counters.departed.packets;
-        simulation.inject(&ExternalPacket {
+        simulation.inject_host_packet(&ExternalPacket {
             flow: flow_of_entry(path.first_flow, 7, Side::Far),
             size: 100,
             handle: 1,

@@ -13,11 +13,11 @@ use rustix::thread::UnshareFlags;
 use super::namespace::unshare;
 
 /// Of `/run` what programs are made of or speak to a user's own session with: displays, sound, locks, and where NixOS has its programs.
-const KEPT_IN_RUN: [&str; 7] = ["user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"];
+const KEPT_RUN_ENTRIES: [&str; 7] = ["user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"];
 /// Is hidden while something is made there that goes elsewhere.
 const SCRATCH_DIR: &str = "/tmp";
 /// Mounted file systems of the kernel hold neither programs nor devices.
-const NO_PROGRAMS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+const NOEXEC_MOUNT_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 /// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, `/sys` for the namespace of networks, over
 /// `/etc/hosts` a file with this text, and over `/run`, where services of the machine have their sockets, a folder in memory.
@@ -28,7 +28,7 @@ const NO_PROGRAMS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).unio
 pub fn setup_private_mounts(hosts: &str) -> io::Result<Vec<String>> {
     unshare(UnshareFlags::NEWNS)?;
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM)?;
-    let proc = mount("proc", "/proc", "proc", NO_PROGRAMS, None).map_err(io::Error::from);
+    let proc = mount("proc", "/proc", "proc", NOEXEC_MOUNT_FLAGS, None).map_err(io::Error::from);
     let devices = overmount_sys();
     let names = overmount_file(hosts, "/etc/hosts");
     let run = overmount_run();
@@ -53,8 +53,10 @@ fn overmount_run() -> io::Result<()> {
     let resolver = fs::canonicalize("/etc/resolv.conf").ok().filter(|file| file.starts_with(RUN));
     let resolver = resolver.and_then(|file| Some((format!("{SCRATCH_DIR}{}", file.to_str()?.strip_prefix(RUN)?), fs::read(&file).ok()?)));
     mount_private_tmp()?;
-    let made =
-        KEPT_IN_RUN.iter().try_for_each(|kept| bind_or_link(&format!("{RUN}/{kept}"), &format!("{SCRATCH_DIR}/{kept}"))).and_then(|()| {
+    let made = KEPT_RUN_ENTRIES
+        .iter()
+        .try_for_each(|kept| bind_or_link(&format!("{RUN}/{kept}"), &format!("{SCRATCH_DIR}/{kept}")))
+        .and_then(|()| {
             let Some((file, text)) = &resolver else { return Ok(()) };
             Path::new(file).parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(file, text)
@@ -79,7 +81,7 @@ pub fn remount_sysfs() -> io::Result<()> {
 fn overmount_sys() -> io::Result<()> {
     const SYS: &str = "/sys";
     let kept = mount_points_below(SYS, &fs::read_to_string("/proc/self/mounts")?);
-    mount("sysfs", SCRATCH_DIR, "sysfs", NO_PROGRAMS, None)?;
+    mount("sysfs", SCRATCH_DIR, "sysfs", NOEXEC_MOUNT_FLAGS, None)?;
     let put = kept.iter().try_for_each(|place| {
         let (from, to) = (format!("{SYS}/{place}"), format!("{SCRATCH_DIR}/{place}"));
         Ok(mount_bind_recursive(&from, &to)?)

@@ -35,7 +35,7 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If the flow does not exist or its hosts are not external.
-    pub fn inject(&mut self, external: &ExternalPacket) {
+    pub fn inject_host_packet(&mut self, external: &ExternalPacket) {
         let flow = &mut self.flows[external.flow as usize];
         let host = flow.sender.as_external_mut().expect("packets are injected for flows whose ends are outside");
         let hop_index = match external.direction {

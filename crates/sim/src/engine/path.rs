@@ -58,7 +58,7 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
-        match link.schedule_repeated_departure(self.packets[id].size, self.now) {
+        match link.schedule_departure_of_same_size(self.packets[id].size, self.now) {
             Some((begins, departs)) => self.start_pipe_propagation(at, id, begins, departs),
             None => self.enter_pipe_slow_path(at, id),
         }

@@ -123,7 +123,7 @@ impl PcapngOutput {
             let note = headers.stored_header(event.id);
             if let EncodedHeader::Headers(headers) = &note.header {
                 let mut now = *headers;
-                now.changed(event.packet.ecn, note.flags(&event.packet));
+                now.set_ecn_and_flags(event.packet.ecn, note.flags(&event.packet));
                 self.writer.write_headers(interface + side, event.time, &now, &mut self.bytes);
             }
         }

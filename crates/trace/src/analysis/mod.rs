@@ -160,7 +160,7 @@ impl Analysis {
             Truncation::Truncated => self.counts.truncated += 1,
             _ => match ConnectionKey::of_packet(&event.packet) {
                 Some((key, side)) => self.track_packet(event, key, side),
-                None => self.count_other(event),
+                None => self.count_other_protocol(event),
             },
         }
     }
@@ -175,7 +175,7 @@ impl Analysis {
         for connection in std::mem::take(&mut self.connections).into_values() {
             self.finish_connection(connection);
         }
-        report::build(self, to, last)
+        report::build_report(self, to, last)
     }
 
     /// Advances to the time of an event. An event with an earlier time than the one before counts at that one's.
@@ -189,7 +189,7 @@ impl Analysis {
     }
 
     /// Counts a packet that is neither TCP nor a datagram at its link.
-    fn count_other(&mut self, event: &Event) {
+    fn count_other_protocol(&mut self, event: &Event) {
         self.counts.other_protocols += 1;
         if !self.context.is_measured || !matches!(event.location, Location::Link { .. }) {
             return;
@@ -245,7 +245,7 @@ impl Analysis {
     fn count_drops(&mut self, half: &mut HalfConnection) {
         for dropped in self.dropped_packets.drain(..) {
             let is_measured = self.context.from <= dropped.since && dropped.since < self.context.to;
-            let link = half.hop_after(dropped.location).and_then(|hop| self.links.link_index(hop));
+            let link = half.next_hop_after(dropped.location).and_then(|hop| self.links.link_index(hop));
             if is_measured {
                 self.links.update(link, |link| (link.arrivals, link.drops) = (link.arrivals + 1, link.drops + 1));
             }

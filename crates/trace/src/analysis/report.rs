@@ -15,12 +15,12 @@ use crate::links::{Hop, LinkCounters};
 
 /// The names of sources and sinks.
 #[derive(Debug, Default)]
-struct EndNames {
+struct AddressNames {
     index: BTreeMap<End, u32>,
     names: Vec<Arc<str>>,
 }
 
-impl EndNames {
+impl AddressNames {
     fn index_of(&mut self, end: End) -> u32 {
         *self.index.entry(end).or_insert_with(|| {
             self.names.push(end.to_string().into());
@@ -30,12 +30,12 @@ impl EndNames {
 }
 
 /// Builds all tables. The measured interval ends at `to`, the file at `last`.
-pub fn build(analysis: Analysis, to: Time, last: Time) -> TraceReport {
+pub fn build_report(analysis: Analysis, to: Time, last: Time) -> TraceReport {
     let Analysis { context, links, mut rows, total, candidates, interfaces, counts, .. } = analysis;
     let unranked_connections = candidates.left_out;
     let competing = candidates.into_competing(context.from, to);
     let seconds = to.since(context.from).seconds();
-    let mut ends = EndNames::default();
+    let mut ends = AddressNames::default();
     rows.iter_mut().for_each(|row| row.end_names = row.ends.map(|end| ends.index_of(end)));
     let names = TraceNames {
         ends: ends.names.into(),
@@ -72,7 +72,7 @@ pub fn build(analysis: Analysis, to: Time, last: Time) -> TraceReport {
             (LOCKOUTS.name, LOCKOUTS.fill(&names, context.output.lockouts)),
             (SEQUENCE.name, SEQUENCE.fill(&names, context.output.points)),
         ],
-        counts: ReadCounts { unranked_connections, rows_left_out, untracked_packets: context.memory.refused(), ..counts },
+        counts: ReadCounts { unranked_connections, rows_left_out, untracked_packets: context.memory.refused_reservations(), ..counts },
         from_s: context.from.seconds(),
         to_s: to.seconds(),
         last_s: last.seconds(),

@@ -8,7 +8,7 @@ use crate::memory_budget::MemoryBudget;
 use crate::reassembly::Reassembly;
 
 /// Marks that are kept to compare acknowledgements with; a window has fewer.
-const MAX_MARKS: usize = 4096;
+const MAX_PENDING_MARKS: usize = 4096;
 
 /// Time within which CWR must follow an echo, in addition to two windows; only round trips through bufferbloat are longer.
 const ECHO_ANSWER_TIMEOUT: Span = Span::from_secs(1);
@@ -150,7 +150,7 @@ impl EcnSession {
             if self.received_cwr.is_some_and(|cwr| cwr.0 <= segment.0) {
                 self.mark_after_cwr.get_or_insert(segment);
             }
-            if self.marks.len() < MAX_MARKS {
+            if self.marks.len() < MAX_PENDING_MARKS {
                 self.marks.push_back(segment);
             } else {
                 self.has_dropped_marks = true;

@@ -87,12 +87,12 @@ pub struct EcnCheck {
 struct CheckedConnection {
     is_counted: bool,
     connection: Connection,
-    sides: [EndState; 2],
+    sides: [ObservedEnd; 2],
 }
 
 /// Behaviour of one end.
 #[derive(Debug, Default)]
-struct EndState {
+struct ObservedEnd {
     /// Events of its packets.
     events: u64,
     /// ECN state of its data and their acknowledgements.
@@ -209,7 +209,7 @@ impl EcnCheck {
 
 impl ViolationLog {
     /// Counts and classifies the findings about one end. `is_dctcp` if that end sets ECE as DCTCP's receivers do.
-    fn add_findings(&mut self, side: &EndState, known: [Option<KnownDeparture>; Rule::ALL.len()], is_dctcp: bool) {
+    fn add_findings(&mut self, side: &ObservedEnd, known: [Option<KnownDeparture>; Rule::ALL.len()], is_dctcp: bool) {
         for (at, &rule) in Rule::ALL.iter().enumerate() {
             let [unless_known, always, if_dctcp] = side.rule_counts.map(|rule_counts| rule_counts[at]);
             let rule_count = &mut self.rule_counts[at];

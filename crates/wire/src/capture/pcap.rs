@@ -41,7 +41,7 @@ impl From<io::Error> for RecordError {
 }
 
 /// Byte order and resolution, by a file's first four bytes.
-pub fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, TimeResolution)> {
+pub fn parse_magic(bytes: [u8; 4]) -> Option<(ByteOrder, TimeResolution)> {
     match bytes {
         [0xd4, 0xc3, 0xb2, 0xa1] => Some((ByteOrder::Little, TimeResolution::MICRO)),
         [0xa1, 0xb2, 0xc3, 0xd4] => Some((ByteOrder::Big, TimeResolution::MICRO)),
@@ -54,7 +54,7 @@ pub fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, TimeResolution)> {
 impl Pcap {
     pub fn open(source: &mut ByteSource) -> Result<Pcap, RecordError> {
         let header = Bytes(source.peek(FILE_HEADER_BYTES)?);
-        let (byte_order, resolution) = header.array(0).and_then(magic).ok_or(RecordError::End(ReadErrorKind::Unknown))?;
+        let (byte_order, resolution) = header.array(0).and_then(parse_magic).ok_or(RecordError::End(ReadErrorKind::Unknown))?;
         // The upper bits announce a frame checksum, which lies behind everything that is read.
         let link_number = (byte_order.u32(header, 20).ok_or(RecordError::End(ReadErrorKind::Truncated))? & 0xffff) as u16;
         let link_type = LinkType::of(link_number).ok_or_else(|| RecordError::End(unknown_link_type(link_number)))?;

@@ -41,12 +41,12 @@ pub mod option {
 pub const MAGIC: [u8; 4] = block::SECTION.to_le_bytes();
 
 /// Default of `if_tsresol`: microseconds.
-const DEFAULT_RESOLUTION: u8 = 6;
+const DEFAULT_RESOLUTION_CODE: u8 = 6;
 
 /// Kind and length before a block, and the length behind it.
-const BLOCK_OVERHEAD: u32 = 12;
+const BLOCK_OVERHEAD_BYTES: u32 = 12;
 /// Bytes of an interface's description that are read, as in Wireshark.
-const MAX_INTERFACE_BLOCK: usize = 64 * 1024;
+const MAX_INTERFACE_BLOCK_BYTES: usize = 64 * 1024;
 /// Interfaces of a file, bounded so that memory is.
 const MAX_INTERFACES: usize = 4096;
 /// Bytes of an interface's name.
@@ -129,13 +129,13 @@ impl Pcapng {
         if self.interfaces.len() == MAX_INTERFACES {
             return Err(RecordError::End(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read"))));
         }
-        let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK))?).first(length as usize - 4);
+        let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK_BYTES))?).first(length as usize - 4);
         let link_number = self.byte_order.u16(body, 8).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
         let link_type = LinkType::of(link_number);
         let options = InterfaceOptions::read(self.byte_order, body.from(16));
         // A description that is longer than is read may end within an option.
-        let is_damaged = options.is_malformed || options.is_truncated && length as usize <= MAX_INTERFACE_BLOCK;
-        let resolution = TimeResolution::from_code(options.resolution.unwrap_or(DEFAULT_RESOLUTION));
+        let is_damaged = options.is_malformed || options.is_truncated && length as usize <= MAX_INTERFACE_BLOCK_BYTES;
+        let resolution = TimeResolution::from_code(options.resolution.unwrap_or(DEFAULT_RESOLUTION_CODE));
         let is_read = resolution.is_some() && !is_damaged;
         self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| is_read), link_number });
         self.resolutions.push(resolution.unwrap_or(TimeResolution::MICRO).with_offset(options.offset.unwrap_or(0)));
@@ -178,10 +178,10 @@ impl Pcapng {
 /// Length of a block without optional parts.
 fn min_block_length(kind: u32) -> u32 {
     match kind {
-        block::SECTION => BLOCK_OVERHEAD + 16,
-        block::INTERFACE => BLOCK_OVERHEAD + 8,
-        block::OBSOLETE_PACKET | block::ENHANCED_PACKET => BLOCK_OVERHEAD + 20,
-        _ => BLOCK_OVERHEAD,
+        block::SECTION => BLOCK_OVERHEAD_BYTES + 16,
+        block::INTERFACE => BLOCK_OVERHEAD_BYTES + 8,
+        block::OBSOLETE_PACKET | block::ENHANCED_PACKET => BLOCK_OVERHEAD_BYTES + 20,
+        _ => BLOCK_OVERHEAD_BYTES,
     }
 }
 

@@ -7,16 +7,16 @@ use crate::event::Packet;
 use crate::header::write::Headers;
 
 /// IPv4 and nothing before it; IPv6.
-const LINK_IPV4: u16 = 228;
-const LINK_IPV6: u16 = 229;
+const LINK_TYPE_IPV4: u16 = 228;
+const LINK_TYPE_IPV6: u16 = 229;
 /// Either version; each packet's header has it.
-const LINK_RAW: u16 = 101;
+const LINK_TYPE_RAW: u16 = 101;
 
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-const NANOSECONDS: u8 = 9;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const NANOSECOND_RESOLUTION_CODE: u8 = 9;
 const PICOS_PER_NANO: u64 = 1_000;
 /// Option code of the program that wrote the section (`shb_userappl`).
-const APPLICATION: u16 = 4;
+const APPLICATION_OPTION: u16 = 4;
 
 /// The version of IP that an interface's packets have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ impl PcapngWriter {
     /// Begins a file in which at most `snap_length` bytes of each packet are kept, written by `application`.
     pub fn begin(snap_length: u32, application: &str, out: &mut Vec<u8>) -> PcapngWriter {
         push_block(block::SECTION, out, |out| {
-            out.extend(BYTE_ORDER.to_le_bytes());
+            out.extend(BYTE_ORDER_MAGIC.to_le_bytes());
             out.extend([1_u16, 0].map(u16::to_le_bytes).as_flattened());
             out.extend(u64::MAX.to_le_bytes());
-            push_option(APPLICATION, application.as_bytes(), out);
+            push_option(APPLICATION_OPTION, application.as_bytes(), out);
             push_option(option::END, &[], out);
         });
         PcapngWriter { snap_length }
@@ -48,15 +48,15 @@ impl PcapngWriter {
     /// Adds an interface; their numbers count from 0. Names are cut to [`MAX_NAME_BYTES`]. Without a version its packets may be of either.
     pub fn add_interface(&self, name: &str, version: impl Into<Option<IpVersion>>, out: &mut Vec<u8>) {
         let link = match version.into() {
-            Some(IpVersion::V4) => LINK_IPV4,
-            Some(IpVersion::V6) => LINK_IPV6,
-            None => LINK_RAW,
+            Some(IpVersion::V4) => LINK_TYPE_IPV4,
+            Some(IpVersion::V6) => LINK_TYPE_IPV6,
+            None => LINK_TYPE_RAW,
         };
         push_block(block::INTERFACE, out, |out| {
             out.extend([link, 0].map(u16::to_le_bytes).as_flattened());
             out.extend(self.snap_length.to_le_bytes());
             push_option(option::NAME, &name.as_bytes()[..name.len().min(MAX_NAME_BYTES)], out);
-            push_option(option::RESOLUTION, &[NANOSECONDS], out);
+            push_option(option::RESOLUTION, &[NANOSECOND_RESOLUTION_CODE], out);
             push_option(option::END, &[], out);
         });
     }
@@ -89,7 +89,7 @@ impl PcapngWriter {
         out.extend_from_slice(header.map(u32::to_le_bytes).as_flattened());
         let start = out.len();
         write(out);
-        pad(out, start);
+        pad_to_word(out, start);
         out.extend_from_slice(&length.to_le_bytes());
     }
 }
@@ -108,10 +108,10 @@ fn push_option(code: u16, value: &[u8], out: &mut Vec<u8>) {
     out.extend([code, value.len() as u16].map(u16::to_le_bytes).as_flattened());
     let start = out.len();
     out.extend_from_slice(value);
-    pad(out, start);
+    pad_to_word(out, start);
 }
 
 /// Zeros up to a multiple of four bytes from `start` on.
-fn pad(out: &mut Vec<u8>, start: usize) {
+fn pad_to_word(out: &mut Vec<u8>, start: usize) {
     out.resize(start + (out.len() - start).next_multiple_of(4), 0);
 }

@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::Ecn;
 
-use super::{Bytes, LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol, tcp};
+use super::{Bytes, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol, tcp};
 use crate::address::End;
 use crate::event::{Kind, Packet, Truncation};
 use crate::tcp::Tcp;
@@ -89,8 +89,8 @@ impl Malformed {
 /// If the capture lacks the addresses, or the header is not an IP header.
 pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
     match bytes.u8(0).ok_or(Malformed::Short)? >> 4 {
-        4 => v4(bytes),
-        6 => v6(bytes),
+        4 => read_ipv4_header(bytes),
+        6 => read_ipv6_header(bytes),
         _ => Err(Malformed::IpVersion),
     }
 }
@@ -108,13 +108,13 @@ pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, Malformed> {
     let behind = size - ip.length as u32;
     let carried = bytes.first(size as usize).from(ip.length);
     match ip.fragment {
-        Some(false) => Ok(whole(&ip, size, Inner { payload: behind, ..Inner::of(Kind::Other) })),
-        _ => Ok(whole(&ip, size, inner(ip.protocol, carried, behind)?)),
+        Some(false) => Ok(build_packet(&ip, size, TransportFields { payload: behind, ..TransportFields::of(Kind::Other) })),
+        _ => Ok(build_packet(&ip, size, read_transport(ip.protocol, carried, behind)?)),
     }
 }
 
 /// Fields of the TCP or UDP header.
-struct Inner {
+struct TransportFields {
     kind: Kind,
     ports: (u16, u16),
     payload: u32,
@@ -122,13 +122,13 @@ struct Inner {
     whole: bool,
 }
 
-impl Inner {
-    fn of(kind: Kind) -> Inner {
-        Inner { kind, ports: (0, 0), payload: 0, tcp: Tcp::default(), whole: true }
+impl TransportFields {
+    fn of(kind: Kind) -> TransportFields {
+        TransportFields { kind, ports: (0, 0), payload: 0, tcp: Tcp::default(), whole: true }
     }
 }
 
-fn whole(ip: &IpHeader, size: u32, inner: Inner) -> Packet {
+fn build_packet(ip: &IpHeader, size: u32, inner: TransportFields) -> Packet {
     Packet {
         kind: inner.kind,
         source: End { address: ip.source.into(), port: inner.ports.0.into() },
@@ -147,28 +147,33 @@ fn whole(ip: &IpHeader, size: u32, inner: Inner) -> Packet {
     }
 }
 
-fn inner(protocol: u8, bytes: Bytes, behind: u32) -> Result<Inner, Malformed> {
+fn read_transport(protocol: u8, bytes: Bytes, behind: u32) -> Result<TransportFields, Malformed> {
     let ports = (bytes.u16(0).unwrap_or(0), bytes.u16(2).unwrap_or(0));
     match protocol {
         protocol::TCP => {
             let header = tcp::read(bytes).ok_or(Malformed::Transport)?;
             let payload = behind.saturating_sub(header.length as u32);
             let kind = if payload > 0 { Kind::Data } else { Kind::Ack };
-            Ok(Inner { kind, ports, payload, tcp: header.tcp, whole: header.whole })
+            Ok(TransportFields { kind, ports, payload, tcp: header.tcp, whole: header.whole })
         }
         protocol::UDP => {
-            let whole = bytes.0.len() >= LENGTH_UDP;
-            Ok(Inner { ports, payload: behind.saturating_sub(LENGTH_UDP as u32), whole, ..Inner::of(Kind::Datagram) })
+            let whole = bytes.0.len() >= UDP_HEADER_BYTES;
+            Ok(TransportFields {
+                ports,
+                payload: behind.saturating_sub(UDP_HEADER_BYTES as u32),
+                whole,
+                ..TransportFields::of(Kind::Datagram)
+            })
         }
-        _ => Ok(Inner { payload: behind, ..Inner::of(Kind::Other) }),
+        _ => Ok(TransportFields { payload: behind, ..TransportFields::of(Kind::Other) }),
     }
 }
 
-fn v4(bytes: Bytes) -> Result<IpHeader, Malformed> {
-    let header: [u8; LENGTH_V4] = bytes.array(0).ok_or(Malformed::Short)?;
+fn read_ipv4_header(bytes: Bytes) -> Result<IpHeader, Malformed> {
+    let header: [u8; IPV4_HEADER_BYTES] = bytes.array(0).ok_or(Malformed::Short)?;
     let at = Bytes(&header);
     let (length, total) = (usize::from(header[0] & 0xf) * 4, at.u16(2).unwrap_or(0));
-    if length < LENGTH_V4 {
+    if length < IPV4_HEADER_BYTES {
         return Err(Malformed::HeaderLength);
     }
     let fragment = at.u16(6).unwrap_or(0);
@@ -186,8 +191,8 @@ fn v4(bytes: Bytes) -> Result<IpHeader, Malformed> {
     })
 }
 
-fn v6(bytes: Bytes) -> Result<IpHeader, Malformed> {
-    let header: [u8; LENGTH_V6] = bytes.array(0).ok_or(Malformed::Short)?;
+fn read_ipv6_header(bytes: Bytes) -> Result<IpHeader, Malformed> {
+    let header: [u8; IPV6_HEADER_BYTES] = bytes.array(0).ok_or(Malformed::Short)?;
     let at = Bytes(&header);
     let payload = at.u16(4).unwrap_or(0);
     let mut ip = IpHeader {
@@ -196,17 +201,17 @@ fn v6(bytes: Bytes) -> Result<IpHeader, Malformed> {
         ecn: Ecn::from_bits(header[1] >> 4),
         id: None,
         protocol: header[6],
-        total: (payload != 0).then_some(LENGTH_V6 as u32 + u32::from(payload)),
-        length: LENGTH_V6,
+        total: (payload != 0).then_some(IPV6_HEADER_BYTES as u32 + u32::from(payload)),
+        length: IPV6_HEADER_BYTES,
         extensions: 0,
         fragment: None,
     };
-    pass_extensions(bytes, &mut ip);
+    skip_extension_headers(bytes, &mut ip);
     Ok(ip)
 }
 
 /// Walks over the extension headers to the protocol that the packet carries, as far as they were kept.
-fn pass_extensions(bytes: Bytes, ip: &mut IpHeader) {
+fn skip_extension_headers(bytes: Bytes, ip: &mut IpHeader) {
     loop {
         let here = bytes.from(ip.length);
         let (Some(next), Some(units)) = (here.u8(0), here.u8(1)) else { return };

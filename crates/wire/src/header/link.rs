@@ -16,9 +16,9 @@ pub enum LinkType {
 }
 
 /// Ethernet's numbers of protocols.
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const VLAN_ETHERTYPES: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 impl LinkType {
     /// `None` for what is not read here.
@@ -38,25 +38,25 @@ impl LinkType {
         match self {
             LinkType::Null => Some(4),
             LinkType::Raw => Some(0),
-            LinkType::Ethernet => behind_tags(packet, 12),
-            LinkType::LinuxSll => behind_tags(packet, 14),
-            LinkType::LinuxSll2 => is_ip(packet.u16(0)?).then_some(20),
+            LinkType::Ethernet => ip_offset_after_vlan_tags(packet, 12),
+            LinkType::LinuxSll => ip_offset_after_vlan_tags(packet, 14),
+            LinkType::LinuxSll2 => is_ip_ethertype(packet.u16(0)?).then_some(20),
         }
     }
 }
 
-/// Passes over VLAN tags of four bytes each, from where the protocol's number stands.
-fn behind_tags(packet: Bytes, mut at: usize) -> Option<usize> {
+/// Passes over VLAN_ETHERTYPES tags of four bytes each, from where the protocol's number stands.
+fn ip_offset_after_vlan_tags(packet: Bytes, mut at: usize) -> Option<usize> {
     let mut number = packet.u16(at)?;
-    while VLAN.contains(&number) {
+    while VLAN_ETHERTYPES.contains(&number) {
         at += 4;
         number = packet.u16(at)?;
     }
-    is_ip(number).then_some(at + 2)
+    is_ip_ethertype(number).then_some(at + 2)
 }
 
-fn is_ip(number: u16) -> bool {
-    matches!(number, IPV4 | IPV6)
+fn is_ip_ethertype(number: u16) -> bool {
+    matches!(number, ETHERTYPE_IPV4 | ETHERTYPE_IPV6)
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ pub mod write;
 pub use bytes::Bytes;
 
 /// Bytes of an IPv4 header without options (RFC 791), of an IPv6 header (RFC 8200) and of UDP's (RFC 768).
-pub const LENGTH_V4: usize = 20;
-pub const LENGTH_V6: usize = 40;
-pub const LENGTH_UDP: usize = 8;
+pub const IPV4_HEADER_BYTES: usize = 20;
+pub const IPV6_HEADER_BYTES: usize = 40;
+pub const UDP_HEADER_BYTES: usize = 8;
 
 /// Numbers of protocols (IANA, "Assigned Internet Protocol Numbers").
 pub mod protocol {

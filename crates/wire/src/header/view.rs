@@ -9,7 +9,7 @@ use ecnlab_units::Ecn;
 
 use super::checksum::{fold, sum_words};
 use super::ip::{self, IpHeader, Malformed};
-use super::{Bytes, LENGTH_UDP, LENGTH_V6, extension, protocol, tcp};
+use super::{Bytes, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol, tcp};
 use crate::tcp::{Flags, Tcp};
 
 /// No packet has as many extension headers and means well.
@@ -105,7 +105,7 @@ fn check_ip(ip: &IpHeader, bytes: &[u8]) -> Result<(), Malformed> {
         }
         return if fold(sum_words(&bytes[..ip.length])) == 0xffff { Ok(()) } else { Err(Malformed::Checksum) };
     }
-    if ip.total.unwrap_or(LENGTH_V6 as u32) != bytes.len() as u32 {
+    if ip.total.unwrap_or(IPV6_HEADER_BYTES as u32) != bytes.len() as u32 {
         return Err(Malformed::Length);
     }
     // An extension header that is not there as a whole was not passed over.
@@ -121,12 +121,12 @@ fn read_transport(number: u8, carried: &[u8], is_fragment: bool) -> Result<(Tran
             Ok((TransportHeader::Tcp(TcpSegment { ports: ports(carried), header: header.tcp }), header.length))
         }
         protocol::UDP => {
-            let length: usize = Bytes(carried).u16(4).filter(|_| carried.len() >= LENGTH_UDP).ok_or(Malformed::Transport)?.into();
+            let length: usize = Bytes(carried).u16(4).filter(|_| carried.len() >= UDP_HEADER_BYTES).ok_or(Malformed::Transport)?.into();
             // Of a packet in parts it is the length of the whole.
-            if length < LENGTH_UDP || (length > carried.len() && !is_fragment) {
+            if length < UDP_HEADER_BYTES || (length > carried.len() && !is_fragment) {
                 return Err(Malformed::Transport);
             }
-            Ok((TransportHeader::Udp { ports: ports(carried) }, LENGTH_UDP))
+            Ok((TransportHeader::Udp { ports: ports(carried) }, UDP_HEADER_BYTES))
         }
         protocol::ICMP | protocol::ICMP_V6 => Ok((TransportHeader::Icmp, 0)),
         other => Ok((TransportHeader::Other(other), 0)),

@@ -8,23 +8,23 @@ use ecnlab_units::Ecn;
 
 use super::checksum::{checksum, replace_word, sum_words};
 use super::tcp::option;
-use super::{LENGTH_UDP, LENGTH_V4, LENGTH_V6, protocol, tcp};
+use super::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, protocol, tcp};
 use crate::address::Address;
 use crate::event::{Kind, Packet};
 use crate::tcp::{Flags, Tcp};
 
-const TTL: u8 = 64;
+const INITIAL_TTL: u8 = 64;
 /// For experiments (RFC 3692, section 2.1): what is neither TCP nor UDP.
-const EXPERIMENT: u8 = 253;
+const EXPERIMENTAL_PROTOCOL: u8 = 253;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const MAX_TCP_HEADER_BYTES: usize = 60;
 /// IPv6's and the longest of TCP's.
-const LONGEST: usize = LENGTH_V6 + MAX_TCP_HEADER_BYTES;
+const MAX_HEADERS_BYTES: usize = IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES;
 
 /// The headers of a packet, written.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_HEADERS_BYTES],
     length: usize,
     ip_length: usize,
     number: u8,
@@ -41,17 +41,18 @@ impl Headers {
     /// padded. A node of ns-2 gets the address 10.x.y.z with the lower 24 bits of its number.
     pub fn of(packet: &Packet) -> Headers {
         let v6 = is_v6(packet.source.address) || is_v6(packet.destination.address);
-        let ip_length = if v6 { LENGTH_V6 } else { LENGTH_V4 };
+        let ip_length = if v6 { IPV6_HEADER_BYTES } else { IPV4_HEADER_BYTES };
         let (ecn, flags) = (packet.ecn, packet.tcp.flags);
-        let mut headers = Headers { bytes: [0; LONGEST], length: ip_length, ip_length, number: EXPERIMENT, total: 0, ecn, flags };
+        let mut headers =
+            Headers { bytes: [0; MAX_HEADERS_BYTES], length: ip_length, ip_length, number: EXPERIMENTAL_PROTOCOL, total: 0, ecn, flags };
         headers.push_transport(packet);
-        headers.total = total(packet, headers.length);
+        headers.total = packet_length(packet, headers.length);
         if v6 {
-            headers.set_v6(packet)
+            headers.write_ipv6_header(packet)
         } else {
-            headers.set_v4(packet)
+            headers.write_ipv4_header(packet)
         }
-        headers.set_checksum();
+        headers.write_checksum();
         headers
     }
 
@@ -60,14 +61,14 @@ impl Headers {
         self.total
     }
 
-    /// The same headers with what a network or an impairment changes.
+    /// Sets what a network or an impairment changes, and corrects the checksums.
     #[inline]
-    pub fn changed(&mut self, ecn: Ecn, flags: Flags) {
+    pub fn set_ecn_and_flags(&mut self, ecn: Ecn, flags: Flags) {
         if ecn != self.ecn {
-            self.change_ecn(ecn);
+            self.update_ecn(ecn);
         }
         if flags != self.flags && self.number == protocol::TCP {
-            self.change_flags(flags);
+            self.update_flags(flags);
         }
     }
 
@@ -86,7 +87,7 @@ fn is_v6(address: Address) -> bool {
 }
 
 /// Length with data behind the headers: of TCP its payload, so that sequence numbers fit; of all else what the packet's size leaves.
-fn total(packet: &Packet, headers: usize) -> u32 {
+fn packet_length(packet: &Packet, headers: usize) -> u32 {
     let headers = headers as u32;
     let total = if packet.is_tcp() { headers.saturating_add(packet.payload) } else { packet.size.max(headers) };
     total.min(u16::MAX.into())
@@ -105,7 +106,7 @@ impl Headers {
                 let length = (packet.size as usize).saturating_sub(self.ip_length);
                 self.push_u16(packet.source.port as u16);
                 self.push_u16(packet.destination.port as u16);
-                self.push_u16(length.clamp(LENGTH_UDP, usize::from(u16::MAX) - self.ip_length) as u16);
+                self.push_u16(length.clamp(UDP_HEADER_BYTES, usize::from(u16::MAX) - self.ip_length) as u16);
                 self.push_u16(0);
             }
             Kind::Other => {}
@@ -162,33 +163,33 @@ impl Headers {
         }
     }
 
-    fn set_v4(&mut self, packet: &Packet) {
+    fn write_ipv4_header(&mut self, packet: &Packet) {
         let id = packet.id.unwrap_or(0) as u16;
-        let header = &mut self.bytes[..LENGTH_V4];
+        let header = &mut self.bytes[..IPV4_HEADER_BYTES];
         header[..2].copy_from_slice(&[0x45, packet.ecn as u8]);
         header[2..4].copy_from_slice(&(self.total as u16).to_be_bytes());
         header[4..6].copy_from_slice(&id.to_be_bytes());
         header[6..8].copy_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
-        header[8..10].copy_from_slice(&[TTL, self.number]);
-        header[12..16].copy_from_slice(&v4(packet.source.address).octets());
-        header[16..20].copy_from_slice(&v4(packet.destination.address).octets());
+        header[8..10].copy_from_slice(&[INITIAL_TTL, self.number]);
+        header[12..16].copy_from_slice(&to_ipv4_address(packet.source.address).octets());
+        header[16..20].copy_from_slice(&to_ipv4_address(packet.destination.address).octets());
         let sum = checksum(sum_words(header));
         self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    fn set_v6(&mut self, packet: &Packet) {
-        let header = &mut self.bytes[..LENGTH_V6];
+    fn write_ipv6_header(&mut self, packet: &Packet) {
+        let header = &mut self.bytes[..IPV6_HEADER_BYTES];
         header[..2].copy_from_slice(&[0x60, (packet.ecn as u8) << 4]);
-        header[4..6].copy_from_slice(&(self.total as u16 - LENGTH_V6 as u16).to_be_bytes());
-        header[6..8].copy_from_slice(&[self.number, TTL]);
-        header[8..24].copy_from_slice(&v6(packet.source.address).octets());
-        header[24..40].copy_from_slice(&v6(packet.destination.address).octets());
+        header[4..6].copy_from_slice(&(self.total as u16 - IPV6_HEADER_BYTES as u16).to_be_bytes());
+        header[6..8].copy_from_slice(&[self.number, INITIAL_TTL]);
+        header[8..24].copy_from_slice(&to_ipv6_address(packet.source.address).octets());
+        header[24..40].copy_from_slice(&to_ipv6_address(packet.destination.address).octets());
     }
 
     /// Writes TCP's or UDP's checksum over header, data and the pseudo-header of addresses, protocol and length.
-    fn set_checksum(&mut self) {
-        let Some(location) = self.checksum_place() else { return };
-        let addresses = if self.ip_length == LENGTH_V4 { 12..20 } else { 8..40 };
+    fn write_checksum(&mut self) {
+        let Some(location) = self.checksum_offset() else { return };
+        let addresses = if self.ip_length == IPV4_HEADER_BYTES { 12..20 } else { 8..40 };
         let pseudo = sum_words(&self.bytes[addresses]) + u32::from(self.number) + (self.total - self.ip_length as u32);
         let sum = match checksum(pseudo + sum_words(&self.bytes[self.ip_length..self.length])) {
             // In UDP a sum of zero says that there is none (RFC 768).
@@ -198,7 +199,7 @@ impl Headers {
         self.bytes[location..location + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
-    fn checksum_place(&self) -> Option<usize> {
+    fn checksum_offset(&self) -> Option<usize> {
         match self.number {
             protocol::TCP => Some(self.ip_length + 16),
             protocol::UDP => Some(self.ip_length + 6),
@@ -207,9 +208,9 @@ impl Headers {
     }
 
     /// The pseudo-header does not cover the ECN field, and the IPv6 header lacks a checksum.
-    fn change_ecn(&mut self, ecn: Ecn) {
+    fn update_ecn(&mut self, ecn: Ecn) {
         self.ecn = ecn;
-        if self.ip_length == LENGTH_V4 {
+        if self.ip_length == IPV4_HEADER_BYTES {
             let word = u16::from_be_bytes([self.bytes[0], self.bytes[1] & !3 | ecn as u8]);
             replace_word(&mut self.bytes, 0, word, 10);
         } else {
@@ -217,7 +218,7 @@ impl Headers {
         }
     }
 
-    fn change_flags(&mut self, flags: Flags) {
+    fn update_flags(&mut self, flags: Flags) {
         self.flags = flags;
         let at = self.ip_length + 12;
         let before = u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]);
@@ -234,7 +235,7 @@ impl Headers {
     }
 }
 
-fn v4(address: Address) -> Ipv4Addr {
+fn to_ipv4_address(address: Address) -> Ipv4Addr {
     match address {
         Address::Node(node) => Ipv4Addr::from(10 << 24 | node & 0x00ff_ffff),
         Address::V4(address) => address,
@@ -242,10 +243,10 @@ fn v4(address: Address) -> Ipv4Addr {
     }
 }
 
-fn v6(address: Address) -> Ipv6Addr {
+fn to_ipv6_address(address: Address) -> Ipv6Addr {
     match address {
         Address::V6(address) => address,
-        other => v4(other).to_ipv6_mapped(),
+        other => to_ipv4_address(other).to_ipv6_mapped(),
     }
 }
 

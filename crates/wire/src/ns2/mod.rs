@@ -23,7 +23,7 @@ pub(crate) mod read;
 mod text;
 mod write;
 
-pub use write::{MAX_DECIMALS, NS2_DECIMALS, PacketLines, write_line};
+pub use write::{NS2_TIME_DECIMALS, PICOSECOND_DECIMALS, PacketLines, write_line};
 
 use crate::event::Kind;
 

@@ -3,7 +3,7 @@
 const PICOS_PER_S: u128 = 1_000_000_000_000;
 
 /// A whole number in digits, nothing else; `None` if it does not fit.
-pub fn decimal<T: TryFrom<u64>>(digits: &[u8]) -> Option<T> {
+pub fn parse_decimal<T: TryFrom<u64>>(digits: &[u8]) -> Option<T> {
     if digits.is_empty() {
         return None;
     }
@@ -15,15 +15,15 @@ pub fn decimal<T: TryFrom<u64>>(digits: &[u8]) -> Option<T> {
 }
 
 /// A whole number in hexadecimal digits, nothing else.
-pub fn hexadecimal(digits: &[u8]) -> Option<u32> {
+pub fn parse_hexadecimal(digits: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     u32::from_str_radix(text, 16).ok()
 }
 
 /// Seconds as C's `%g` prints them, in picoseconds: `1.355637`, `12`, `5e-05`. To the nearest picosecond, 213 days at most.
-pub fn seconds(text: &[u8]) -> Option<u64> {
+pub fn parse_seconds(text: &[u8]) -> Option<u64> {
     let (mantissa, exponent) = match text.iter().position(|&byte| byte == b'e' || byte == b'E') {
-        Some(at) => (&text[..at], exponent(&text[at + 1..])?),
+        Some(at) => (&text[..at], parse_exponent(&text[at + 1..])?),
         None => (text, 0),
     };
     let (whole, fraction) = match mantissa.iter().position(|&byte| byte == b'.') {
@@ -31,20 +31,20 @@ pub fn seconds(text: &[u8]) -> Option<u64> {
         None => (mantissa, &[][..]),
     };
     if exponent == 0 && fraction.len() <= 12 {
-        return fixed_point(whole, fraction);
+        return fixed_point_picos(whole, fraction);
     }
     let digits = [whole, fraction].concat();
-    exponential(decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
+    exponential_picos(parse_decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
 }
 
 /// Seconds without an exponent, as ns-2 prints nearly all.
-fn fixed_point(whole: &[u8], fraction: &[u8]) -> Option<u64> {
-    let fraction_picos = if fraction.is_empty() { 0 } else { decimal::<u64>(fraction)? * 10_u64.pow(12 - fraction.len() as u32) };
-    decimal::<u64>(whole)?.checked_mul(PICOS_PER_S as u64)?.checked_add(fraction_picos)
+fn fixed_point_picos(whole: &[u8], fraction: &[u8]) -> Option<u64> {
+    let fraction_picos = if fraction.is_empty() { 0 } else { parse_decimal::<u64>(fraction)? * 10_u64.pow(12 - fraction.len() as u32) };
+    parse_decimal::<u64>(whole)?.checked_mul(PICOS_PER_S as u64)?.checked_add(fraction_picos)
 }
 
 /// `mantissa * 10^exponent` seconds.
-fn exponential(mantissa: u64, exponent: i32) -> Option<u64> {
+fn exponential_picos(mantissa: u64, exponent: i32) -> Option<u64> {
     let picos = match exponent {
         0..=7 => u128::from(mantissa) * 10_u128.pow(exponent as u32) * PICOS_PER_S,
         -38..0 => {
@@ -57,13 +57,13 @@ fn exponential(mantissa: u64, exponent: i32) -> Option<u64> {
     u64::try_from(picos).ok()
 }
 
-fn exponent(text: &[u8]) -> Option<i32> {
+fn parse_exponent(text: &[u8]) -> Option<i32> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),
         [b'+', digits @ ..] => (1, digits),
         digits => (1, digits),
     };
-    decimal::<u32>(digits).and_then(|number| i32::try_from(number).ok()).map(|number| sign * number)
+    parse_decimal::<u32>(digits).and_then(|number| i32::try_from(number).ok()).map(|number| sign * number)
 }
 
 #[cfg(test)]
@@ -90,15 +90,15 @@ mod tests {
             ("1.2.3", None),
             ("nan", None),
         ] {
-            assert_eq!(picos, seconds(text.as_bytes()), "{text}");
+            assert_eq!(picos, parse_seconds(text.as_bytes()), "{text}");
         }
     }
 
     #[test]
     fn a_number_that_does_not_fit_is_none() {
-        assert_eq!(Some(4_294_967_295), decimal::<u32>(b"4294967295"));
-        assert_eq!(None, decimal::<u32>(b"4294967296"));
-        assert_eq!(None, decimal::<u64>(b"99999999999999999999"));
-        assert_eq!((Some(0x1ff), None, None), (hexadecimal(b"1ff"), hexadecimal(b""), hexadecimal(b"+1")));
+        assert_eq!(Some(4_294_967_295), parse_decimal::<u32>(b"4294967295"));
+        assert_eq!(None, parse_decimal::<u32>(b"4294967296"));
+        assert_eq!(None, parse_decimal::<u64>(b"99999999999999999999"));
+        assert_eq!((Some(0x1ff), None, None), (parse_hexadecimal(b"1ff"), parse_hexadecimal(b""), parse_hexadecimal(b"+1")));
     }
 }

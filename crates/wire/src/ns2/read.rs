@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Ecn, Time};
 
-use super::number::{decimal, hexadecimal, seconds};
+use super::number::{parse_decimal, parse_hexadecimal, parse_seconds};
 use super::{FLAG_CONGESTION_ACTION, FLAG_CONGESTION_EXPERIENCED, FLAG_ECN_CAPABLE, FLAG_ECN_ECHO, PACKET_TYPES};
 use crate::address::{Address, End};
 use crate::error::ReadErrorKind;
@@ -61,16 +61,16 @@ fn unsupported_format(text: &[u8]) -> Option<ReadErrorKind> {
 }
 
 fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<Event, ReadErrorKind> {
-    let time = fields.read("time", seconds)?;
-    let location = Location::Link { from: fields.read("node", decimal)?, to: fields.read("node", decimal)? };
+    let time = fields.read("time", parse_seconds)?;
+    let location = Location::Link { from: fields.read("node", parse_decimal)?, to: fields.read("node", parse_decimal)? };
     let kind = packet_kind(fields.read("packet type", Some)?);
-    let size = fields.read("size", decimal)?;
+    let size = fields.read("size", parse_decimal)?;
     let flag_letters = fields.read("flags", flag_letters)?;
-    let flow = fields.read("flow", decimal)?;
+    let flow = fields.read("flow", parse_decimal)?;
     let (source, destination) = (fields.read("source", parse_end)?, fields.read("destination", parse_end)?);
     let seq = fields.read("sequence number", parse_signed)?;
-    let id = fields.read("packet number", decimal)?;
-    let header = ShownTcpHeader::read(&mut fields)?;
+    let id = fields.read("packet number", parse_decimal)?;
+    let header = LoggedTcpHeader::read(&mut fields)?;
     let packet = Packet {
         kind,
         source,
@@ -79,8 +79,8 @@ fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<Event, ReadE
         id: Some(id),
         size,
         payload: payload_bytes(kind, size, header),
-        ecn: codepoint(flag_letters),
-        tcp: tcp_header(kind, seq, flag_letters, header),
+        ecn: ecn_of_flags(flag_letters),
+        tcp: tcp_fields(kind, seq, flag_letters, header),
         truncation: Truncation::Complete,
     };
     Ok(Event { time: Time::from_picos(time), kind: event, location, packet })
@@ -90,7 +90,7 @@ fn packet_kind(name: &[u8]) -> Kind {
     PACKET_TYPES.iter().find(|(known, _)| known.as_bytes() == name).map_or(Kind::Other, |&(_, kind)| kind)
 }
 
-fn payload_bytes(kind: Kind, size: u32, header: ShownTcpHeader) -> u32 {
+fn payload_bytes(kind: Kind, size: u32, header: LoggedTcpHeader) -> u32 {
     match header.length {
         0 if kind == Kind::Ack => 0,
         length => size.saturating_sub(length),
@@ -98,7 +98,7 @@ fn payload_bytes(kind: Kind, size: u32, header: ShownTcpHeader) -> u32 {
 }
 
 /// The fields of TCP's header that a line shows.
-fn tcp_header(kind: Kind, seq: u32, flag_letters: &[u8], header: ShownTcpHeader) -> Tcp {
+fn tcp_fields(kind: Kind, seq: u32, flag_letters: &[u8], header: LoggedTcpHeader) -> Tcp {
     let flags = Flags::default()
         .with(Flags::ECE, has_flag(flag_letters, FLAG_ECN_ECHO))
         .with(Flags::CWR, has_flag(flag_letters, FLAG_CONGESTION_ACTION));
@@ -113,22 +113,22 @@ fn tcp_header(kind: Kind, seq: u32, flag_letters: &[u8], header: ShownTcpHeader)
 
 /// Fields that `show_tcphdr_` adds; zero without it, and for one-way agents, which have no header.
 #[derive(Clone, Copy, Default)]
-struct ShownTcpHeader {
+struct LoggedTcpHeader {
     ack: u32,
     flags: Flags,
     length: u32,
 }
 
-impl ShownTcpHeader {
-    fn read(fields: &mut Fields) -> Result<ShownTcpHeader, ReadErrorKind> {
-        let Some(ack) = fields.next() else { return Ok(ShownTcpHeader::default()) };
-        let Some(flags) = fields.next().and_then(|flags| flags.strip_prefix(b"0x")) else { return Ok(ShownTcpHeader::default()) };
+impl LoggedTcpHeader {
+    fn read(fields: &mut Fields) -> Result<LoggedTcpHeader, ReadErrorKind> {
+        let Some(ack) = fields.next() else { return Ok(LoggedTcpHeader::default()) };
+        let Some(flags) = fields.next().and_then(|flags| flags.strip_prefix(b"0x")) else { return Ok(LoggedTcpHeader::default()) };
         let wrong_header = || ReadErrorKind::Damaged("its TCP header is malformed".to_owned());
-        let flags = hexadecimal(flags).ok_or_else(wrong_header)?;
-        Ok(ShownTcpHeader {
+        let flags = parse_hexadecimal(flags).ok_or_else(wrong_header)?;
+        Ok(LoggedTcpHeader {
             ack: parse_signed(ack).ok_or_else(wrong_header)?,
             flags: Flags((flags & 0x1ff) as u16),
-            length: fields.read("header length", decimal)?,
+            length: fields.read("header length", parse_decimal)?,
         })
     }
 }
@@ -142,7 +142,7 @@ fn has_flag(flag_letters: &[u8], (position, letter): (usize, u8)) -> bool {
     flag_letters.get(position) == Some(&letter)
 }
 
-fn codepoint(flag_letters: &[u8]) -> Ecn {
+fn ecn_of_flags(flag_letters: &[u8]) -> Ecn {
     match (has_flag(flag_letters, FLAG_CONGESTION_EXPERIENCED), has_flag(flag_letters, FLAG_ECN_CAPABLE)) {
         (true, _) => Ecn::Ce,
         (false, true) => Ecn::Ect0,
@@ -153,14 +153,14 @@ fn codepoint(flag_letters: &[u8]) -> Ecn {
 /// `node.agent`.
 fn parse_end(field: &[u8]) -> Option<End> {
     let dot = field.iter().position(|&byte| byte == b'.')?;
-    Some(End { address: Address::Node(decimal(&field[..dot])?), port: decimal(&field[dot + 1..])? })
+    Some(End { address: Address::Node(parse_decimal(&field[..dot])?), port: parse_decimal(&field[dot + 1..])? })
 }
 
 /// A number that may be -1, for none; modulo 2^32.
 fn parse_signed(field: &[u8]) -> Option<u32> {
     match field.strip_prefix(b"-") {
-        Some(digits) => decimal::<u32>(digits).map(u32::wrapping_neg),
-        None => decimal(field),
+        Some(digits) => parse_decimal::<u32>(digits).map(u32::wrapping_neg),
+        None => parse_decimal(field),
     }
 }
 

@@ -11,14 +11,14 @@ use crate::event::{Event, Kind, Location, Packet, TraceEventKind};
 use crate::tcp::Flags;
 
 /// Decimals of times in ns-2: microseconds.
-pub const NS2_DECIMALS: u32 = 6;
+pub const NS2_TIME_DECIMALS: u32 = 6;
 /// Decimals of a picosecond.
-pub const MAX_DECIMALS: u32 = 12;
+pub const PICOSECOND_DECIMALS: u32 = 12;
 
 /// Bytes before and behind the flags that are the same in all lines of a packet, and bytes before them that differ.
-const MAX_HEAD: usize = 24;
-const MAX_TAIL: usize = 96;
-const MAX_FRONT: usize = 64;
+const MAX_LINE_HEAD_BYTES: usize = 24;
+const MAX_LINE_TAIL_BYTES: usize = 96;
+const MAX_LINE_FRONT_BYTES: usize = 64;
 
 /// Appends the line of an event on a link, of a packet between nodes, with the time in seconds to so many decimals, 12 at most. For any other
 /// event it appends nothing and returns false.
@@ -35,9 +35,9 @@ pub fn write_line(event: &Event, decimals: u32, out: &mut Vec<u8>) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct PacketLines {
     /// Type and size.
-    head: FixedText<MAX_HEAD>,
+    head: FixedText<MAX_LINE_HEAD_BYTES>,
     /// Flow, ends and numbers.
-    tail: FixedText<MAX_TAIL>,
+    tail: FixedText<MAX_LINE_TAIL_BYTES>,
 }
 
 impl PacketLines {
@@ -61,18 +61,18 @@ impl PacketLines {
     /// Appends the line of an event on a link, unless ns-2 has no sign for it. `ecn` and `flags` are the packet's at that moment.
     pub fn write_event(&self, kind: TraceEventKind, time: Time, link: (u32, u32), ecn: Ecn, flags: Flags, out: &mut Vec<u8>) {
         if let Some(sign) = kind.sign() {
-            self.write(sign, time, NS2_DECIMALS, link, flag_letters(ecn, flags), out);
+            self.write(sign, time, NS2_TIME_DECIMALS, link, flag_letters(ecn, flags), out);
         }
     }
 
     #[inline(always)]
     fn write(&self, sign: u8, time: Time, decimals: u32, (from, to): (u32, u32), flag_letters: [u8; 7], out: &mut Vec<u8>) {
-        let mut front: FixedText<MAX_FRONT> = FixedText::new();
+        let mut front: FixedText<MAX_LINE_FRONT_BYTES> = FixedText::new();
         front.push(&[sign, b' ']);
-        push_seconds(time, decimals.min(MAX_DECIMALS), &mut front);
+        push_seconds(time, decimals.min(PICOSECOND_DECIMALS), &mut front);
         front.push_with_prefix(b' ', from.into());
         front.push_with_prefix(b' ', to.into());
-        out.reserve(MAX_FRONT + MAX_HEAD + flag_letters.len() + MAX_TAIL);
+        out.reserve(MAX_LINE_FRONT_BYTES + MAX_LINE_HEAD_BYTES + flag_letters.len() + MAX_LINE_TAIL_BYTES);
         out.extend_from_slice(front.as_slice());
         out.extend_from_slice(self.head.as_slice());
         out.extend_from_slice(&flag_letters);
@@ -99,7 +99,7 @@ fn flag_letters(ecn: Ecn, flags: Flags) -> [u8; 7] {
 }
 
 /// For an acknowledgement the last packet that it acknowledges, -1 if there is none; for any other packet its own number.
-fn push_seq(packet: &Packet, text: &mut FixedText<MAX_TAIL>) {
+fn push_seq(packet: &Packet, text: &mut FixedText<MAX_LINE_TAIL_BYTES>) {
     match (packet.kind, packet.tcp.ack) {
         (Kind::Ack, 0) => text.push(b" -1"),
         (Kind::Ack, next) => text.push_with_prefix(b' ', u64::from(next) - 1),
@@ -107,15 +107,15 @@ fn push_seq(packet: &Packet, text: &mut FixedText<MAX_TAIL>) {
     }
 }
 
-fn push_end(node: u32, end: End, text: &mut FixedText<MAX_TAIL>) {
+fn push_end(node: u32, end: End, text: &mut FixedText<MAX_LINE_TAIL_BYTES>) {
     text.push_with_prefix(b' ', node.into());
     text.push_with_prefix(b'.', end.port.into());
 }
 
 /// Seconds, to the nearest decimal that is shown, without zeros at the end, as C's `%g` shows them.
 #[inline(always)]
-fn push_seconds(time: Time, decimals: u32, text: &mut FixedText<MAX_FRONT>) {
-    let step = 10_u64.pow(MAX_DECIMALS - decimals);
+fn push_seconds(time: Time, decimals: u32, text: &mut FixedText<MAX_LINE_FRONT_BYTES>) {
+    let step = 10_u64.pow(PICOSECOND_DECIMALS - decimals);
     let units = time.picos().saturating_add(step / 2) / step;
     let per_second = 10_u64.pow(decimals);
     text.push_number(units / per_second);
@@ -155,7 +155,7 @@ mod tests {
             "- 12 2 1 ack 40 C------ 3 2.0 0.0 17 69\n",
             "+ 12.05 2 1 ack 40 ------- 3 2.0 0.0 -1 69\n",
         ] {
-            assert_eq!(text, written_line(&parsed_event(text.trim_end()), NS2_DECIMALS));
+            assert_eq!(text, written_line(&parsed_event(text.trim_end()), NS2_TIME_DECIMALS));
         }
     }
 
@@ -169,6 +169,6 @@ mod tests {
     #[test]
     fn events_without_a_sign_of_ns_2_are_not_written() {
         let seen = Event { kind: TraceEventKind::Captured, ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
-        assert_eq!("", written_line(&seen, NS2_DECIMALS));
+        assert_eq!("", written_line(&seen, NS2_TIME_DECIMALS));
     }
 }
