@@ -15,11 +15,6 @@ _FACTORIES = {
 }
 
 
-def register_accessor(accessor: str, factory: str) -> None:
-    """Register the factory of an accessor ("Class.name"): a class or function ("module:name") that is called with the object."""
-    _FACTORIES[accessor] = factory
-
-
 def make_accessor(accessor: str, owner: object) -> Any:
     """The accessor of an object."""
     module, name = _FACTORIES[accessor].split(":")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ecnlab.cli import EXIT_FAILED, options
+from ecnlab.cli.text import count_text
 from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -132,12 +133,8 @@ def _planned_runs_text(made: SweepPlan, seeds: Sequence[int], store: Store) -> s
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     runs = [(key, seed, scenario.record) for key, scenario in unlike.items() for seed in seeds]
     stored = sum(store.batches.has_run(*run) for run in runs)
-    counts = ", ".join([_count_text(len(made.points), "point"), _count_text(len(seeds), "seed")])
-    return f"{counts}: {_count_text(len(runs), 'run')}" + (f", of which {stored} are stored already" if stored else "")
-
-
-def _count_text(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    counts = ", ".join([count_text(len(made.points), "point"), count_text(len(seeds), "seed")])
+    return f"{counts}: {count_text(len(runs), 'run')}" + (f", of which {stored} are stored already" if stored else "")
 
 
 def _print_sweep_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: bool, quiet: bool) -> None:

@@ -99,7 +99,7 @@ def violation_line(finding: TraceFinding) -> str:
 def known_departure_line(known: KnownDeparture, first: TraceFinding | None) -> str:
     """A known departure with its count and its first record, as a line."""
     shown = f", first in record {first.record}, {first.found}" if first else ""
-    rule, count = f"{known.rule} (RFC 3168, section {known.section})", _count_text(known.count, "packet")
+    rule, count = f"{known.rule} (RFC 3168, section {known.section})", _count_or_no_text(known.count, "packet")
     return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
 
@@ -112,7 +112,7 @@ def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
         first.setdefault((finding.rule, finding.whose), finding)
     violations = [finding for finding in verdict.findings if not finding.is_departure][:_MAX_VIOLATIONS]
     more = verdict.violations - len(violations)
-    cut = [f"... and {_count_text(more, 'more violation')}; --all lists every finding"] if more else []
+    cut = [f"... and {_count_or_no_text(more, 'more violation')}; --all lists every finding"] if more else []
     return [
         *map(violation_line, violations),
         *cut,
@@ -122,8 +122,8 @@ def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
 
 def verification_summary_line(verdict: TraceVerification) -> str:
     """Table of the checked file and the number of findings."""
-    connections = _count_text(verdict.about["connections"], "TCP connection")
-    counts_text = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
+    connections = _count_or_no_text(verdict.about["connections"], "TCP connection")
+    counts_text = f"{_count_or_no_text(verdict.violations, 'violation')}, {_count_or_no_text(verdict.departures, 'known departure')}"
     is_cut = verdict.violations + verdict.departures > len(verdict.findings)
     return f"{verdict.source}: {connections}, {counts_text}" + ("; the first 10000 of each rule are listed" if is_cut else "")
 
@@ -135,7 +135,7 @@ def violated_rules_tables(verdict: TraceVerification) -> list[Table]:
     return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
 
 
-def _count_text(count: int, what: str) -> str:
+def _count_or_no_text(count: int, what: str) -> str:
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 

@@ -54,16 +54,7 @@ def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: fl
     )
     if not changed:
         notes.insert(0, "both sides are the same scenario: all differences are chance")
-    rows = with_adjusted_p_values(_difference_rows({}, of_a, of_b, confidence), confidence)
-    return Comparison(
-        names,
-        (a.name, b.name),
-        changed,
-        [*notes, *_notes_on_percentile_resolution(rows)],
-        _warnings_of_both_sides(a, b, names),
-        rows,
-        confidence,
-    )
+    return _comparison_of_rows(a, b, names, changed, notes, _difference_rows({}, of_a, of_b, confidence), confidence)
 
 
 def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
@@ -87,7 +78,19 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
     for place in shared:
         at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
         rows += _difference_rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
-    rows = with_adjusted_p_values(rows, confidence)
+    return _comparison_of_rows(a, b, names, changed, notes, rows, confidence)
+
+
+def _comparison_of_rows(
+    a: Result | Sweep,
+    b: Result | Sweep,
+    names: tuple[str, str],
+    changed: list[DifferingParameter],
+    notes: Sequence[str],
+    unadjusted: Sequence[DifferenceRow],
+    confidence: float,
+) -> Comparison:
+    rows = with_adjusted_p_values(unadjusted, confidence)
     return Comparison(
         names,
         (a.name, b.name),
@@ -104,16 +107,16 @@ def _samples_by_quantity(result: Result) -> Samples:
 
 
 def _quantity_values(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
-    for quantity in _quantity_columns("total"):
+    for quantity in _quantity_column_names("total"):
         yield ("total", "", quantity), result.values(quantity)
     for group in result.group_names:
-        for quantity in _quantity_columns("groups"):
+        for quantity in _quantity_column_names("groups"):
             yield ("groups", group, quantity), result.values(quantity, group=group)
     for queue in result.queue_names:
-        for quantity in _quantity_columns("queues"):
+        for quantity in _quantity_column_names("queues"):
             yield ("queues", queue, quantity), result.values(quantity, queue=queue)
     for queue, band in result.band_names:
-        for quantity in _quantity_columns("bands"):
+        for quantity in _quantity_column_names("bands"):
             yield ("bands", f"{queue}.{band}", quantity), result.values(quantity, queue=queue, band=band)
 
 
@@ -123,7 +126,7 @@ def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
     values: dict[int, dict[QuantityKey, dict[int, float]]] = {}
     taken = {one.name for one in sweep.parameters}
     for table in (name for name in COMPARED_TABLES if name in sweep.tables):
-        columns = {quantity: f"{table}.{quantity}" if quantity in taken else quantity for quantity in _quantity_columns(table)}
+        columns = {quantity: f"{table}.{quantity}" if quantity in taken else quantity for quantity in _quantity_column_names(table)}
         for row in sweep.table(table).iter_rows(named=True):
             name = ".".join(row[key] for key in COMPARED_TABLES[table])
             cells = values.setdefault(row["point"], {})
@@ -137,7 +140,7 @@ def _sweep_points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...],
     return {tuple(row[column] for column in columns): row["point"] for row in sweep.points.iter_rows(named=True)}
 
 
-def _quantity_columns(table: str) -> list[str]:
+def _quantity_column_names(table: str) -> list[str]:
     return [column.name for column in catalog.table(table).columns if column.name not in COMPARED_TABLES[table]]
 
 
@@ -145,14 +148,14 @@ def _difference_rows(point: Values, a: Samples, b: Samples, confidence: float) -
     """Rows of all common quantities, without those that have no value on either side."""
     rows = []
     for cell, sample in a.items():
-        if cell in b and not _has_value_on_no_side(sample, b[cell]):
+        if cell in b and not _is_without_values(sample, b[cell]):
             table, name, quantity = cell
             found = difference_of_samples(sample, b[cell], confidence)
             rows.append(DifferenceRow(point, table, name, quantity, unit_of(quantity), found, found.p_value, found.is_apart))
     return rows
 
 
-def _has_value_on_no_side(a: SampleBySeed, b: SampleBySeed) -> bool:
+def _is_without_values(a: SampleBySeed, b: SampleBySeed) -> bool:
     return all(math.isnan(value) for sample in (a, b) for value in sample.values.values())
 
 

@@ -397,7 +397,7 @@ def _overrides_as_text(overrides: Overrides | None) -> dict[str, str]:
 
 def _to_json_value(value: Any) -> Any:
     """Convert a value that JSON does not support. Raises TypeError."""
-    plain = _numpy_to_python_value(value)
+    plain = numpy_to_python_value(value)
     if plain is value:
         raise TypeError(f"{value!r} is not a text, number, boolean, list or dict")
     return plain
@@ -416,11 +416,11 @@ def _toml_value(value: Any) -> str:
     """A Python or numpy value in TOML syntax; text is passed unchanged, since the engine accepts bare words. Raises TypeError."""
     if isinstance(value, str):
         return value
-    value = _numpy_to_python_value(value)
+    value = numpy_to_python_value(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_quote_toml_text(str(key))} = {_quote_toml_text(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml_item(str(key))} = {_toml_item(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_quote_toml_text, value)) + "]"
+        return "[" + ", ".join(map(_toml_item, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (int, float)):
@@ -428,11 +428,11 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _quote_toml_text(value: Any) -> str:
+def _toml_item(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _toml_value(value)
 
 
-def _numpy_to_python_value(value: Any) -> Any:
+def numpy_to_python_value(value: Any) -> Any:
     """Convert a numpy value to Python's type."""
     return value.tolist() if hasattr(value, "tolist") else value
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ecnlab.errors import UsageError
+from ecnlab.scenarios.load import numpy_to_python_value
 from ecnlab.sweeps.values import ValueKind, format_axis_value, parse_axis_values_text
 
 # Column names of the sweep's tables.
@@ -159,11 +160,6 @@ def _parse_axis_values(given: Any) -> tuple[Any, ...]:
     if twice:
         raise UsageError(f"{format_axis_value(twice[0])} is given twice")
     return tuple(plain)
-
-
-def numpy_to_python_value(given: Any) -> Any:
-    """Convert a numpy value to Python's type."""
-    return given.tolist() if hasattr(given, "tolist") else given
 
 
 def _is_list_like(given: Any) -> bool:

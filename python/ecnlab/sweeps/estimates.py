@@ -22,7 +22,7 @@ def tables_with_quantity(sweep: Sweep, quantity: str) -> list[str]:
     """The tables that have a quantity, `total` first. Raises UnknownName, and ResultsError without any run."""
     if "total" not in sweep.tables:
         raise ResultsError(f"the sweep {sweep.name} has no finished run")
-    having = {table: _quantity_columns(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}
+    having = {table: _quantity_column_names(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}
     found = [table for table, quantities in having.items() if quantity in quantities]
     if not found:
         raise UnknownName("quantity", quantity, {name for quantities in having.values() for name in quantities})
@@ -55,7 +55,7 @@ def _table_with_row_names(sweep: Sweep, table: str) -> pl.DataFrame:
     import polars as pl
 
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
-    keys = [own.get(key, key) for key in _row_name_columns(table)]
+    keys = [own.get(key, key) for key in _row_name_column_names(table)]
     return sweep.table(table).with_columns(pl.concat_str(keys, separator=".").alias("name"))
 
 
@@ -67,10 +67,10 @@ def _estimate_to_row(row: dict[str, Any], value: str, quantity: str, *, alike: b
     return {**row, "quantity": quantity, "unit": unit, "mean": found.mean, "sd": found.sd, "half_width": found.half_width, "n": found.n}
 
 
-def _row_name_columns(table: str) -> list[str]:
+def _row_name_column_names(table: str) -> list[str]:
     """Key columns of a table."""
     return [column.name for column in catalog.table(table).columns if column.kind in ("name", "index") or column.name.startswith("size_")]
 
 
-def _quantity_columns(table: str) -> set[str]:
-    return {column.name for column in catalog.table(table).columns} - set(_row_name_columns(table))
+def _quantity_column_names(table: str) -> set[str]:
+    return {column.name for column in catalog.table(table).columns} - set(_row_name_column_names(table))

@@ -12,10 +12,10 @@ from itertools import product
 from typing import Any
 
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
-from ecnlab.scenarios.load import Scenario, leaf_values_with_paths, unused_aqm_warning
+from ecnlab.scenarios.load import Scenario, leaf_values_with_paths, numpy_to_python_value, unused_aqm_warning
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.sweeps.arithmetic import evaluate_expression
-from ecnlab.sweeps.axes import SweepAxis, axes_with_listed_points, grid_axes, numpy_to_python_value, short_column_names
+from ecnlab.sweeps.axes import SweepAxis, axes_with_listed_points, grid_axes, short_column_names
 from ecnlab.sweeps.values import format_axis_value
 
 MAX_POINTS = 100_000

@@ -15,7 +15,7 @@ from ecnlab.errors import Problem, ResultsError, UnknownName
 from ecnlab.scenarios import catalog
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.sweeps import summary
-from ecnlab.sweeps.values import ValueKind, format_axis_value
+from ecnlab.sweeps.values import ValueKind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -308,11 +308,6 @@ def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
         )
         for axis in plan.axes
     ]
-
-
-def parameters_text_of_row(parameters: Sequence[SweepParameter], row: Mapping[str, Any]) -> str:
-    """The parameter values in a row as text."""
-    return ", ".join(f"{one.name} = {format_axis_value(row[one.name])}" for one in parameters if row[one.name] is not None)
 
 
 def _keys_of_overrides(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:

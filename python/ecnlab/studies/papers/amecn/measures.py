@@ -67,11 +67,6 @@ def bottleneck_utilisation(result: Result) -> list[float]:
     return result.values("utilisation", queue=BOTTLENECK)
 
 
-def unused_link_share(result: Result) -> list[float]:
-    """1 minus the bottleneck's utilization."""
-    return [1 - used for used in bottleneck_utilisation(result)]
-
-
 def drop_rate(result: Result) -> list[float]:
     """The share of arriving packets that the bottleneck dropped."""
     drops, arrivals = (result.values(name, queue=BOTTLENECK) for name in ("drops", "arrivals"))

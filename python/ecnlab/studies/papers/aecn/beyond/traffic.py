@@ -33,9 +33,6 @@ DATAGRAM_GOODPUT: dict[str, dict[float, Change]] = {
 }
 
 TCP_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput_first", column_summed_over_groups(GROUPS), MBPS)
-_DELIVERED_DATAGRAMS = PanelMeasure(
-    "datagrams delivered", "datagrams", column_summed_over_groups([scenarios.DATAGRAM_GROUP], "throughput_bps"), MBPS
-)
 GOODPUT_PER_TCP_FLOW = PanelMeasure("average group", "average_goodput_first", column_summed_over_groups(["average"]), MBPS)
 _GOODPUT_PER_FRAGILE_FLOW = PanelMeasure("fragile group", "fragile_goodput_first", column_summed_over_groups(["fragile"]), MBPS)
 _GOODPUT_PER_ROBUST_FLOW = PanelMeasure("robust group", "robust_goodput_first", column_summed_over_groups(["robust"]), MBPS)
