@@ -29,7 +29,7 @@ class Example:
 def examples() -> list[Example]:
     """All examples: scenarios, then sweeps, then Python files, each by name."""
     files = [*sorted(FOLDER.glob("*.toml")), *sorted(FOLDER.glob("sweeps/*.toml")), *sorted(FOLDER.glob("*.py"))]
-    return [Example(_name_of(file), _kind_of(file), file, _title(file)) for file in files]
+    return [Example(_example_name(file), _example_kind(file), file, _example_title(file)) for file in files]
 
 
 def resolve_example(path: str | Path) -> Path:
@@ -65,14 +65,14 @@ def files_of_example(name: str) -> list[Path]:
         file = waiting.pop()
         if file not in found:
             found.append(file)
-            waiting += _named_files(file)
+            waiting += _files_named_in(file)
     return [file.relative_to(FOLDER) for file in found]
 
 
-def _named_files(file: Path) -> Iterator[Path]:
+def _files_named_in(file: Path) -> Iterator[Path]:
     """The files that a scenario or a sweep names."""
     if file.suffix == ".toml":
-        for text in _strings(tomllib.loads(file.read_text(encoding="utf-8"))):
+        for text in _texts_in_tree(tomllib.loads(file.read_text(encoding="utf-8"))):
             named = (file.parent / text.partition(".py:")[0]).resolve() if text else file
             if ".py:" in text:
                 named = named.with_suffix(".py")
@@ -80,28 +80,28 @@ def _named_files(file: Path) -> Iterator[Path]:
                 yield FOLDER / named.relative_to(FOLDER.resolve())
 
 
-def _strings(tree: Any) -> Iterator[str]:
+def _texts_in_tree(tree: Any) -> Iterator[str]:
     if isinstance(tree, str):
         yield tree
     elif isinstance(tree, dict):
         for value in tree.values():
-            yield from _strings(value)
+            yield from _texts_in_tree(value)
     elif isinstance(tree, list):
         for value in tree:
-            yield from _strings(value)
+            yield from _texts_in_tree(value)
 
 
-def _name_of(file: Path) -> str:
+def _example_name(file: Path) -> str:
     return file.relative_to(FOLDER).with_suffix("").as_posix()
 
 
-def _kind_of(file: Path) -> str:
+def _example_kind(file: Path) -> str:
     if file.suffix == ".toml":
         return "sweep" if file.parent != FOLDER else "scenario"
     return "AQM" if "Aqm)" in file.read_text(encoding="utf-8") else "script"
 
 
-def _title(file: Path) -> str:
+def _example_title(file: Path) -> str:
     """A scenario's title, the first line of a sweep's comment, or the first line of a Python file's docstring."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":

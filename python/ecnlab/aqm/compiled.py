@@ -283,12 +283,12 @@ def _register_numba_overloads(numba: Any) -> None:
 
         return draw_uniform
 
-    def of_one(name: str) -> None:
+    def register_overload(name: str) -> None:
         computed = real[name]
         overload(getattr(api, name))(lambda x: lambda x: computed(x))
 
-    of_one("exp")
-    of_one("ln")
+    register_overload("exp")
+    register_overload("ln")
 
     @overload(api.powi)
     def powi(base, exponent):  # type: ignore[no-untyped-def]

@@ -32,12 +32,12 @@ def _identity_of_result(folder: Path) -> tuple[str, str, str, list[str]]:
 
     if is_sweep_folder(folder):
         about = open_sweep(folder).about
-        notes = [f"sweep {about['name']}, {about['points']} points", f"seeds {_ranges(about['seeds'])}"]
+        notes = [f"sweep {about['name']}, {about['points']} points", f"seeds {_seed_ranges_text(about['seeds'])}"]
         return f"sweep-{about['name']}", about["engine"], about["build"], notes
     if (folder / "claims.json").is_file():
         return _identity_of_report(folder / "claims.json")
     opened = open_result(folder)
-    notes = [f"scenario {opened.hash}", f"seeds {_ranges(opened.seeds)}"]
+    notes = [f"scenario {opened.hash}", f"seeds {_seed_ranges_text(opened.seeds)}"]
     return opened.hash[:8], opened.header["engine"], opened.header["build"], notes
 
 
@@ -46,7 +46,7 @@ def _identity_of_report(file: Path) -> tuple[str, str, str, list[str]]:
 
     try:
         about = json.loads(file.read_text(encoding="utf-8"))
-        notes = [f"study {about['study']}", f"seeds {_ranges(about['seeds'])}"]
+        notes = [f"study {about['study']}", f"seeds {_seed_ranges_text(about['seeds'])}"]
         return f"study-{about['study']}", str(about["engine"]), str(about["build"]), notes
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{file}: cannot be read: {error}; fix: run the study again") from None
@@ -63,7 +63,7 @@ def _biblatex_lines(label: str, version: str, build: str, notes: list[str]) -> l
     return [f"@software{{ecnlab-{label},", *lines, "}"]
 
 
-def _ranges(seeds: Sequence[int]) -> str:
+def _seed_ranges_text(seeds: Sequence[int]) -> str:
     """Seeds as a text, consecutive ones as a range: "1 to 5, 9"."""
     parts: list[list[int]] = []
     for seed in seeds:

@@ -67,7 +67,7 @@ class Cluster:
         """
         client = _connect_to_scheduler(self.address)
         try:
-            return _ClusterPool(client, self.address, _require_workers(client, self.address))
+            return _ClusterPool(client, self.address, _require_same_build_on_workers(client, self.address))
         except BaseException:
             client.close(timeout=_CONNECT_TIMEOUT_S)
             raise
@@ -297,7 +297,7 @@ def _connect_to_scheduler(address: str) -> Client:
         raise ClusterError(f"cluster: no dask scheduler answers at {address} ({_first_line_of_error(error)}); {remedy}") from None
 
 
-def _require_workers(client: Client, address: str) -> list[str]:
+def _require_same_build_on_workers(client: Client, address: str) -> list[str]:
     """Check that all workers have this build of the engine. Raises ClusterError that lists the workers without it."""
     try:
         client.wait_for_workers(1, timeout=_CONNECT_TIMEOUT_S)

@@ -69,7 +69,7 @@ def join_threads_interruptibly(threads: Sequence[Thread], stuck: Callable[[], Se
                 if not is_reported and monotonic() - began >= HOOK_TIMEOUT_S and thread.is_alive():
                     is_reported = True
                     for one in stuck():
-                        print(_print_to_stderr(one), file=sys.stderr, flush=True)
+                        print(_hook_timeout_message(one), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         if not _abandoned_threads:
             atexit.register(_exit_with_abandoned_threads)
@@ -138,7 +138,7 @@ def _simulated_time_of_hook_s(hook: FrameType) -> float | None:
     return None
 
 
-def _print_to_stderr(what: str) -> str:
+def _hook_timeout_message(what: str) -> str:
     hook, _, place = what.partition(": ")
     at = f": {place}" if place else ""
     return f"{hook} has not returned for {HOOK_TIMEOUT_S:g} s{at}; press Ctrl-C again to end the process"

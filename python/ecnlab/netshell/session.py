@@ -120,7 +120,7 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
         try:
             _start_packet_forwarding(shell, spec)
             hindrance = _read_startup_error(told)
-            _forward_packets(shell, first, view)
+            _wait_for_first_process(shell, first, view)
         except BaseException:
             first.kill()
             first.wait()
@@ -287,7 +287,7 @@ def _read_startup_error(told: int) -> str:
     return b"".join(parts).decode(errors="replace").strip()
 
 
-def _forward_packets(shell: _core.Shell, first: Popen[bytes], view: LiveView) -> None:
+def _wait_for_first_process(shell: _core.Shell, first: Popen[bytes], view: LiveView) -> None:
     """Wait until the first process has ended or packet forwarding stops."""
     ended = os.pidfd_open(first.pid)
     try:

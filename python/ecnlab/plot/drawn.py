@@ -56,7 +56,7 @@ class DrawnFigure(Figure):
 
     def _render_at_dpi(self, dpi: int, formats: Sequence[str]) -> dict[str, bytes]:
         with self.style.apply_to_matplotlib(), self._hold_axes_layout():
-            return {kind: self._encode_as(kind, dpi) for kind in formats}
+            return {kind: self._encoded_image(kind, dpi) for kind in formats}
 
     @contextmanager
     def _hold_axes_layout(self) -> Iterator[None]:
@@ -104,7 +104,7 @@ class DrawnFigure(Figure):
         """Write stem.svg and so on. Raises ResultsError if a file cannot be written."""
         write_figure_files(stem, self.render(formats))
 
-    def _encode_as(self, kind: str, dpi: int) -> bytes:
+    def _encoded_image(self, kind: str, dpi: int) -> bytes:
         buffer = BytesIO()
         self.savefig(buffer, format=kind, dpi=dpi, metadata=_FILE_METADATA[kind])
         return buffer.getvalue()

@@ -349,7 +349,7 @@ def _queue_delay_figure_per_queue(plots: ResultPlots) -> Iterator[tuple[FileStem
         yield f"queue_delay-{safe_file_name(queue)}", partial(plots.queue_delay, queue)
 
 
-def _single_figure(
+def _one_figure(
     name: str, draw: Callable[..., DrawnFigure], *arguments: str
 ) -> Callable[[ResultPlots], Iterable[tuple[FileStem, DrawFunction]]]:
     return lambda plots: [(name, partial(draw, plots, *arguments))]
@@ -369,38 +369,38 @@ FIGURE_KINDS = (
         "gauges",
         "the gauges of AQMs, such as a probability, against time: a panel for each gauge",
         "series_gauge",
-        _single_figure("gauges", ResultPlots.gauge),
+        _one_figure("gauges", ResultPlots.gauge),
         needs_rows=True,
     ),
     FigureKind(
         "throughput",
         "throughput of each group against time",
         "series_rate",
-        _single_figure("throughput", ResultPlots.rates, "throughput_bps"),
+        _one_figure("throughput", ResultPlots.rates, "throughput_bps"),
     ),
-    FigureKind("goodput", "goodput of each group against time", "series_rate", _single_figure("goodput", ResultPlots.rates, "goodput_bps")),
+    FigureKind("goodput", "goodput of each group against time", "series_rate", _one_figure("goodput", ResultPlots.rates, "goodput_bps")),
     FigureKind(
-        "window", "mean congestion window of each group's flows against time", "series_window", _single_figure("window", ResultPlots.window)
+        "window", "mean congestion window of each group's flows against time", "series_window", _one_figure("window", ResultPlots.window)
     ),
-    FigureKind("marks", "a dot for each marked packet, by time and flow", "events", _single_figure("marks", ResultPlots.marks, "mark")),
-    FigureKind("drops", "a dot for each dropped packet, by time and flow", "events", _single_figure("drops", ResultPlots.marks, "drop")),
+    FigureKind("marks", "a dot for each marked packet, by time and flow", "events", _one_figure("marks", ResultPlots.marks, "mark")),
+    FigureKind("drops", "a dot for each dropped packet, by time and flow", "events", _one_figure("drops", ResultPlots.marks, "drop")),
     FigureKind(
-        "delay", "distribution of each group's one-way delay", "distributions", _single_figure("delay", ResultPlots.distributions, "delay")
+        "delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", ResultPlots.distributions, "delay")
     ),
     FigureKind(
-        "rtt", "distribution of each group's round-trip time", "distributions", _single_figure("rtt", ResultPlots.distributions, "rtt")
+        "rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", ResultPlots.distributions, "rtt")
     ),
     FigureKind(
         "sojourn",
         "distribution of the time in each queue, of each band if it has several",
         "distributions",
-        _single_figure("sojourn", ResultPlots.distributions, "sojourn"),
+        _one_figure("sojourn", ResultPlots.distributions, "sojourn"),
     ),
     FigureKind(
         "completions",
         "mean time of a transaction by its size, a line for each group",
         "completions",
-        _single_figure("completions", ResultPlots.completions),
+        _one_figure("completions", ResultPlots.completions),
         needs_rows=True,
     ),
 )

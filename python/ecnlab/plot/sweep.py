@@ -169,7 +169,7 @@ class SweepPlots:
         split_by = [*(named or ()), *([panels] if panels else [])]
         self._require_known_names(y, x, split_by, where or {}, row)
         table, name = _table_and_row_of_quantity(row, split_by, tables_with_quantity(self._sweep, y))
-        rows = _rows_named(
+        rows = _rows_with_name(
             _rows_with_parameter_values(estimates_at_points(self._sweep, table, y), self._sweep.parameters, where or {}),
             _ROW_KINDS[table],
             name,
@@ -372,7 +372,7 @@ def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.
     x_unit = display_unit_of(view.x.unit)[1]
     x_label = style.escape_and_wrap_label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
     if _has_categorical_x(view):
-        names = [format_axis_value(one) for one in _categorical_x_values(view)]
+        names = [format_axis_value(one) for one in _x_categories(view)]
         lines.draw_points_over_names(axes, names, curves, y_label=y_label, palette=palette)
         axes.set_xticks(range(len(names)), [style.escape_and_wrap_label(axes, name, len(names)) for name in names])
         axes.set_xlabel(x_label)
@@ -449,7 +449,7 @@ def _rows_with_parameter_values(rows: pl.DataFrame, parameters: Sequence[SweepPa
     return rows
 
 
-def _rows_named(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataFrame:
+def _rows_with_name(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataFrame:
     if name is None:
         return rows
     if name not in rows["name"]:
@@ -464,7 +464,7 @@ def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyl
     points: dict[tuple[Any, ...], list[tuple[float, Estimate]]] = {}
     for row in rows.iter_rows(named=True):
         place = points.setdefault(tuple(row[column] for column in columns), [])
-        place.append((_x_value(view, row[view.x.name]), Estimate(row["mean"], row["sd"], row["half_width"], row["n"]).scaled(factor)))
+        place.append((_x_position(view, row[view.x.name]), Estimate(row["mean"], row["sd"], row["half_width"], row["n"]).scaled(factor)))
     curves = []
     for key in looks.keys:
         place = sorted(points.get(key, ()), key=lambda pair: pair[0])
@@ -481,13 +481,13 @@ def _curve_label(view: SweepFigureView, key: Sequence[Any], by: Sequence[str] | 
     return ", ".join(word if isinstance(one, str) else f"{name} {word}" for name, one, word in zip(names, key, words, strict=True))
 
 
-def _x_value(view: SweepFigureView, cell: Any) -> float:
+def _x_position(view: SweepFigureView, cell: Any) -> float:
     if _has_categorical_x(view):
-        return float(_categorical_x_values(view).index(cell))
+        return float(_x_categories(view).index(cell))
     return float(cell) * display_unit_of(view.x.unit)[0]
 
 
-def _categorical_x_values(view: SweepFigureView) -> list[Any]:
+def _x_categories(view: SweepFigureView) -> list[Any]:
     """The named values along the axis, in the order in which they were given."""
     cells_in_rows = set(view.rows[view.x.name])
     return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in cells_in_rows]
@@ -505,7 +505,7 @@ def _log_scale_ticks(view: SweepFigureView) -> Sequence[float]:
 
 def _x_values(view: SweepFigureView) -> list[float]:
     """The values along the axis, ascending."""
-    return sorted({_x_value(view, cell) for cell in view.rows[view.x.name]})
+    return sorted({_x_position(view, cell) for cell in view.rows[view.x.name]})
 
 
 def _have_room_for_ticks(xs: Sequence[float]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ecnlab.errors import UsageError
-from ecnlab.stats.student_t import t_quantile, two_sided_tail
+from ecnlab.stats.student_t import t_quantile, two_sided_tail_probability
 
 CONFIDENCE = 0.95
 _MIN_SAMPLES_FOR_SPREAD = 2
@@ -146,7 +146,7 @@ def _t_p_value(difference: float, error: float, freedom: float) -> float:
     """P(|T| >= |difference| / error); for an error of 0 it is 0, or 1 where the difference is 0 too."""
     if error == 0:
         return float(difference == 0)
-    return two_sided_tail(difference / error, freedom)
+    return two_sided_tail_probability(difference / error, freedom)
 
 
 def _welch_error_and_freedom(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:

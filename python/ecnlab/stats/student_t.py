@@ -11,7 +11,7 @@ _MAX_STEPS = 200
 _TINY = 1e-300
 
 
-def two_sided_tail(t: float, freedom: float) -> float:
+def two_sided_tail_probability(t: float, freedom: float) -> float:
     """P(|T| >= |t|) with `freedom` degrees of freedom, which need not be an integer; NaN if either is NaN.
 
     It is the regularised incomplete beta function I_x(freedom / 2, 1 / 2) at x = freedom / (freedom + t^2): NIST, Digital Library of
@@ -38,7 +38,7 @@ def t_quantile(confidence: float, freedom: float) -> float:
     # They shrink until only rounding errors remain.
     previous = math.inf
     for _ in range(_MAX_STEPS):
-        step = (two_sided_tail(t, freedom) - alpha) / (2 * _density(t, freedom))
+        step = (two_sided_tail_probability(t, freedom) - alpha) / (2 * _density(t, freedom))
         if abs(step) < 1e-6 * t and abs(step) >= previous / 2:
             break
         t += step
@@ -67,32 +67,32 @@ def _regularised_beta(x: float, rest: float, a: float, b: float) -> float:
     if rest == 0:
         return 1.0
     half, other = (b, a) if b == 0.5 else (a, b)
-    front = math.exp(a * _log(x, rest) + b * _log(rest, x) + _log_gamma_ratio(other) - math.lgamma(half))
+    front = math.exp(a * _log_near_one(x, rest) + b * _log_near_one(rest, x) + _log_gamma_ratio(other) - math.lgamma(half))
     if x < (a + 1) / (a + b + 2):
         return front * _continued_fraction(x, a, b) / a
     return 1 - front * _continued_fraction(rest, b, a) / b
 
 
-def _log(x: float, rest: float) -> float:
+def _log_near_one(x: float, rest: float) -> float:
     """ln(x), where `rest` is 1 - x without its rounding error."""
     return math.log(x) if x < 0.5 else math.log1p(-rest)
 
 
 def _continued_fraction(x: float, a: float, b: float) -> float:
     """The continued fraction of DLMF 8.17.22 by the modified method of Lentz."""
-    c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _MAX_TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            d = 1 / _nonzero(1 + term * d)
-            c = _nonzero(1 + term / c)
+            d = 1 / _away_from_zero(1 + term * d)
+            c = _away_from_zero(1 + term / c)
             value *= c * d
         if abs(c * d - 1) < 1e-15:
             break
     return value
 
 
-def _nonzero(value: float) -> float:
+def _away_from_zero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY

@@ -366,8 +366,8 @@ class Result:
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
         """The values of a quantity, one per seed in the order of `seeds`; arguments and errors as for `estimate`."""
         table, name = self._table_and_row(group, queue, band)
-        if quantity not in self._quantity_columns(table):
-            raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_columns(table))
+        if quantity not in self._quantity_column_names(table):
+            raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_column_names(table))
         found = self._values_by_name(table, quantity)
         if name not in found:
             raise UnknownName(_KEY_COLUMNS[table][-1], name, found)
@@ -435,7 +435,7 @@ class Result:
     def _summary_rows(self, confidence: float) -> Iterable[dict[str, Any]]:
         for table in _KEY_COLUMNS:
             for name in self._row_names(table):
-                for quantity in self._quantity_columns(table):
+                for quantity in self._quantity_column_names(table):
                     found = self.estimate_of(self._values_by_name(table, quantity)[name], confidence)
                     yield {
                         "table": table,
@@ -448,7 +448,7 @@ class Result:
                         "n": found.n,
                     }
 
-    def _quantity_columns(self, table: str) -> list[str]:
+    def _quantity_column_names(self, table: str) -> list[str]:
         return [column for column in self._columns_of_table(table).column_names if column not in ("seed", *_KEY_COLUMNS[table])]
 
     def _row_names(self, table: str) -> list[str]:

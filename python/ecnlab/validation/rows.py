@@ -107,7 +107,7 @@ def _read_table(path: Path) -> tuple[CsvSheet, ReferenceTable]:
     sheet.rename_columns(kind.also)
     naming = {*kind.required_columns, *kind.thresholds}
     sheet.report_missing_columns([*kind.required_columns, "seeds"])
-    sheet.report_unknown_columns({*naming, "seeds", *_quantity_columns(kind.columns)})
+    sheet.report_unknown_columns({*naming, "seeds", *_quantity_column_names(kind.columns)})
     if {*kind.required_columns, "seeds"} <= set(sheet.header):
         for line in sheet.lines:
             _check_sheet_columns(sheet, kind, line)
@@ -142,7 +142,7 @@ def _table_kind_of_sheet(sheet: CsvSheet) -> _Ns2TableKind | None:
     return None
 
 
-def _quantity_columns(columns: ComparedColumns) -> list[str]:
+def _quantity_column_names(columns: ComparedColumns) -> list[str]:
     return [column for name in columns.compared | columns.not_compared for column in (name, f"{name}_sd")]
 
 

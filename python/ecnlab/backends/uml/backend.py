@@ -141,7 +141,7 @@ class Uml:
         return kernels.find_built_kernel(self.kernel)
 
 
-def _parse_uml_result(done: process.UmlOutput) -> tuple[Sequence[Problem], RunOutput]:
+def _parse_uml_result(done: process.UmlJobResult) -> tuple[Sequence[Problem], RunOutput]:
     """Problems reported by the guest program, or the output of its run. Raises UmlCrashed if the result cannot be parsed."""
     try:
         result = done.result
@@ -168,7 +168,7 @@ def _column_from_json(name: str, kind: str, values: str, names: list[str]) -> tu
     return name, kind, bytes.fromhex(values), names
 
 
-def _move_capture_to_destination(done: process.UmlOutput, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
+def _move_capture_to_destination(done: process.UmlJobResult, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
     """Move the capture of a run to its destination atomically, compressed if requested. Raises RemoteRunFailed."""
     try:
         with tracing.open_trace_file(seed) as place:
@@ -177,7 +177,7 @@ def _move_capture_to_destination(done: process.UmlOutput, tracing: TraceOutput, 
         raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 
 
-def _move_cases_to_destination(done: process.UmlOutput, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
+def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
     """Move the cases of a run to their folder, all of them or none. Raises RemoteRunFailed."""
     try:
         with tracing.open_trace_file(seed) as place:

@@ -58,7 +58,7 @@ class UmlCrashed(Exception):
 
 
 @dataclass(frozen=True)
-class UmlOutput:
+class UmlJobResult:
     """Output of a finished job: its result, its processor time, and its folder, which may hold a capture."""
 
     result: Any
@@ -88,7 +88,7 @@ class UmlProcess:
     silence_s: float = _SILENCE_TIMEOUT_S
 
     @contextmanager
-    def run(self, job: Mapping[str, Any], seed: int, watch: ProgressCallback | None = None) -> Iterator[UmlOutput]:
+    def run(self, job: Mapping[str, Any], seed: int, watch: ProgressCallback | None = None) -> Iterator[UmlJobResult]:
         """Run a job on a kernel with this seed; its folder ends with the context. Raises UmlInterrupted, UmlCrashed, BackendError."""
         if not GUEST_PROGRAM.is_file():
             raise missing_program_error()
@@ -102,7 +102,7 @@ class UmlProcess:
                 raise UmlCrashed(f"the guest program wrote no result; its last output:\n{last_lines}") from None
             except (ValueError, RecursionError):
                 raise UmlCrashed(f"the result of the guest program is not JSON; its last output:\n{last_lines}") from None
-            yield UmlOutput(result, cpu_s, folder)
+            yield UmlJobResult(result, cpu_s, folder)
 
     def kernel_command_line(self, folder: Path, seed: int) -> list[str]:
         """The command line of the kernel."""

@@ -87,7 +87,7 @@ class StudyPlan:
                 self._places[need] = wanted.merge_key
                 self._wanted.setdefault(wanted.merge_key, wanted)
 
-    def has_all_runs_of(self, needs: Iterable[RequiredScenario]) -> bool:
+    def has_runs_of_scenarios(self, needs: Iterable[RequiredScenario]) -> bool:
         """Whether the planned runs already satisfy these required scenarios."""
         return all(need in self._places or self._is_planned(self._request_of_need(need)) for need in needs)
 

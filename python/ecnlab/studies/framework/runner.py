@@ -89,7 +89,7 @@ def select_from_study(
         _all_required_scenarios(items, selected_claims), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
     )
     if numbers and not claims:
-        selected_claims = [claim for claim in study.claims if plan.has_all_runs_of(claim.required_scenarios())]
+        selected_claims = [claim for claim in study.claims if plan.has_runs_of_scenarios(claim.required_scenarios())]
         plan.add_required_scenarios(_all_required_scenarios((), selected_claims))
     only_main = not all_setups or backend != SIMULATOR or kernel_hosts or (numbers and not claims)
     if only_main or not selected_claims:

@@ -430,7 +430,7 @@ A18 = Claim(
 )
 
 
-def _growth_with_flows_statement(quantity: str, words: str, group: str | None = None) -> ClaimStatement:
+def _change_with_max_th_statement(quantity: str, words: str, group: str | None = None) -> ClaimStatement:
     published = MAX_TH_30_TO_50[words]
     change = RelativeChange(aecn4_measure(quantity, 120, 50, group), aecn4_measure(quantity, 120, 30, group))
     return ClaimStatement(f"{words}, max_th 50 over 30", change, claimed_about(published), PERCENT, published)
@@ -442,9 +442,9 @@ A19 = Claim(
     "of one-way delay for robust / average / fragile flows.",
     ["5.41", "5.43", "5.44"],
     [
-        _growth_with_flows_statement(GOODPUT, "goodput"),
-        _growth_with_flows_statement(JAIN, "Jain's index"),
-        *(_growth_with_flows_statement(DELAY, f"delay of {group} flows", group) for group in reversed(GROUPS)),
+        _change_with_max_th_statement(GOODPUT, "goodput"),
+        _change_with_max_th_statement(JAIN, "Jain's index"),
+        *(_change_with_max_th_statement(DELAY, f"delay of {group} flows", group) for group in reversed(GROUPS)),
     ],
     quote=(
         "“for 120 flows, when max_th increases from 30 packets to 50 packets, the goodput and Jain's fairness index both increase about "
