@@ -1,4 +1,4 @@
-"""Draws the figures of docs/explanation/backends.md and hosts.md: `python tools/backend_figures.py [--folder DIR]`."""
+"""Draws the figures of the pages on backends, hosts, shells, clusters and replay: `python tools/backend_figures.py [--folder DIR]`."""
 
 from __future__ import annotations
 
@@ -104,7 +104,103 @@ def hosts() -> str:
     return drawing.svg()
 
 
-FIGURES: dict[str, Callable[[], str]] = {"backends.svg": backends, "hosts.svg": hosts}
+def live() -> str:
+    """The way of a packet between two hosts of a kernel."""
+    drawing = Drawing(760, 128)
+    for x, end in ((8, "sender"), (574, "receiver")):
+        drawing.box(x, 22, 178, 92, _KERNEL)
+        drawing.text(x + 89, 50, [end, "socket, TCP, IP", "network namespace"], bold_first=True)
+    drawing.box(254, 22, 252, 92, _ENGINE)
+    drawing.text(380, 50, ["router", "links, queues, AQMs, impairments", "of the engine"], bold_first=True)
+    for x in (186, 506):
+        drawing.arrow(x + 3, 68, x + 65, 68)
+        drawing.text(x + 34, 60, ["TUN"])
+    return drawing.svg()
+
+
+def uml() -> str:
+    """The processes of a run in user-mode Linux."""
+    drawing = Drawing(760, 196)
+    drawing.box(8, 24, 200, 148, _SIMULATED)
+    drawing.text(108, 76, ["ecnlab run", "--backend uml", "starts a process", "for each run"], bold_first=True)
+    drawing.box(322, 8, 430, 180, "white", dashed=True)
+    drawing.text(537, 28, ["process of the kernel, virtual clock"])
+    drawing.box(336, 40, 402, 54, _KERNEL)
+    drawing.text(537, 62, ["linux", "TCP, IP, namespaces, TUN, queueing disciplines"], bold_first=True)
+    drawing.box(336, 126, 402, 54, _ENGINE)
+    drawing.text(537, 148, ["guest.so", "router, sockets of hosts, the engine's links and queues"], bold_first=True)
+    drawing.arrow(470, 97, 470, 123)
+    drawing.text(482, 114, ["system calls as function calls"], anchor="start")
+    drawing.arrow(211, 98, 319, 98)
+    drawing.text(265, 90, ["job, result:"])
+    drawing.text(265, 118, ["files"])
+    return drawing.svg()
+
+
+def shell() -> str:
+    """The namespaces of a shell and the links between them."""
+    drawing = Drawing(760, 132)
+    for x, name, lines in (
+        (8, "client", ["COMMAND and its", "child processes"]),
+        (582, "server", ["programs of", "--server"]),
+    ):
+        drawing.box(x, 8, 170, 112, _KERNEL)
+        drawing.text(x + 85, 32, [name, "network namespace", "", *lines], bold_first=True)
+    drawing.box(250, 8, 260, 50, _ENGINE)
+    drawing.text(380, 38, ["down: link, link, ..."])
+    drawing.box(250, 70, 260, 50, _ENGINE)
+    drawing.text(380, 100, ["up: link.reverse, link.reverse, ..."])
+    for x, to_x, y in ((579, 513, 33), (247, 181, 33), (181, 247, 95), (513, 579, 95)):
+        drawing.arrow(x, y, to_x, y, both=False)
+    return drawing.svg()
+
+
+def cluster() -> str:
+    """The machines of a cluster and the data between them."""
+    drawing = Drawing(760, 132)
+    for x, name, lines in (
+        (8, "your machine", ["ecnlab run --cluster", "results folder"]),
+        (284, "scheduler", ["dask scheduler"]),
+        (560, "workers", ["dask worker: ecnlab,", "a thread for each core"]),
+    ):
+        drawing.box(x, 16, 192, 84, _SIMULATED if x != 284 else "white")
+        drawing.text(x + 96, 50, [name, *lines], bold_first=True)
+    for x in (200, 476):
+        drawing.arrow(x + 3, 44, x + 81, 44, both=False)
+        drawing.arrow(x + 81, 76, x + 3, 76, both=False)
+    drawing.text(380, 122, ["to the right: scenario text and seed; to the left: tables of the run"])
+    return drawing.svg()
+
+
+def replay() -> str:
+    """The parts of a run that a replay repeats, and those that it compares."""
+    drawing = Drawing(760, 190)
+    drawing.box(8, 24, 170, 64, _KERNEL)
+    drawing.text(93, 52, ["run with --record", "on any backend"], bold_first=True)
+    drawing.box(292, 8, 190, 96, "white", dashed=True)
+    drawing.text(387, 34, ["record of the queue", "arrivals, requests", "of the link, decisions,", "random stream"], bold_first=True)
+    drawing.box(584, 24, 168, 64, _ENGINE)
+    drawing.text(668, 52, ["ecnlab replay", "the same queue again"], bold_first=True)
+    drawing.arrow(181, 56, 289, 56, both=False)
+    drawing.arrow(485, 56, 581, 56, both=False)
+    drawing.text(533, 48, ["inputs"])
+    drawing.box(292, 134, 190, 44, _SIMULATED)
+    drawing.text(387, 161, ["compare each decision"])
+    drawing.arrow(387, 107, 387, 131, both=False)
+    drawing.arrow(668, 91, 485, 156, both=False)
+    drawing.text(600, 152, ["marks, drops, departures"], anchor="start")
+    return drawing.svg()
+
+
+FIGURES: dict[str, Callable[[], str]] = {
+    "backends.svg": backends,
+    "hosts.svg": hosts,
+    "live.svg": live,
+    "uml.svg": uml,
+    "shell.svg": shell,
+    "cluster.svg": cluster,
+    "replay.svg": replay,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

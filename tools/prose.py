@@ -21,7 +21,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).parents[1]
 REWRITTEN_LIST = Path(__file__).with_name("rewritten_pages.txt")
 # Folders in which each page explains, and so has a picture.
-FOLDERS_WITH_PICTURES = ("docs/tutorials", "docs/explanation", "docs/reference/queues")
+FOLDERS_WITH_PICTURES = ("docs/tutorials", "docs/how-to", "docs/explanation", "docs/reference/queues")
 
 MAX_WORDS = 35
 # The largest number of each finding in 100 sentences. A page may have one of each, however short it is.

@@ -2,7 +2,7 @@
 
 `python tools/reference_figures.py` writes them; with `--check` it compares them with fresh ones and exits with 1 if one is stale.
 Windows, traffic and the interval are from runs with seed 1, the graph of a trace is from tests/traces, and the first network is that of
-the example in docs/reference/scenario.md. The response functions are the rows of docs/trust/formulas.md.
+the example in docs/reference/scenario.md. The response functions are the rows of docs/trust/formulas.md. docs/how-to shows ns2-script.svg.
 """
 
 from __future__ import annotations
@@ -130,6 +130,12 @@ tcp = { profile = "linux", ecn = true }
 def two_bottlenecks() -> str:
     """The network of the example in docs/reference/scenario.md."""
     page = (FIGURES_FOLDER.parent / "scenario.md").read_text(encoding="utf-8")
+    return diagram.network_svg(lab.scenario(tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])))
+
+
+def ns2_script() -> str:
+    """The network of the ns-2 script in docs/how-to/from-ns2-ns3-tc.md, from the scenario file below it."""
+    page = (ROOT / "docs" / "how-to" / "from-ns2-ns3-tc.md").read_text(encoding="utf-8")
     return diagram.network_svg(lab.scenario(tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])))
 
 
@@ -272,6 +278,7 @@ def response() -> str:
 
 FIGURES: dict[str, Callable[[], str]] = {
     "two-bottlenecks.svg": two_bottlenecks,
+    "ns2-script.svg": ns2_script,
     "access-exit.svg": access_and_exit,
     "link.svg": link,
     "window.svg": window,

@@ -78,7 +78,7 @@ pub const LINK: Section = Section {
 
 pub const REVERSE: Section = Section {
     name: "link.reverse",
-    title: "The way back of a link",
+    title: "The reverse direction of a link",
     doc: "The reverse direction of a link. It has a plain drop-tail buffer that is not measured, unless it has a queue.",
     keys: &REVERSE_LINK_KEYS,
     tables: &[QUEUE_TABLE, IMPAIR, DELIVERIES],
