@@ -174,7 +174,7 @@ impl CaptureFile {
         Ok(CaptureFile { file: File::create(&path)?, path })
     }
 
-    fn with_file_name<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
+    fn add_path_to_error<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
         outcome.map_err(|why| io::Error::new(why.kind(), format!("cannot write the capture {}: {why}", self.path.display())))
     }
 }
@@ -182,12 +182,12 @@ impl CaptureFile {
 impl Write for CaptureFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let outcome = self.file.write(bytes);
-        self.with_file_name(outcome)
+        self.add_path_to_error(outcome)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let outcome = self.file.flush();
-        self.with_file_name(outcome)
+        self.add_path_to_error(outcome)
     }
 }
 

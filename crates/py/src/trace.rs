@@ -72,7 +72,7 @@ fn read_trace(
     let span = |seconds: f64| Span::from_secs_f64(seconds).ok_or_else(|| PyValueError::new_err(format!("{seconds} s is not a time")));
     let (from, to) = (from_s.map(span).transpose()?, to_s.map(span).transpose()?);
     let options = Options { from, to, bin: span(bin_s)?, flows, sequence_flows: drawn, header_bytes: header };
-    let (report, about) = read(py, path, watch, |input| analyze(input, options))?;
+    let (report, about) = read_without_gil(py, path, watch, |input| analyze(input, options))?;
     let tables = PyDict::new(py);
     for (name, table) in report.tables {
         tables.set_item(name, Py::new(py, Table(table))?)?;
@@ -84,7 +84,7 @@ fn read_trace(
 #[pyfunction]
 #[pyo3(signature = (path, *, watch = None))]
 fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> PyResult<String> {
-    read(py, path, watch, check).map(|report| report.to_string())
+    read_without_gil(py, path, watch, check).map(|report| report.to_string())
 }
 
 /// A trace file that is being read.
@@ -101,7 +101,7 @@ pub struct TraceInput<'a> {
 }
 
 /// Opens a file and reads it without the interpreter's lock; a panic becomes an exception.
-fn read<T: Send>(
+fn read_without_gil<T: Send>(
     py: Python<'_>,
     path: Option<&str>,
     watch: Option<Py<PyAny>>,

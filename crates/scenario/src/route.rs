@@ -67,7 +67,7 @@ impl<'a> NetworkGraph<'a> {
     }
 
     /// First and last node of an edge.
-    pub fn end_nodes_of(&self, edge: usize) -> (&'a str, &'a str) {
+    pub fn nodes_of_edge(&self, edge: usize) -> (&'a str, &'a str) {
         (self.names[self.ends[edge].0], self.names[self.ends[edge].1])
     }
 

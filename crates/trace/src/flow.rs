@@ -278,7 +278,7 @@ impl Flow {
     pub fn finish(mut self, ecn: u32, context: &mut AnalysisContext) -> FlowRow {
         let open = self.reactions.finish();
         self.on_reaction_end(open, context);
-        self.flush_delays(context);
+        self.record_pending_delays(context);
         self.settle_rtts(context);
         if self.closed.is_none() && self.segments.is_outstanding() && context.is_measured {
             self.check_lockout(self.last_progress, context);
@@ -352,11 +352,11 @@ impl Flow {
     fn on_delay_sample(&mut self, delay: Span, is_at_endpoint: bool, context: &mut AnalysisContext) {
         self.pending_delays.push(delay);
         if is_at_endpoint {
-            self.flush_delays(context);
+            self.record_pending_delays(context);
         }
     }
 
-    fn flush_delays(&mut self, context: &mut AnalysisContext) {
+    fn record_pending_delays(&mut self, context: &mut AnalysisContext) {
         for delay in self.pending_delays.drain(..) {
             self.delay.record(delay);
             context.overall.delay.record(delay);

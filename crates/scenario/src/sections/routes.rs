@@ -271,7 +271,7 @@ fn parse_route(
             reader.report(given, key, format!("unknown link \"{name}\"{}", suggestion(name, graph.edge_names())));
             return None;
         };
-        let (from, to) = graph.end_nodes_of(number);
+        let (from, to) = graph.nodes_of_edge(number);
         if from != node {
             reader.report(given, key, format!("link \"{name}\" comes from \"{from}\", but the route is at \"{node}\""));
             return None;

@@ -140,7 +140,7 @@ impl PacketHeaders {
             None => (Tcp::default(), payload),
         };
         let shown = flow.wire_packet(packet, ends, self.packets_created, payload, tcp);
-        self.update_reverse_flow(packet.flow, context);
+        self.update_state_shown_by_reverse_flow(packet.flow, context);
         (EncodedHeader::Headers(ecnlab_wire::Headers::of(&shown)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
     }
 
@@ -157,7 +157,7 @@ impl PacketHeaders {
     }
 
     /// Updates the state of this direction that the other direction shows.
-    fn update_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
+    fn update_state_shown_by_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
         let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow as usize) else { return };
         let Some(mut joined) = self.flows[reverse_flow].reverse_direction else { return };
         if let Some(connection) = &self.flows[flow as usize].tcp {
