@@ -17,9 +17,9 @@ QUEUE = "link.bottleneck.queue"
 
 def scenario_with(aqm: type[Aqm] | str, settings: str = "", name: str = "", **changes: Any) -> ecnlab.Scenario:
     """The small scenario with this AQM in its queue; a text is a reference to a class, or a built-in's name."""
-    brought = [] if isinstance(aqm, str) and ":" not in aqm else [aqm]
+    user_aqms = [] if isinstance(aqm, str) and ":" not in aqm else [aqm]
     called = name or (aqm.__name__ if isinstance(aqm, type) else aqm.rpartition(":")[2])
-    return read_scenario_text(SMALL, {QUEUE: f'{{ aqm = "{called}", limit = 60{settings} }}', **changes}, aqms=brought)
+    return read_scenario_text(SMALL, {QUEUE: f'{{ aqm = "{called}", limit = 60{settings} }}', **changes}, aqms=user_aqms)
 
 
 def run_with(aqm: type[Aqm] | str, settings: str = "", seed: int = 1, **changes: Any) -> RunResult:

@@ -52,12 +52,12 @@ def test_b_may_be_a_with_a_change(command: Command, small_file: Path, my_file: P
 
 
 def test_an_aqm_of_one_s_own_is_compared(command: Command, small_file: Path) -> None:
-    brought = ["--aqm", f"{EXAMPLES / 'threshold.py'}:Threshold"]
-    done = command("compare", small_file, *brought, "--set", 'link.bottleneck.queue={ aqm = "Threshold", limit = 60 }', "--seeds", "2")
+    user_aqms = ["--aqm", f"{EXAMPLES / 'threshold.py'}:Threshold"]
+    done = command("compare", small_file, *user_aqms, "--set", 'link.bottleneck.queue={ aqm = "Threshold", limit = 60 }', "--seeds", "2")
     assert done.code == 0, done.err
     assert "│ link.bottleneck.queue.aqm " in done.out
     assert "no queue with the AQM" not in done.err
-    assert "no queue with the AQM Threshold" in command("compare", small_file, *brought, "--set", "duration=3 s", "--seeds", "2").err
+    assert "no queue with the AQM Threshold" in command("compare", small_file, *user_aqms, "--set", "duration=3 s", "--seeds", "2").err
 
 
 def test_ten_seeds_are_run_unless_others_are_named(command: Command, small_file: Path, my_file: Path) -> None:

@@ -135,8 +135,8 @@ def test_runs_that_fail_are_listed_at_the_end_with_exit_code_1(command: Command,
         "    def on_arrival(self, arrival):\n"
         "        if self.line.limit_packets == 61:\n            raise ValueError('sixty is enough')\n        return lab.PASS\n"
     )
-    brought = ["--aqm", "picky.py:Picky", "--set", 'link.bottleneck.queue={ aqm = "Picky", limit = 60 }']
-    done = command("sweep", small_file, *brought, "--vary", "link.bottleneck.queue.limit=60,61", "--seeds", "2")
+    user_aqms = ["--aqm", "picky.py:Picky", "--set", 'link.bottleneck.queue={ aqm = "Picky", limit = 60 }']
+    done = command("sweep", small_file, *user_aqms, "--vary", "link.bottleneck.queue.limit=60,61", "--seeds", "2")
     assert done.code == 1
     failed = [line for line in done.err.splitlines() if line.startswith("failed: ")]
     assert [line.split(": AQM")[0] for line in failed] == [f"failed: point 2 (limit = 61), seed {seed}" for seed in (1, 2)]

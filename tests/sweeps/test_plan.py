@@ -178,11 +178,11 @@ def test_a_warning_is_reported_once_with_its_points(small: ecnlab.Scenario) -> N
 
 
 def test_an_aqm_of_one_s_own_need_stand_in_a_queue_at_one_point_only(small_file: Path) -> None:
-    brought = ecnlab.load(small_file, aqms=[f"{EXAMPLES / 'threshold.py'}:Threshold"])
+    with_user_aqm = ecnlab.load(small_file, aqms=[f"{EXAMPLES / 'threshold.py'}:Threshold"])
     own = {"link.bottleneck.queue": {"aqm": "Threshold", "limit": 60}}
-    assert any("no queue with the AQM" in warning.message for warning in _planned_values(brought, {MAX_P: [0.1, 0.2]}).warnings)
+    assert any("no queue with the AQM" in warning.message for warning in _planned_values(with_user_aqm, {MAX_P: [0.1, 0.2]}).warnings)
     assert not any(
-        "no queue with the AQM" in warning.message for warning in _planned_values(brought, {"aqm": {"own": own, "ecn": {}}}).warnings
+        "no queue with the AQM" in warning.message for warning in _planned_values(with_user_aqm, {"aqm": {"own": own, "ecn": {}}}).warnings
     )
 
 

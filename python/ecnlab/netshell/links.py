@@ -43,7 +43,7 @@ class ShellLink:
 
     def scenario(self, overrides: Mapping[str, str]) -> Scenario:
         """The link as a scenario with overrides. Raises ScenarioError, UsageError."""
-        brought, aqm = _user_aqms_and_aqm_name(self.aqm)
+        user_aqms, aqm = _user_aqms_and_aqm_name(self.aqm)
         queue = {"aqm": aqm, "limit": DEFAULT_LIMIT}
         keys = {**queue, **self.queue}
         both = {f"link.{LINK_NAME}{way}.queue.{key}": value for way in ("", ".reverse") for key, value in keys.items()}
@@ -56,7 +56,7 @@ class ShellLink:
             "flows": [{"name": "programs", "from": "outside", "to": "inside", "tcp": {"profile": "linux"}}],
         }
         try:
-            return scenario_from_tree(tree, {**both, **rates, **overrides}, aqms=brought)
+            return scenario_from_tree(tree, {**both, **rates, **overrides}, aqms=user_aqms)
         except ScenarioError as error:
             raise ScenarioError(_problems_named_by_option(error.problems, overrides)) from None
 
