@@ -15,13 +15,13 @@ from ecnlab.cli import options
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change a value, e.g. flows.far.count=40; repeatable.")
 @options.aqm_option
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The picture (default: FILE with the ending .svg, in this folder)."
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The picture (default: FILE with the extension .svg, in this folder)."
 )
 @options.quiet_option
 def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | None, quiet: bool) -> None:
     """Draw the network of a scenario as SVG.
 
-    Links with their rates, delays, queues and impairments, and the ways of the groups of flows.
+    The picture shows links with their rates, delays, queues and impairments, and the routes of the groups.
     """
     import ecnlab
     from ecnlab import diagram as drawing

@@ -48,7 +48,7 @@ def trace() -> None:
     "--flow", "flows", metavar="N", type=click.IntRange(0), multiple=True, help="Count only this flow, by its number; repeatable."
 )
 @click.option(
-    "--from", "from_s", metavar="SECONDS", type=click.FloatRange(0), help="Begin of the measured interval (default: first packet)."
+    "--from", "from_s", metavar="SECONDS", type=click.FloatRange(0), help="Start of the measured interval (default: first packet)."
 )
 @click.option("--to", "to_s", metavar="SECONDS", type=click.FloatRange(0), help="End of the measured interval (default: last packet).")
 @click.option("--bin", "bin_s", metavar="SECONDS", type=click.FloatRange(1e-6), default=1.0, help="Width of the bins of time (default: 1).")
