@@ -1,22 +1,22 @@
-//! Who is who: the addresses of flows, and the flow that a packet belongs to.
+//! Addresses of flows, and the flow of a packet by its addresses.
 //!
-//! Each group has two hosts: one whose applications open connections (the near side) and one whose applications are called (the far
-//! side). A flow has an address of its own at both ends, so that a packet's IP header alone says whose it is:
+//! Each group has two hosts: one whose applications open connections (the near side) and one whose applications accept them (the far
+//! side). A flow has a separate address at both ends, so that the IP header of a packet identifies its flow:
 //!
 //! ```text
 //! IPv4   10.SGGGGGGG.s.s     S: side, G: group, s.s: the flow's slot in its group, from 1
 //! IPv6   fd00:SG::slot       S: side, G: group
 //! ```
 //!
-//! A connection carries one flow, or two: the flow that opened it from near to far, and one that answers over it from far to near. A
-//! packet with data belongs to the flow that sends in its direction; any other acknowledges the flow of the other direction, if there is
-//! one, and goes where that one's acknowledgements go.
+//! A connection carries one flow, or two: the flow that opened it from near to far, and one that replies over it from far to near. A
+//! packet with data belongs to the flow that sends in its direction. Any other packet acknowledges the flow of the other direction, if
+//! there is one, and takes the route of its acknowledgements.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ecnlab_sim::Direction;
 
-/// The side of a group that opens connections, or the other.
+/// The side of a group that opens connections, or the other side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     #[default]
@@ -30,7 +30,7 @@ impl Side {
     }
 }
 
-/// The version of IP that hosts speak.
+/// Version of IP that hosts use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressFamily {
     #[default]
@@ -39,29 +39,29 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
-    /// Of a version's number, which is 4 unless it is 6.
+    /// From a version number: 6, or 4 for any other.
     pub fn from_version(version: u32) -> AddressFamily {
         if version == 6 { AddressFamily::V6 } else { AddressFamily::V4 }
     }
 }
 
-/// A flow's place in its group: it has an address on each side.
+/// Slot of a flow in its group, with an address on each side.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressSlot {
     pub group: u32,
-    /// From 0.
+    /// Counted from 0.
     pub number: u32,
 }
 
-/// Groups that have addresses.
+/// Maximum number of groups with addresses.
 pub const MAX_GROUPS: u32 = 1 << 7;
 /// IPv6's minimum MTU (RFC 8200, section 5).
 pub const MIN_MTU_V6: u32 = 1280;
-/// Flows of a group that have addresses: neither the first nor the last address of a network is one.
+/// Maximum number of flows of a group: the first and the last address of a network are not used.
 pub const MAX_HOSTS_PER_SUBNET: u32 = (1 << 16) - 2;
 
 impl AddressFamily {
-    /// The network of a group's host, with the length of its prefix.
+    /// The network of a group's host, with its prefix length.
     pub fn subnet(self, group: u32, side: Side) -> (IpAddr, u8) {
         match self {
             AddressFamily::V4 => (self.nth_address(group, side, 0), 16),
@@ -69,7 +69,7 @@ impl AddressFamily {
         }
     }
 
-    /// Every address of the plan.
+    /// The networks of all addresses of the plan.
     pub fn all_subnets(self) -> (IpAddr, u8) {
         match self {
             AddressFamily::V4 => (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
@@ -94,7 +94,7 @@ impl AddressFamily {
     }
 }
 
-/// The slot and side of an address; `None` if it is not one of the plan.
+/// The slot and side of an address; `None` if it is not in the plan.
 pub fn slot_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> {
     let (side, group, number) = match address {
         IpAddr::V4(address) => {
@@ -111,17 +111,17 @@ pub fn slot_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> {
     (group < MAX_GROUPS && (1..=MAX_HOSTS_PER_SUBNET).contains(&number)).then(|| (AddressSlot { group, number: number - 1 }, side))
 }
 
-/// Flow of a packet, and the end that takes it.
+/// Flow of a packet, and the side that receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketFlow {
     pub flow: u32,
     pub direction: Direction,
 }
 
-/// The flows of a slot: of each direction of its connection.
+/// The flows of a slot, one for each direction of its connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct SlotFlows {
-    /// From near to far: it opened the connection.
+    /// From near to far: the flow that opened the connection.
     forward: Option<u32>,
     /// From far to near, over the same connection.
     reverse: Option<u32>,
@@ -130,14 +130,14 @@ struct SlotFlows {
 /// Map between flows and their address slots, and from a packet's addresses to its flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowAddressMap {
-    /// By group, then by slot.
+    /// Flows by group and slot.
     groups: Vec<Vec<SlotFlows>>,
-    /// By flow: where it sits, and the side that it sends from.
+    /// Slot of each flow, and the side that it sends from.
     flows: Vec<Option<(AddressSlot, Side)>>,
 }
 
 impl FlowAddressMap {
-    /// The slot of a flow that opens a connection or sends datagrams, its own from the first time on; `None` if no address is left.
+    /// The slot of a flow that opens a connection or sends datagrams, the same at each call; `None` if no address is left.
     pub fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
         if let Some((slot, _)) = self.slot_of_flow(flow) {
             return Some(slot);
@@ -159,10 +159,10 @@ impl FlowAddressMap {
         Some(slot)
     }
 
-    /// A flow sends back over the connection of another, which has a slot; it replaces one that did so before.
+    /// Assigns a flow that replies over the connection of another, which has a slot. It replaces an earlier such flow.
     ///
     /// # Panics
-    /// If the other has no slot.
+    /// If the other flow has no slot.
     pub fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
         let (slot, _) = self.slot_of_flow(opener).expect("a flow is answered once it has opened a connection");
         let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
@@ -182,18 +182,18 @@ impl FlowAddressMap {
         self.flows[flow] = Some((slot, side));
     }
 
-    /// Where a flow sits and the side that it sends from.
+    /// Slot of a flow, and the side that it sends from.
     pub fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
         self.flows.get(flow as usize).copied().flatten()
     }
 
-    /// The flow that sends from a side of a slot, if one does.
+    /// The flow that sends from a side of a slot, if any.
     pub fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32> {
         let flows = self.groups.get(slot.group as usize)?.get(slot.number as usize)?;
         if side == Side::Near { flows.forward } else { flows.reverse }
     }
 
-    /// Flow of a packet from one address to another, which carries data or does not; `None` if it is nobody's.
+    /// Flow of a packet by its addresses and whether it carries data; `None` if it belongs to no flow.
     pub fn flow_of_packet(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<PacketFlow> {
         let ((from, side), (to, _)) =
             (slot_of_address(from)?, slot_of_address(to).filter(|(_, far)| slot_of_address(from).is_some_and(|(_, near)| near != *far))?);

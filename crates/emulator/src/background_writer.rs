@@ -1,28 +1,28 @@
-//! A file that is written by a thread of its own, so that whoever is in a hurry never waits for a disk.
+//! Writes a file in a separate thread, so that the caller does not wait for the disk.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Pieces that may wait to be written; who brings one more waits as well.
+/// Maximum number of pieces in the queue; a caller with another one waits.
 const MAX_QUEUED_CHUNKS: usize = 256;
 
-/// Hands pieces to a thread that writes them. A write that fails is told by a later one, at the latest by [`Write::flush`].
+/// Passes pieces to a thread that writes them. A later call reports a failed write, at the latest [`Write::flush`].
 #[derive(Debug)]
 pub struct BackgroundWriter {
-    /// `None` once the thread has been asked to end.
+    /// `None` after the thread was told to end.
     chunks: Option<SyncSender<Vec<u8>>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl BackgroundWriter {
-    /// Writes into a file from now on. The thread has the scheduling class that the caller has now.
+    /// Starts to write into a file. The thread has the scheduling class of the caller at this time.
     pub fn start(out: Box<dyn Write + Send>) -> BackgroundWriter {
         let (chunks, received) = sync_channel(MAX_QUEUED_CHUNKS);
         BackgroundWriter { chunks: Some(chunks), thread: Some(thread::spawn(move || write_chunks(out, &received))) }
     }
 
-    /// Waits until all is written; nothing can be written afterwards.
+    /// Waits until everything is written, and closes the writer.
     fn close(&mut self) -> io::Result<()> {
         self.chunks = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -41,11 +41,11 @@ fn write_chunks(mut out: Box<dyn Write + Send>, chunks: &Receiver<Vec<u8>>) -> i
 impl Write for BackgroundWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(bytes.to_vec()).is_ok());
-        // A thread that takes no more has failed, and says why.
+        // A thread that receives nothing has failed, and its error has the reason.
         if sent { Ok(bytes.len()) } else { self.close().and(Err(io::Error::other("the file is closed"))) }
     }
 
-    /// Waits until all is written; this is the end of the file.
+    /// Waits until everything is written. This ends the file.
     fn flush(&mut self) -> io::Result<()> {
         self.close()
     }
@@ -53,7 +53,7 @@ impl Write for BackgroundWriter {
 
 impl Drop for BackgroundWriter {
     fn drop(&mut self) {
-        // Whoever wants to know flushes before.
+        // A caller that needs the result flushes before.
         drop(self.close());
     }
 }
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written, up to so many bytes.
+    /// Stores the written bytes, up to a maximum.
     struct SharedDisk(Arc<Mutex<Vec<u8>>>, usize);
 
     impl Write for SharedDisk {

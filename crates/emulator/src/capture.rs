@@ -1,7 +1,7 @@
-//! Writes the packets of hosts into a pcapng file, byte for byte, as they are before each link and behind it.
+//! Writes the packets of hosts into a pcapng file, byte for byte, before and after each link.
 //!
-//! A [`PacketCapture`] is a probe: it hears from the engine which packet passed where, at the engine's exact time and with the marks that it has
-//! there, and takes its bytes from those that the router holds. Behind its queue a packet is seen when its transmission begins.
+//! A [`PacketCapture`] is a probe: the engine reports each packet with its exact time and its current mark, and the capture takes the
+//! bytes from the router's packets. After the queue, a packet is captured when its transmission begins.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,10 +13,10 @@ use ecnlab_wire::{PcapngWriter, rewrite_ece_cwr, rewrite_ecn};
 
 use crate::slab::PacketSlab;
 
-/// Written at once, when there are so many bytes.
+/// Size of a buffer that is written at once.
 const WRITE_CHUNK_BYTES: usize = 1 << 18;
 
-/// Probe that may hold a packet capture.
+/// Probe with an optional packet capture.
 pub trait AsPacketCapture {
     fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture>;
 }
@@ -48,13 +48,13 @@ impl AsPacketCapture for PacketCapture {
 /// Writes packets as they pass links.
 pub struct PacketCapture {
     spec: TraceSpec,
-    /// None if packets are of either.
+    /// `None` for packets of both IP versions.
     version: Option<IpVersion>,
     writer: PcapngWriter,
-    /// Of each link the number of the interface before it; the one behind it follows.
+    /// Number of the interface before each link; the one after it follows.
     interfaces: Vec<Option<u32>>,
     count: u32,
-    /// In the order in which they were told, those apart whose time was still to come.
+    /// Captured packets in the order of the reports; those with a later time are separate.
     ready: Vec<CapturedPacket>,
     future: BinaryHeap<Reverse<CapturedPacket>>,
     captured: u64,
@@ -62,7 +62,7 @@ pub struct PacketCapture {
     out: Box<dyn Write + Send>,
 }
 
-/// A packet was somewhere.
+/// A packet at a point of a link.
 #[derive(Clone, Copy, Debug)]
 struct CapturedPacket {
     time: Time,
@@ -74,7 +74,7 @@ struct CapturedPacket {
 }
 
 impl PacketCapture {
-    /// Of the chosen links, at most `snaplen` bytes of each packet; what was written goes out in pieces.
+    /// Captures at most `snaplen` bytes of each packet on the chosen links, and writes them in pieces.
     pub fn new(links: Vec<String>, snaplen: u32, version: impl Into<Option<IpVersion>>, out: Box<dyn Write + Send>) -> PacketCapture {
         let version = version.into();
         let mut bytes = Vec::new();
@@ -84,7 +84,7 @@ impl PacketCapture {
         PacketCapture { spec, version, writer, interfaces, count: 0, ready, future, captured: 0, bytes, out }
     }
 
-    /// Writes what was seen up to a time; the bytes are those that the router holds.
+    /// Writes the packets captured up to a time, with the bytes that the router stores.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -105,7 +105,7 @@ impl PacketCapture {
         if self.bytes.len() >= WRITE_CHUNK_BYTES { self.write_buffered() } else { Ok(()) }
     }
 
-    /// Writes all that has been gathered; this is the end of the file.
+    /// Writes all remaining packets. This ends the file.
     ///
     /// # Errors
     /// If the file cannot be written.

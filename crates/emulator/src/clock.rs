@@ -1,4 +1,4 @@
-//! The time of a run: the system's monotonic clock from the run's start on, in the engine's picoseconds.
+//! Time of a run: the system's monotonic clock since the start of the run, in the engine's picoseconds.
 
 use ecnlab_units::Time;
 
@@ -6,19 +6,19 @@ use crate::sys::clock::monotonic;
 
 const PICOS_PER_NANO: u64 = 1_000;
 
-/// A run's clock. In a machine whose time is virtual, the same clock is.
+/// Clock of a run. With virtual time, the system's clock is virtual.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock {
     origin: u64,
 }
 
 impl RunClock {
-    /// One that begins now.
+    /// Starts a clock at the current time.
     pub fn start() -> RunClock {
         RunClock { origin: monotonic() }
     }
 
-    /// What the system's clock said at the start, in nanoseconds.
+    /// The system's clock at the start, in nanoseconds.
     pub fn origin_ns(&self) -> u64 {
         self.origin
     }
@@ -28,7 +28,7 @@ impl RunClock {
     }
 }
 
-/// Nanoseconds from one time to another, rounded up: who waits so long comes no earlier.
+/// Nanoseconds from one time to another, rounded up, so that a wait does not end early.
 pub fn nanos_until(time: Time, now: Time) -> u64 {
     time.since(now).picos().div_ceil(PICOS_PER_NANO)
 }

@@ -1,7 +1,7 @@
-//! A host: a network namespace whose way out is a TUN device, and whose addresses are those of a side of a group.
+//! A host: a network namespace whose only route leads to a TUN device, with the addresses of one side of a group.
 //!
-//! All addresses of a network are the host's at once (a local route, AnyIP), so that a flow more or less changes nothing. What a new
-//! namespace takes over from the machine, such as the congestion control, is set or is to be set by whoever makes connections.
+//! A local route (AnyIP) assigns all addresses of a network at once, so that more flows need no further addresses. Settings that a new
+//! namespace inherits from the machine, such as the congestion control, are set here or by the code that opens connections.
 
 use std::io;
 
@@ -12,27 +12,27 @@ use crate::sys::namespace::device_tx_drops;
 use crate::sys::netlink::{DeviceSettings, Netlink, Route, index, set_device_request, set_route_request};
 use crate::sys::{Namespace, Tun, sysctl};
 
-/// The device's name in every host.
+/// Name of the device in every host.
 pub const TUN_NAME: &str = "way";
 
-/// Packets that may wait for the router. A packet that finds no room is lost without a word to anyone, so this has to be more than it can
-/// ever be behind; the run asks the device afterwards.
+/// Queue of the device, in packets. A packet that finds it full is lost without a report, so it must exceed any backlog of the router.
+/// The run reads the device's counter of drops afterwards.
 pub(crate) const TX_QUEUE_PACKETS: u32 = 10_000;
 
-/// No host sends what no application asked for. Set before a device is up, which then would look for routers.
+/// Disables packets that no application requests. It is set before the device is up, since IPv6 would then search for routers.
 const DISABLE_IPV6_SYSCTLS: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
 
-/// The same where IPv6 is spoken: no addresses of its own making, nor the search for routers.
+/// The same for IPv6: no automatic addresses, and no search for routers.
 pub(crate) const NO_AUTOCONF_V6_SYSCTLS: [(&str, &str); 3] = [
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
     ("net.ipv6.conf.default.accept_dad", "0"),
     ("net.ipv6.conf.default.router_solicitations", "0"),
 ];
 
-/// Unlike IPv4, IPv6 lets nobody use an address that is the host's by a route alone unless it is told to.
+/// Permits the use of addresses that the host has by a route only; IPv4 needs no such setting.
 const NONLOCAL_BIND_V6_SYSCTL: (&str, &str) = ("net.ipv6.ip_nonlocal_bind", "1");
 
-/// What a host is to be like.
+/// Configuration of a host.
 #[derive(Clone, Debug, Default)]
 pub struct HostSpec {
     pub family: AddressFamily,
@@ -40,15 +40,15 @@ pub struct HostSpec {
     pub side: Side,
     /// Largest packet, IP header included.
     pub mtu: u32,
-    /// Settings under `/proc/sys` with their values.
+    /// Settings below `/proc/sys` with their values.
     pub sysctls: Vec<(String, String)>,
-    /// The same, that not every kernel has, or lets the root of a user namespace set.
+    /// Settings that some kernels lack, or that the root of a user namespace may not set.
     pub optional_sysctls: Vec<(String, String)>,
-    /// Metrics of the route to all others.
+    /// Metrics of the route to all other hosts.
     pub route_metrics: Vec<RouteMetric>,
 }
 
-/// A host. It goes, with all that is in it, when nothing holds it or a socket of it any longer.
+/// A host. Its namespace ends when neither this value nor a socket in it exists.
 #[derive(Debug)]
 pub struct Host {
     pub group: u32,
@@ -59,14 +59,14 @@ pub struct Host {
 
 impl Host {
     /// # Errors
-    /// Without the privilege, or if the kernel refuses a setting, told by its name.
+    /// Without the privilege, or if the kernel refuses a setting, which the error names.
     pub fn create(spec: &HostSpec) -> io::Result<Host> {
         let namespace = Namespace::create()?;
         let tun = namespace.run_inside(|| configure_namespace(spec))?;
         Ok(Host { group: spec.group, side: spec.side, namespace, tun })
     }
 
-    /// How many packets were lost because the router did not take them in time.
+    /// Number of packets lost because the router did not read them in time.
     ///
     /// # Errors
     /// If `/proc` cannot be read.
@@ -77,7 +77,7 @@ impl Host {
 
 fn configure_namespace(spec: &HostSpec) -> io::Result<Tun> {
     match spec.family {
-        // A kernel without IPv6 has no such setting and no need of it.
+        // A kernel without IPv6 has no such setting and does not need it.
         AddressFamily::V4 => DISABLE_IPV6_SYSCTLS.iter().try_for_each(|name| {
             sysctl::set(name, "1").or_else(|why| if why.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(why) })
         })?,

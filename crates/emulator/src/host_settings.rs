@@ -1,4 +1,4 @@
-//! Settings of a group's two hosts, as plain data: the mapping makes them of a scenario, hosts and recordings read them.
+//! Settings of the two hosts of a group as plain data. The mapping derives them from a scenario; hosts and recordings read them.
 
 use ecnlab_units::{Ecn, Span};
 
@@ -7,7 +7,7 @@ use ecnlab_units::{Ecn, Span};
 pub struct Sysctl {
     pub name: &'static str,
     pub value: String,
-    /// A kernel without it does what the value says, or has no such thing.
+    /// A kernel without it behaves as the value requires, or lacks the feature.
     pub may_lack: bool,
 }
 
@@ -16,7 +16,7 @@ pub struct Sysctl {
 pub struct RouteMetrics {
     pub initcwnd: Option<u32>,
     pub rto_min: Option<Span>,
-    /// Every segment is acknowledged at once.
+    /// Each segment is acknowledged at once.
     pub quickack: bool,
 }
 
@@ -25,18 +25,18 @@ pub struct RouteMetrics {
 pub struct SocketSettings {
     pub congestion: &'static str,
     pub nodelay: bool,
-    /// Acknowledgements wait to ride on an answer.
+    /// Acknowledgements wait for a reply that can carry them.
     pub interactive: bool,
     pub pacing: bool,
     /// Bytes.
     pub window_clamp: Option<u32>,
-    /// Of a buffer that stays as it is, its bytes.
+    /// Size of a buffer that does not grow, in bytes.
     pub receive_buffer: Option<u32>,
     /// Bytes.
     pub read_size: u32,
 }
 
-/// Sockets of datagrams.
+/// Sockets for datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramSettings {
     pub ecn: Ecn,
@@ -44,14 +44,14 @@ pub struct DatagramSettings {
     pub payload: u32,
 }
 
-/// What the two hosts of a group are set to.
+/// Settings of the two hosts of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSettings {
     pub sysctls: Vec<Sysctl>,
-    /// `tcp_ecn` of the host that opens connections and of the one that accepts them.
+    /// `tcp_ecn` of the host that opens connections, and of the one that accepts them.
     pub ecn: [u8; 2],
     pub route: RouteMetrics,
-    /// Of both devices, in bytes.
+    /// MTU of both devices, in bytes.
     pub mtu: u32,
     pub tcp: Option<SocketSettings>,
     pub datagrams: Option<DatagramSettings>,

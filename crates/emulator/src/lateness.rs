@@ -1,11 +1,11 @@
-//! How late what the engine has scheduled was done: nanoseconds from a departure's scheduled time to its write.
+//! Lateness of packets: nanoseconds from the scheduled time of a departure to its write.
 
 use serde_json::{Value as Json, json};
 
-/// Sub-buckets of each power of two: percentiles are right within 1.6 %.
+/// Sub-buckets of each power of two: percentiles are exact within 1.6 %.
 const SUB_BUCKET_BITS: u32 = 6;
 
-/// Counts of lateness, in buckets that grow with it.
+/// Histogram of lateness, with buckets whose width grows with the value.
 #[derive(Clone, Debug, Default)]
 pub struct LatenessHistogram {
     bucket_counts: Vec<u64>,
@@ -34,18 +34,18 @@ impl LatenessHistogram {
         self.max as f64 / 1e9
     }
 
-    /// 0 where nothing was counted.
+    /// 0 if no packet was counted.
     pub fn mean_s(&self) -> f64 {
         if self.total == 0 { 0.0 } else { self.sum as f64 / self.total as f64 / 1e9 }
     }
 
-    /// As it stands in results, in seconds.
+    /// The values for results, in seconds.
     pub fn json(&self) -> Json {
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| self.quantile_s(quantile));
         json!({ "mean": self.mean_s(), "p50": p50, "p99": p99, "p99.9": p999, "max": self.max_s() })
     }
 
-    /// The lateness that a share of all do not exceed; 0 where nothing was counted.
+    /// Percentile of lateness for a share of packets; 0 if no packet was counted.
     pub fn quantile_s(&self, quantile: f64) -> f64 {
         let wanted = (quantile * self.total as f64).ceil().max(1.0) as u64;
         let mut below = 0;
@@ -62,7 +62,7 @@ fn bucket_index(nanos: u64) -> usize {
     ((u64::from(shift) << SUB_BUCKET_BITS) + (nanos >> shift)) as usize
 }
 
-/// The largest number that falls into a bucket.
+/// The largest value of a bucket.
 fn bucket_upper_bound(bucket: usize) -> u64 {
     let (bucket, fine) = (bucket as u64, 1_u64 << SUB_BUCKET_BITS);
     let shift = (bucket >> SUB_BUCKET_BITS).saturating_sub(1);

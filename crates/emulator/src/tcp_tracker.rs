@@ -1,20 +1,20 @@
-//! What the router knows of connections by watching them: round-trip times, and which segments are sent again.
+//! Tracks TCP connections at the router: round-trip times, retransmissions, and echoes of marks.
 //!
-//! A round-trip time is measured as `pping` does (Nichols 2018), from TCP's timestamps (RFC 7323): a host's clock (TSval) on a packet
-//! with data, or a SYN or FIN, to the first echo of it (TSecr) that comes back. A router inside of a network sees a leg to either side and
-//! adds them up; ours has the hosts' own devices, so both legs, from the device into the network and back to the same device, are one
-//! measurement. Where a host has no timestamps, the handshake is measured, from a SYN to the answer, and later one segment at a time, from
-//! its departure to the acknowledgement that covers it, unless anything is sent again meanwhile (RFC 6298, section 3).
+//! A round-trip time is measured as `pping` does (Nichols 2018), from TCP's timestamps (RFC 7323): from a host's clock (TSval) on a packet
+//! with data, SYN or FIN to its first echo (TSecr). A router inside a network measures one leg to either side and adds them. This router is
+//! next to the hosts, so one measurement has both legs, from a device into the network and back to the same device. Without timestamps it
+//! measures the handshake, from a SYN to the SYN-ACK, and later one segment at a time, from its departure to the acknowledgement that
+//! covers it, unless something is retransmitted meanwhile (RFC 6298, section 3).
 //!
-//! What queues are to see is the smallest of the last 10 to 20 seconds: waits in queues, those of the asking queue before all, and
-//! acknowledgements that were delayed are not part of it then.
+//! Queues get the smallest value of the last 10 to 20 seconds. Queueing delays, mainly those of the queue itself, and delayed
+//! acknowledgements are therefore not part of it.
 //!
-//! Which acknowledgements echo a mark is read from ECE (RFC 3168), and where hosts have agreed on Accurate ECN from the count in its place, which
-//! is modulo 8: where a multiple of eight marks comes between two acknowledgements, none is seen (RFC 9768, section 3.2).
+//! An echo of a mark is read from ECE (RFC 3168), or with Accurate ECN from the count in these flags. The count is modulo 8: a multiple of
+//! eight marks between two acknowledgements is not seen (RFC 9768, section 3.2).
 //!
-//! State is bounded: of each direction of a connection at most [`MAX_PENDING_TSVALS`] clocks wait for their echo, none longer than a minute. Where
-//! more are on their way every second one is forgotten, so that those that are measured stay spread over all; a list that took no more
-//! until it has room would measure what was sent behind waits alone.
+//! State is bounded: each direction of a connection has at most [`MAX_PENDING_TSVALS`] clocks that wait for their echo, for at most a
+//! minute. If there are more, every second one is removed, so that the samples stay spread over all packets. If the list refused new clocks
+//! instead, it would sample only packets that were sent after a wait.
 
 use ecnlab_units::{Span, Time};
 
@@ -22,18 +22,18 @@ use ecnlab_wire::{Flags, TcpSegment, Timestamps};
 
 use crate::address::{AddressSlot, Side};
 
-/// Clocks of a direction that wait for their echo.
+/// Maximum number of clocks of a direction that wait for their echo.
 pub const MAX_PENDING_TSVALS: usize = 64;
-/// What has not come back by then does not come.
+/// Time after which an echo is no longer expected.
 const PENDING_TSVAL_TIMEOUT: Span = Span::from_secs(60);
 /// Ports of a side that has sent nothing.
 const NO_PORTS: (u16, u16) = (0, 0);
-/// AE, CWR and ECE of a SYN that asks for Accurate ECN, those of the answers that do not agree, and the count of a host that has seen no mark
+/// AE, CWR and ECE: of a SYN that requests Accurate ECN, of the SYN-ACKs that do not agree, and of the count of a host without a mark
 /// (RFC 9768, sections 3.1.1 and 3.2.1).
 const ACE_OF_ACCECN_SYN: u8 = 0b111;
 const ACE_OF_SYN_ACK_WITHOUT_ACCECN: [u8; 3] = [0b000, 0b001, 0b111];
 const INITIAL_ACE_COUNT: u8 = 0b101;
-/// Half of the longest time over which the smallest is taken.
+/// Half of the longest time over which the minimum is taken.
 const MIN_RTT_HALF_WINDOW: Span = Span::from_secs(10);
 
 /// Connections by the slots of their flows.
@@ -42,49 +42,48 @@ pub struct TcpTracker {
     groups: Vec<Vec<TrackedConnection>>,
 }
 
-/// The connection of a slot: what each side has sent. A new one takes the place of the one before, on each side with its SYN: the side
-/// that is called still hears of the one before until then, and what either sends of it later is not tracked.
+/// The connection of a slot: the state of each side as a sender. A new connection replaces it on each side with its SYN. Until then the
+/// accepting side still receives packets of the earlier one; later packets of that connection are not tracked.
 #[derive(Clone, Debug, Default)]
 struct TrackedConnection {
     sides: [SenderState; 2],
 }
 
-/// What a packet brings the host that it has come to.
+/// Information for the host that receives a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckInfo {
-    /// The round trip that it ends, if it ends one.
+    /// The round-trip time, if the packet completes a sample.
     pub rtt: Option<Span>,
-    /// It echoes a mark, the first time since more was acknowledged than was sent before the last such time: who answers marks once a
-    /// window answers now.
+    /// Whether it echoes a mark for the first time in a window of data, so that a sender that reacts once per window reacts now.
     pub is_first_ecn_echo: bool,
 }
 
-/// What a side has sent, and what came back of it.
+/// State of a side as a sender, with the echoes that it received.
 #[derive(Clone, Debug, Default)]
 struct SenderState {
-    /// The near one and the far one.
+    /// Ports of the near and the far side.
     ports: (u16, u16),
-    /// The sequence number behind all that was sent.
+    /// Sequence number after the last byte sent.
     snd_nxt: Option<u32>,
     /// Clocks that wait for their echo, oldest first.
     pending_tsvals: Vec<(u32, Time)>,
     newest_tsval: Option<u32>,
-    /// The number behind all that was sent when a mark was echoed last.
+    /// Sequence number after the last byte sent, at the time of the last echoed mark.
     echo_window_end: Option<u32>,
-    /// What its SYNs asked of ECN, and what the first answer to them that came said: AE, CWR and ECE as one number. When either is sent again it
-    /// may say nothing of it, and hosts hold to what came first.
+    /// ECN request of the SYN, and the reply of the first SYN-ACK: AE, CWR and ECE as one number. Retransmissions may omit them, and hosts
+    /// use the first ones.
     syn_ace: u8,
     syn_ack_ace: Option<u8>,
-    /// The number behind its SYN. Who acknowledges no more may still tell how the handshake has come, which is no count.
+    /// Sequence number after the SYN. An acknowledgement of the SYN alone may report the handshake instead of a count.
     after_syn: Option<u32>,
-    /// What the other side has told last, where it counts marks: the number up to which it acknowledges, and its count.
+    /// With Accurate ECN, the last report of the other side: its acknowledgement number, and its count.
     last_ace: Option<(u32, u8)>,
-    /// Without timestamps: the number behind the segment that is timed, and when it was sent.
+    /// Without timestamps: the end of the timed segment, and its send time.
     timed_segment: Option<(u32, Time)>,
     min_rtt: WindowedMinRtt,
 }
 
-/// The smallest of the last one or two windows.
+/// Minimum over the last one or two windows.
 #[derive(Clone, Copy, Debug, Default)]
 struct WindowedMinRtt {
     window_start: Time,
@@ -92,28 +91,28 @@ struct WindowedMinRtt {
     current_min: Option<Span>,
 }
 
-/// Whether a number comes before another, around zero.
+/// Whether a sequence number precedes another, modulo 2^32.
 pub fn seq_before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
 impl TcpTracker {
-    /// A packet comes from a host into the network; whether it brings data that was sent before.
+    /// Records a packet that a host sends; returns whether it is a retransmission.
     pub fn on_sent(&mut self, slot: AddressSlot, side: Side, tcp: &TcpSegment, payload: u32, now: Time) -> bool {
         let ports = if side == Side::Near { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
         let sent = &mut self.connection_mut(slot).sides[side as usize];
         if sent.ports != ports {
-            // The connection before may still send what ends it, also behind the first packet of this one.
+            // The earlier connection may still send its end, even after the first packet of this one.
             if sent.ports != NO_PORTS && !tcp.header.flags.has(Flags::SYN) {
                 return false;
             }
-            // What is known of the path outlives the connection.
+            // The minimum RTT belongs to the path, so the next connection keeps it.
             *sent = SenderState { ports, min_rtt: sent.min_rtt, ..SenderState::default() };
         }
         sent.on_segment_sent(tcp, payload, now)
     }
 
-    /// A packet has come to the host at a side.
+    /// Records a packet that the host at a side receives.
     pub fn on_delivered(&mut self, slot: AddressSlot, side: Side, tcp: &TcpSegment, now: Time) -> AckInfo {
         let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
         let connection = self.connection_mut(slot);
@@ -154,8 +153,8 @@ impl TcpTracker {
 }
 
 impl TrackedConnection {
-    /// Whether both hosts have agreed on Accurate ECN (RFC 9768, section 3.1.1): the SYN asks with all three flags, and the answer says in them
-    /// how the SYN has arrived.
+    /// Whether both hosts have agreed on Accurate ECN (RFC 9768, section 3.1.1): the SYN has all three flags, and the flags of the SYN-ACK
+    /// report the codepoint of the SYN.
     fn uses_accurate_ecn(&self) -> bool {
         let SenderState { syn_ace, syn_ack_ace, .. } = &self.sides[Side::Near as usize];
         *syn_ace == ACE_OF_ACCECN_SYN && syn_ack_ace.is_some_and(|answer| !ACE_OF_SYN_ACK_WITHOUT_ACCECN.contains(&answer))
@@ -175,7 +174,7 @@ impl SenderState {
         let end = tcp.header.seq.wrapping_add(sequence_space);
         let is_retransmission = self.snd_nxt.is_some_and(|snd_nxt| seq_before(tcp.header.seq, snd_nxt));
         match tcp.header.timestamps {
-            // The acknowledgement of what was sent twice may be of either.
+            // An acknowledgement of a retransmitted segment is ambiguous.
             None if is_retransmission => self.timed_segment = None,
             None => self.timed_segment = self.timed_segment.or(Some((end, now))),
             Some(stamps) => self.track_tsval(stamps.value, now),
@@ -209,7 +208,7 @@ impl SenderState {
                 .map(|(_, since)| since),
             Some(Timestamps { echo, .. }) => {
                 let at = self.pending_tsvals.iter().position(|(clock, _)| *clock == echo);
-                // Those before it were not echoed, and will not be.
+                // Earlier ones were not echoed, and will not be.
                 at.and_then(|at| self.pending_tsvals.drain(..=at).next_back()).map(|(_, since)| since)
             }
         };
@@ -220,7 +219,7 @@ impl SenderState {
 }
 
 impl SenderState {
-    /// Whether the other side has counted a mark more.
+    /// Whether the other side has counted another mark.
     fn is_new_ace_count(&mut self, tcp: &TcpSegment) -> bool {
         let (acked, count) = self.last_ace.unwrap_or((tcp.header.ack, INITIAL_ACE_COUNT));
         let is_old = !tcp.header.flags.has(Flags::ACK) || seq_before(tcp.header.ack, acked) || self.after_syn == Some(tcp.header.ack);
@@ -230,7 +229,7 @@ impl SenderState {
         !is_old && tcp.header.flags.ace() != count
     }
 
-    /// Whether an acknowledgement that echoes a mark is the first one in a window that does.
+    /// Whether an acknowledgement that echoes a mark is the first such in its window.
     fn is_first_echo_in_window(&mut self, tcp: &TcpSegment) -> bool {
         let is_new = self.echo_window_end.is_none_or(|echoed| seq_before(echoed, tcp.header.ack));
         if is_new {
@@ -364,7 +363,7 @@ mod tests {
         number << 6
     }
 
-    /// Which of acknowledgements, by their number and count, echo a mark first in a window, of a connection whose handshake said this.
+    /// Which acknowledgements (number, count) are the first in a window to echo a mark, after a handshake with these flags.
     fn reported_echoes(syn: u16, answer: u16, acknowledgements: &[(u32, u16)]) -> Vec<bool> {
         let mut connections = TcpTracker::default();
         connections.on_sent(SLOT, Side::Near, &near_segment(0, SYN | ace(syn), None), 0, ms(0));
@@ -373,7 +372,7 @@ mod tests {
         acknowledgements
             .iter()
             .map(|&(number, count)| {
-                // A window of 2000 bytes is on its way.
+                // A window of 2000 bytes is in flight.
                 connections.on_sent(SLOT, Side::Near, &near_segment(number + 1000, ACK, None), 1000, ms(3));
                 connections.on_delivered(SLOT, Side::Near, &far_ack(number, ACK | ace(count)), ms(4)).is_first_ecn_echo
             })

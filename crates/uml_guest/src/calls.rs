@@ -1,21 +1,21 @@
-//! System calls of the kernel inside: functions of libc by their own names, which this library's code finds before libc's.
+//! System calls of the UML kernel: functions with the names of libc, which the linker finds before those of libc.
 //!
-//! Arguments are passed on in registers as they come, so functions that take a varying number of them are no exception. A function of libc
-//! that speaks to a kernel and is not here would speak to the machine outside; the test of this library's symbols sees that there is none.
+//! Arguments are passed on in registers, so variadic functions need no special treatment. A function of libc that enters a kernel and is not
+//! here would enter the kernel of the machine. A test of this library's symbols verifies that there is none.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long};
 
-/// Does a system call: its number and six arguments.
+/// Makes a system call: its number and six arguments.
 pub type SyscallFn = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
 
 static mut SYSCALL_FN: Option<SyscallFn> = None;
 
-/// What the kernel enters: lets all calls go to this function, and begins.
+/// Entry point for the kernel: redirects all calls to this function, and starts the program.
 ///
 /// # Safety
-/// It must do system calls.
+/// The function must make system calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ecnlab_box(call: SyscallFn) {
     // Safety: there is one thread.
@@ -24,13 +24,13 @@ pub unsafe extern "C" fn ecnlab_box(call: SyscallFn) {
 }
 
 fn guest_syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
-    // Safety: there is one thread; the arguments are those of the call, as its caller gave them.
+    // Safety: there is one thread; the arguments are those of the caller.
     let result = unsafe {
         let Some(call) = SYSCALL_FN else { libc::abort() };
         call(number, a, b, c, d, e, f)
     };
     if (-4095..0).contains(&result) {
-        // Safety: the place is this thread's.
+        // Safety: the location belongs to this thread.
         unsafe { *libc::__errno_location() = -result as c_int };
         return -1;
     }
@@ -161,11 +161,11 @@ forward_libc_functions! {
     nanosleep(time, left) = SYS_nanosleep;
 }
 
-/// libc gives an error of this one as its result.
+/// libc returns an error of this function as its result.
 #[unsafe(no_mangle)]
 extern "C" fn clock_nanosleep(clock: c_long, flags: c_long, time: c_long, left: c_long) -> c_int {
     let result = guest_syscall(libc::SYS_clock_nanosleep, clock, flags, time, left, 0, 0);
-    // Safety: the place is this thread's.
+    // Safety: the location belongs to this thread.
     if result == -1 { unsafe { *libc::__errno_location() } } else { 0 }
 }
 
@@ -179,13 +179,13 @@ extern "C" fn recv(socket: c_long, to: c_long, length: c_long, flags: c_long) ->
     guest_syscall(libc::SYS_recvfrom, socket, to, length, flags, 0, 0)
 }
 
-/// There is one thread: another one would be the machine's, and the kernel inside knows nothing of it.
+/// There is one thread: another one would belong to the machine, and the UML kernel would not know it.
 #[unsafe(no_mangle)]
 extern "C" fn pthread_create(_thread: c_long, _attributes: c_long, _begin: c_long, _argument: c_long) -> c_int {
     libc::EAGAIN
 }
 
-/// What has no function of its own in libc.
+/// System calls without a function in libc.
 #[unsafe(no_mangle)]
 extern "C" fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
     guest_syscall(number, a, b, c, d, e, f)

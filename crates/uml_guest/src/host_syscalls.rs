@@ -1,21 +1,21 @@
-//! The machine outside: a few of its system calls, made past the kernel inside.
+//! System calls of the host machine, which bypass the UML kernel.
 //!
-//! The job comes in and its result goes out by them. So nothing of the machine's files, such as their names, numbers and times, is known to
-//! the kernel inside, of whose run it would become part; nor is how long it takes whoever reads what is told.
+//! They read the job and write its result. The UML kernel therefore sees no name, number or time of a file of the machine, which would
+//! become part of the run. The time that a reader of the output takes does not affect it either.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_long};
 use std::io::{self, Write};
 
-/// A system call of the machine outside.
+/// Makes a system call of the host machine.
 ///
 /// # Safety
-/// The arguments must be as that call needs them.
+/// The arguments must be valid for that call.
 unsafe fn host_syscall(number: c_long, arguments: [usize; 4]) -> io::Result<usize> {
     loop {
         let mut result = number as isize;
-        // Safety: as the caller says; a system call changes these registers and no others.
+        // Safety: the caller guarantees the arguments; a system call changes these registers and no others.
         unsafe {
             std::arch::asm!(
                 "syscall",
@@ -31,14 +31,14 @@ unsafe fn host_syscall(number: c_long, arguments: [usize; 4]) -> io::Result<usiz
         }
         match result {
             0.. => return Ok(result as usize),
-            // A signal of the kernel's came first.
+            // A signal of the UML kernel interrupted the call.
             error if error == -(libc::EINTR as isize) => {}
             error => return Err(io::Error::from_raw_os_error(-error as i32)),
         }
     }
 }
 
-/// A file outside.
+/// A file of the host machine.
 pub struct HostFile(usize);
 
 impl HostFile {
@@ -48,7 +48,7 @@ impl HostFile {
         HostFile::open_with_flags(path, libc::O_RDONLY)
     }
 
-    /// A new one in place of what is there.
+    /// Creates a file, and replaces an existing one.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -62,14 +62,14 @@ impl HostFile {
         unsafe { host_syscall(libc::SYS_open, [path.as_ptr() as usize, (flags | libc::O_CLOEXEC) as usize, 0o600, 0]) }.map(HostFile)
     }
 
-    /// All that it holds.
+    /// Reads the whole file.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn read_to_string(&self) -> io::Result<String> {
         let (mut text, mut chunk) = (Vec::new(), vec![0_u8; 1 << 16]);
         loop {
-            // Safety: the buffer is as long as is said.
+            // Safety: the buffer has the given length.
             match unsafe { host_syscall(libc::SYS_read, [self.0, chunk.as_mut_ptr() as usize, chunk.len(), 0]) }? {
                 0 => return String::from_utf8(text).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why)),
                 read => text.extend_from_slice(&chunk[..read]),
@@ -80,7 +80,7 @@ impl HostFile {
 
 impl Write for HostFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Safety: the buffer is as long as is said.
+        // Safety: the buffer has the given length.
         unsafe { host_syscall(libc::SYS_write, [self.0, bytes.as_ptr() as usize, bytes.len(), 0]) }
     }
 
@@ -91,7 +91,7 @@ impl Write for HostFile {
 
 impl Drop for HostFile {
     fn drop(&mut self) {
-        // Safety: the descriptor is this one's alone. That it cannot be closed changes nothing.
+        // Safety: this value owns the descriptor. An error of the call has no effect.
         let _ = unsafe { host_syscall(libc::SYS_close, [self.0, 0, 0, 0]) };
     }
 }
@@ -104,7 +104,7 @@ pub fn host_rename(from: &str, to: &str) -> io::Result<()> {
     unsafe { host_syscall(libc::SYS_rename, [from.as_ptr() as usize, to.as_ptr() as usize, 0, 0]) }.map(|_| ())
 }
 
-/// Writes a line to standard output; if nobody reads it, that is no matter of the run's.
+/// Writes a line to standard output, and ignores errors.
 pub fn host_write_line(line: &str) {
     const STDOUT: usize = 1;
     let mut out = std::mem::ManuallyDrop::new(HostFile(STDOUT));

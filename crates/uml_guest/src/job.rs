@@ -1,11 +1,11 @@
-//! What is to be done, as it comes in: JSON with these keys.
+//! The job as JSON, with these keys.
 //!
 //! ```text
 //!     scenario     the scenario as JSON, resolved
 //!     seed         a whole number
 //!     family       4 or 6 (default 4)
-//!     cases        true, if connections are to be recorded
-//!     capture      { links = [names], keep = bytes }, if packets are to be written
+//!     cases        true to record connections
+//!     capture      { links = [names], keep = bytes }, to capture packets
 //! ```
 
 use std::io;
@@ -24,7 +24,7 @@ pub struct Job {
     pub record_connections: bool,
 }
 
-/// The packets to be written.
+/// The packets to capture.
 #[derive(Deserialize)]
 pub struct Capture {
     pub links: Vec<String>,
@@ -43,10 +43,10 @@ struct JobFile {
 }
 
 impl Job {
-    /// Reads one.
+    /// Parses a job.
     ///
     /// # Errors
-    /// If it is none, or the scenario is unsound, which its sender should have seen.
+    /// If it is not a job, or the scenario is invalid, which the sender should have detected.
     pub fn from_json(text: &str, registry: &Registry) -> io::Result<Job> {
         let JobFile { scenario, seed, family, cases, capture } = serde_json::from_str(text)?;
         let scenario = Scenario::from_json(&scenario.to_string(), &[], registry, &no_files).map_err(|problems| {

@@ -1,15 +1,15 @@
 //! The guest program: the router and its hosts as the first process of a user-mode Linux, in the kernel's own process.
 //!
-//! The kernel loads this library, calls [`calls::ecnlab_box`] with a function that does system calls, and powers off when it returns. The
-//! functions of libc that would speak to the machine outside speak to the kernel inside instead (`calls`), so everything here is
-//! ordinary Rust. The kernel has no file of the machine's: the program itself reads its job and writes what came of it, past the kernel
-//! (`outside`), in the folder that the environment names:
+//! The kernel loads this library, calls [`calls::ecnlab_box`] with a function that makes system calls, and powers off when it returns.
+//! Functions of libc that would enter the kernel of the machine enter the UML kernel instead (`calls`), so everything here is ordinary
+//! Rust. The UML kernel has no file of the machine: the program itself reads its job and writes its results, bypassing that kernel
+//! (`host_syscalls`), in the folder that the environment names:
 //!
 //! ```text
-//!     job.json          what is to be done (job.rs)
-//!     result.json       what came of it, written when it is whole
-//!     capture.pcapng    the packets, where they were asked for
-//!     cases.jsonl       connections as cases, a line each, where they were asked for
+//!     job.json          the job (job.rs)
+//!     result.json       its result, written when it is complete
+//!     capture.pcapng    the packets, if requested
+//!     cases.jsonl       connections as cases, a line each, if requested
 //! ```
 
 #![deny(unsafe_code)]
@@ -32,16 +32,16 @@ use serde_json::Value as Json;
 use self::host_syscalls::HostFile;
 use self::job::{Capture, Job};
 
-/// Names the folder.
+/// Environment variable with the folder.
 const JOB_FOLDER_VARIABLE: &str = "ECNLAB_GUEST_JOB";
 const JOB_FILE: &str = "job.json";
 const RESULT_FILE: &str = "result.json";
 const CAPTURE_FILE: &str = "capture.pcapng";
 const RECORDINGS_FILE: &str = "cases.jsonl";
-/// A line to standard output for so many parts of the run.
+/// Number of progress lines in a run.
 const PROGRESS_LINES_PER_RUN: f64 = 200.0;
 
-/// What there is to do, once calls go to the kernel inside.
+/// Runs the job, after system calls have been redirected to the UML kernel.
 fn run_job_and_report() {
     let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::prepare_machine().and_then(|()| run_job())));
     match done {
@@ -51,7 +51,7 @@ fn run_job_and_report() {
     }
 }
 
-/// Does the job of the folder.
+/// Runs the job of the folder.
 fn run_job() -> io::Result<()> {
     let Job { scenario, seed, family, capture, record_connections } =
         Job::from_json(&HostFile::open(&job_path(JOB_FILE)?)?.read_to_string()?, &Registry::builtin())?;
@@ -102,7 +102,7 @@ fn write_recordings(recordings: &[String]) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes the result whole: under another name, and then under its own.
+/// Writes the result atomically: under a temporary name, which it then renames.
 fn write_result_atomically(result: &Json) -> io::Result<()> {
     let place = job_path(RESULT_FILE)?;
     let partial = format!("{place}.partial");
@@ -113,7 +113,7 @@ fn write_result_atomically(result: &Json) -> io::Result<()> {
     host_syscalls::host_rename(&partial, &place)
 }
 
-/// A file of the job's.
+/// Path of a file of the job.
 fn job_path(name: &str) -> io::Result<String> {
     let folder =
         std::env::var(JOB_FOLDER_VARIABLE).map_err(|_| io::Error::other(format!("{JOB_FOLDER_VARIABLE} does not say where the job is")))?;

@@ -1,15 +1,15 @@
-//! A kernel that has just started, made ready: its file systems, and what it would derive from the size of its memory.
+//! Prepares a kernel that has just started: its file systems, and the settings that it derives from the size of its memory.
 
 use std::fs;
 use std::io;
 
 use rustix::mount::{MountFlags, mount};
 
-/// Where a file system is mounted, and which.
+/// Mount points and their file systems.
 const FILE_SYSTEM_MOUNTS: &[(&str, &str)] = &[("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 
-/// What a kernel derives from its memory, set to what it would be with plenty: there is a namespace for each host, and memory for sockets is
-/// no part of what is looked at.
+/// Settings that a kernel derives from its memory, with the values of a machine with much memory. There is a namespace for each host, and
+/// runs do not study the memory of sockets.
 const SYSCTL_FILES: &[(&str, &str)] = &[
     ("/proc/sys/user/max_net_namespaces", "65536"),
     ("/proc/sys/net/ipv4/tcp_mem", "190000 250000 380000"),

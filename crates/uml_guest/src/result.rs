@@ -1,6 +1,6 @@
-//! What came of a job, as JSON: a run's tables and what identifies it; or what was refused.
+//! The result of a job as JSON: the tables of a run and its identity, or the reasons for a refusal.
 //!
-//! A column is its name, its kind, its values in little-endian bytes as hexadecimal digits, and the names that they are places among.
+//! A column has its name, its kind, its values (little-endian bytes as hexadecimal digits), and the names that its values index.
 
 use ecnlab_emulator::run::RunOutcome;
 use ecnlab_scenario::Problem;
@@ -20,12 +20,12 @@ pub fn outcome_json(outcome: &RunOutcome) -> Json {
     })
 }
 
-/// What of the scenario this kernel cannot do.
+/// Parts of the scenario that this kernel does not support.
 pub fn unsupported_json(problems: &[Problem]) -> Json {
     json!({ "refused": problems.iter().map(|problem| json!([problem.place, problem.line, problem.message])).collect::<Vec<_>>() })
 }
 
-/// There was no room for what was to be recorded.
+/// The memory for recordings was exhausted.
 pub fn recording_full_json(full: &RecordingFull) -> Json {
     json!({ "refused": [["record", null, full.to_string()]] })
 }

@@ -1,4 +1,4 @@
-//! Classifies packets: to which flow one belongs.
+//! Classifies packets by flow.
 
 use ecnlab_sim::Direction;
 use ecnlab_units::Time;
@@ -6,33 +6,33 @@ use ecnlab_wire::PacketView;
 
 use crate::address::{AddressSlot, FlowAddressMap, Side, slot_of_address};
 
-/// The flow of a packet, and where its connection is known.
+/// Flow of a packet, and the slot of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
     pub flow: u32,
     pub direction: Direction,
     pub slot: AddressSlot,
-    /// The side that it comes from.
+    /// The side that sent it.
     pub side: Side,
-    /// Tells connections of one flow apart to queues.
+    /// Distinguishes connections of one flow at queues.
     pub connection_id: u8,
 }
 
 /// Finds the flow of a packet, as a classifier of tc does.
 pub trait FlowClassifier {
-    /// Classifies a packet that the host of a group's side has sent; `None` if it belongs to no flow.
+    /// Classifies a packet from the host at a group's side; `None` if it belongs to no flow.
     fn classify(&mut self, view: &PacketView, host: (u32, Side), now: Time) -> Option<Classification>;
 
-    /// The slot of a flow that is to open a connection or to send datagrams; none if none is left.
+    /// The slot of a flow that will open a connection or send datagrams; `None` if none is free.
     fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot>;
 
-    /// The slot of a flow that is to send back over the connection of another; none if there is none.
+    /// The slot of a flow that will reply over the connection of another; `None` if that has no slot.
     fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> Option<AddressSlot>;
 
-    /// The slot of a flow that has opened a connection or answered one, and the side that it sends from.
+    /// The slot of a flow that has opened or answered a connection, and the side that it sends from.
     fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)>;
 
-    /// The flow that sends from a side of a slot, if one does.
+    /// The flow that sends from a side of a slot, if any.
     fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32>;
 }
 

@@ -1,4 +1,4 @@
-//! What a router counts beside what the engine does.
+//! Counters of the router, in addition to those of the engine.
 
 use ecnlab_wire::Malformed;
 use serde_json::{Map, Value as Json, json};
@@ -6,17 +6,17 @@ use serde_json::{Map, Value as Json, json};
 /// Packets, from the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardingCounters {
-    /// That hosts have sent.
+    /// Sent by hosts.
     pub read_from_hosts: u64,
-    /// That hosts were given.
+    /// Delivered to hosts.
     pub delivered: u64,
-    /// That belong to no flow, dropped.
+    /// Dropped because they belong to no flow.
     pub unclassified: u64,
-    /// With headers that contradict themselves, dropped, by [`Malformed`].
+    /// Dropped because of inconsistent headers, by [`Malformed`].
     pub malformed: [u64; Malformed::ALL.len()],
-    /// That a host's kernel would not take.
+    /// Refused by a host's kernel.
     pub refused_by_host: u64,
-    /// That a device has dropped because the router came too late for them; known at the end.
+    /// Dropped by a device because the router was late; known at the end.
     pub tun_tx_drops: u64,
     /// Iterations of the loop.
     pub iterations: u64,
@@ -27,7 +27,7 @@ impl ForwardingCounters {
         self.malformed[malformed as usize] += 1;
     }
 
-    /// Those of packets, as they stand in results; what devices have dropped stands beside them.
+    /// The counters of packets for results; drops of devices have a separate key.
     pub fn json(&self) -> Json {
         let malformed: Map<String, Json> =
             Malformed::ALL.iter().zip(self.malformed).map(|(why, count)| (why.name().to_owned(), json!(count))).collect();

@@ -1,4 +1,4 @@
-//! Host backend: sockets, or anything else that does what applications ask for.
+//! Host backend: sockets, or another implementation of the requests of applications.
 
 use std::io;
 
@@ -11,18 +11,18 @@ use crate::address::{AddressSlot, Side};
 use crate::host::Host;
 use crate::sys::{Poller, ReadyEvent};
 
-/// Tokens below this are the router's own, one for each host.
+/// Tokens below this belong to the router, one for each host.
 pub const FIRST_BACKEND_TOKEN: u64 = 1 << 32;
 
-/// What an application asks its hosts for.
+/// A request of an application to its hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AppRequest {
-    /// A new connection from the near to the far side of the slot, or datagrams, and this to be sent over it. What was there before is
-    /// forgotten. `connection` counts those of the flow from 0.
+    /// Open a connection from the near to the far side of the slot, or a flow of datagrams, and send this amount. It replaces an earlier
+    /// one. `connection` counts those of the flow from 0.
     Open { flow: u32, slot: AddressSlot, connection: u32, demand: AppWrite },
-    /// This is to be sent from the far to the near side over the connection that flow `to` has opened.
+    /// Send this amount from the far to the near side, over the connection that flow `to` has opened.
     Answer { flow: u32, slot: AddressSlot, opener: u32, demand: AppWrite },
-    /// This is to be sent too, from a side of the slot, over its connection or as datagrams.
+    /// Send this amount in addition, from a side of the slot, over its connection or as datagrams.
     Write { flow: u32, slot: AddressSlot, side: Side, demand: AppWrite },
 }
 
@@ -31,16 +31,16 @@ pub enum AppRequest {
 /// Per-connection failures are counted, not returned; an error ends the run.
 pub trait HostBackend {
     /// # Errors
-    /// If the system refuses what a run cannot go on without.
+    /// If the system refuses a call that the run needs.
     fn on_request(&mut self, request: AppRequest, context: &mut BackendContext) -> io::Result<()>;
 
-    /// Something has come of a descriptor that was added with a token from [`FIRST_BACKEND_TOKEN`] on.
+    /// A descriptor is ready that was added with a token from [`FIRST_BACKEND_TOKEN`] on.
     ///
     /// # Errors
     /// As above.
     fn on_descriptor_ready(&mut self, ready: ReadyEvent, context: &mut BackendContext) -> io::Result<()>;
 
-    /// A packet of TCP has been given to the host at a side of a slot. `echoes` says that it echoes a mark, the first time in a window.
+    /// A TCP packet was delivered to the host at a side of a slot. `echoes`: it echoes a mark for the first time in a window.
     ///
     /// # Errors
     /// As above.
@@ -54,7 +54,7 @@ pub trait HostBackend {
         Ok(())
     }
 
-    /// The host at a side of a slot has sent again what it had sent before, which is when its kernel knows why.
+    /// The host at a side of a slot has retransmitted data, at which time its kernel knows the cause.
     ///
     /// # Errors
     /// As above.
@@ -62,8 +62,8 @@ pub trait HostBackend {
         Ok(())
     }
 
-    /// What the kernel tells of the connection of the host at a side of a slot, whose port this is, is to be written down: after the packet
-    /// that it was just given, or after its timer has sent something.
+    /// Records the kernel's `TCP_INFO` of the host at a side of a slot with this port: after the packet that it just received, or after its
+    /// timer has sent something.
     ///
     /// # Errors
     /// As above.
@@ -71,12 +71,12 @@ pub trait HostBackend {
         Ok(())
     }
 
-    /// When [`HostBackend::on_timer`] is to be called next.
+    /// Time of the next call of [`HostBackend::on_timer`].
     fn next_timer(&self) -> Option<Time> {
         None
     }
 
-    /// That time has come.
+    /// The timer has expired.
     ///
     /// # Errors
     /// As above.
@@ -84,7 +84,7 @@ pub trait HostBackend {
         Ok(())
     }
 
-    /// The run is over: what is still to be told is told now.
+    /// The run ends; the backend reports the rest.
     ///
     /// # Errors
     /// As above.
@@ -96,24 +96,24 @@ pub trait HostBackend {
 /// Context of a call to the host backend: the time, the poller and the queue of inputs.
 #[derive(Debug)]
 pub struct BackendContext<'a> {
-    /// The time of this iteration of the loop, by which all in it happens.
+    /// The time of this iteration of the loop, which all its actions have.
     pub now: Time,
     pub poller: &'a Poller,
     pub hosts: &'a [Host],
     /// Inputs to the engine at [`BackendContext::now`], in order.
     pub host_inputs: &'a mut Vec<(u32, HostInput)>,
-    /// Observes connections, if somebody does.
+    /// Observer of connections, if any.
     pub observer: Option<&'a mut dyn ConnectionObserver>,
 }
 
 impl BackendContext<'_> {
-    /// Tells the engine something of a flow's hosts, at [`BackendContext::now`].
+    /// Reports an event of a flow's hosts to the engine, at [`BackendContext::now`].
     pub fn push_host_input(&mut self, flow: u32, input: HostInput) {
         self.host_inputs.push((flow, input));
     }
 }
 
-/// No hosts: packets come from elsewhere.
+/// Backend without hosts: packets come from another source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHosts;
 

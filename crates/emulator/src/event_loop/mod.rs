@@ -1,19 +1,20 @@
-//! The loop: one thread that carries packets between hosts and the engine, and says what time it is.
+//! Event loop: one thread carries packets between hosts and the engine, and determines the time.
 //!
 //! ```text
 //!     iteration   now = the clock, read once when the wait ends
-//!                 the engine goes on to now; what has arrived by then is written to its hosts, what applications ask for is done
-//!                 of every device that is ready packets are read, and enter the network at now
-//!                 sockets that are ready are served
-//!                 wait for a device, a socket, or a time at which something may come out of the engine
+//!     iteration   now = the clock, read once when the wait ends
+//!                 the engine advances to now; packets that have arrived are written to their hosts, requests of applications are served
+//!                 packets of each ready device are read, and enter the network at now
+//!                 ready sockets are served
+//!                 wait for a device, a socket, or the time of the next possible output of the engine
 //! ```
 //!
-//! **Which time a packet has.** All that an iteration finds has the time at which the iteration began, and everything of the engine's that was due by
-//! then has happened before it. So a packet that comes at the very time at which another leaves a queue finds that one gone, and two that
-//! come in one iteration are at one time, in the order of their devices' readiness, and of each device in the order in which they were sent.
-//! Departures keep the engine's own times: an iteration that is late delivers late and delays nothing behind it.
+//! **Time of a packet.** All packets of an iteration have the time at which it began. Every event of the engine that was due by then has
+//! been processed. A packet that arrives at the time at which another leaves a queue therefore finds that one gone. Packets of one
+//! iteration have the same time. Their order is that of their devices' readiness, and for each device that of sending. Departures keep the
+//! exact times of the engine: a late iteration delivers late and delays nothing after it.
 //!
-//! A packet costs three calls to the system, one to wait, one to read, one to write, less where several are waiting.
+//! A packet costs three system calls, to wait, to read and to write, and fewer if several are waiting.
 
 mod classifier;
 mod counters;
@@ -45,15 +46,15 @@ use crate::sys::poll::Interest;
 use crate::sys::{Poller, ReadyEvent};
 use crate::tcp_tracker::{AckInfo, TcpTracker};
 
-/// Packets that are read of a device in one iteration, at most.
+/// Maximum number of packets read from a device in one iteration.
 const MAX_READ_BATCH: u32 = 32;
 
-/// How time passes.
+/// Clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeMode {
-    /// As it does. Reading the clock is cheap, work takes time.
+    /// Real time: reading the clock is cheap, and work takes time.
     Real,
-    /// In a machine whose clock stands still while it works: each call to the system is dear, and the clock is read once an iteration.
+    /// Virtual time, which stops during work: each system call is expensive, and the clock is read once per iteration.
     Virtual,
 }
 
@@ -62,26 +63,26 @@ pub struct EventLoop<'o, P: Probe, B, C = FlowAddressMap> {
     simulation: Simulation<P>,
     backend: B,
     forwarder: Forwarder<C>,
-    /// Queues of links that are the kernel's.
+    /// Queues of links that are in the kernel.
     queues: KernelQueues,
     poller: Poller,
     spin: SpinBudget,
     time_mode: TimeMode,
     clock: RunClock,
     host_inputs: Vec<(u32, HostInput)>,
-    /// Records connections, if somebody asked for that.
+    /// Records connections, if requested.
     observer: Option<&'o mut dyn ConnectionObserver>,
-    /// What has happened, while it is dealt with; kept for its memory.
+    /// Outputs of the engine that are being processed; kept for its memory.
     outputs: Vec<SimOutput>,
     ready: Vec<ReadyEvent>,
 }
 
-/// What carries packets between the engine and devices.
+/// Carries packets between the engine and devices.
 struct Forwarder<C> {
     hosts: Vec<Host>,
-    /// Of each group the hosts of both sides.
+    /// For each group, the hosts of both sides.
     hosts_by_side: Vec<[Option<u32>; 2]>,
-    /// Packets to read of each device in one iteration: more where the last iteration has not emptied it.
+    /// Packets to read from each device in one iteration: more if the last iteration has not emptied it.
     read_batches: Vec<u32>,
     classifier: C,
     slab: PacketSlab,
@@ -90,29 +91,29 @@ struct Forwarder<C> {
     lateness: LatenessHistogram,
 }
 
-/// What came of reading a device.
+/// Result of reading a device.
 enum ReadOutcome {
     Injected(ExternalPacket),
-    /// A packet that nobody can carry; it is counted.
+    /// A packet that cannot be carried; it is counted.
     Dropped,
     Empty,
 }
 
-/// What a run leaves.
+/// State after a run.
 pub struct FinishedRun<P: Probe, B> {
     pub simulation: Simulation<P>,
     pub backend: B,
     pub counters: ForwardingCounters,
     pub lateness: LatenessHistogram,
-    /// Began at the run's time zero.
+    /// Started at time zero of the run.
     pub clock: RunClock,
 }
 
 impl<'o, P: Probe + AsPacketCapture, B: HostBackend> EventLoop<'o, P, B> {
-    /// With the hosts of all groups, whose largest packet has `max_packet_bytes` bytes.
+    /// Creates a loop with the hosts of all groups, whose largest packet has `max_packet_bytes` bytes.
     ///
     /// # Errors
-    /// If the process may have no more descriptors.
+    /// If the process may not open more descriptors.
     pub fn new(
         simulation: Simulation<P>,
         hosts: Vec<Host>,
@@ -125,7 +126,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend> EventLoop<'o, P, B> {
 }
 
 impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o, P, B, C> {
-    /// The same where packets are told apart in another way than by the addresses of the plan.
+    /// Creates a loop with another classifier than the addresses of the plan.
     ///
     /// # Errors
     /// As above.
@@ -155,10 +156,10 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         self
     }
 
-    /// With these queues of the kernel at links.
+    /// Adds queues of the kernel at links.
     ///
     /// # Errors
-    /// If the process may have no more descriptors.
+    /// If the process may not open more descriptors.
     pub fn with_kernel_queues(mut self, queues: KernelQueues) -> io::Result<EventLoop<'o, P, B, C>> {
         for (token, device) in (self.forwarder.hosts.len() as u64..).zip(queues.devices()) {
             self.poller.add(device, token, Interest::Read)?;
@@ -167,10 +168,10 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         Ok(self)
     }
 
-    /// Goes on from time zero, which is now, to a time. `watch` is asked now and then, `every` so often at most, whether to.
+    /// Runs from time zero, which is now, to a time. Calls `watch` from time to time, at most once in `every`, to ask whether to continue.
     ///
     /// # Errors
-    /// What a device, the poller or the ends could not go on after.
+    /// A fatal error of a device, the poller or the hosts.
     pub fn run(
         &mut self,
         until: Time,
@@ -195,10 +196,10 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         }
     }
 
-    /// Ends the run: hears what the ends have left to tell, and asks devices what they have dropped.
+    /// Ends the run: collects the last reports of hosts, and the drops of devices.
     ///
     /// # Errors
-    /// What the ends could not do, or if `/proc` cannot be read.
+    /// A fatal error of the hosts, or if `/proc` cannot be read.
     pub fn finish(mut self) -> io::Result<FinishedRun<P, B>> {
         let now = self.simulation.now();
         self.backend.finish(&mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
@@ -210,7 +211,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         Ok(FinishedRun { simulation: self.simulation, backend: self.backend, counters, lateness, clock: self.clock })
     }
 
-    /// All that is to be done at a time.
+    /// Runs all actions of a time.
     fn run_iteration(&mut self, now: Time) -> io::Result<()> {
         self.forwarder.counters.iterations += 1;
         if !self.queues.is_empty() {
@@ -264,7 +265,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         Ok(())
     }
 
-    /// Records a packet that has been read of a host.
+    /// Records a packet that was read from a host.
     fn record_sent_packet(&mut self, host: usize, external: &ExternalPacket, now: Time) -> io::Result<()> {
         let Some(observer) = &mut self.observer else { return Ok(()) };
         let (side, handle) = (self.forwarder.hosts[host].side, external.handle);
@@ -280,8 +281,8 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         )
     }
 
-    /// Lets the engine go on to a time as far as it and the kernel's queues have something to do, at the exact time of each. A packet that
-    /// comes when another has just been sent finds that one gone, as in queues of the engine.
+    /// Advances the engine to a time, step by step at the exact times of its events and those of the kernel's queues. A packet that arrives
+    /// when another has just been sent finds that one gone, as in queues of the engine.
     fn advance_kernel_queues(&mut self, now: Time) -> io::Result<()> {
         loop {
             let (due, deadline) = (self.queues.next_transmission(), self.simulation.next_event_time());
@@ -294,7 +295,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         }
     }
 
-    /// Deals with what the engine has told and with what it has been told since, until neither has more to say.
+    /// Processes the outputs of the engine and the inputs that follow from them, until there are none.
     fn process_outputs(&mut self, now: Time) -> io::Result<()> {
         loop {
             for (flow, told) in self.host_inputs.drain(..) {
@@ -389,9 +390,9 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
             .on_request(request, &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))
     }
 
-    /// Waits for a device or a socket, until a time or what may come out of the engine next at most.
+    /// Waits for a device or a socket, at most until a time or the next possible output of the engine.
     fn wait_for_events(&mut self, until: Time, now: Time) -> io::Result<()> {
-        // A queue of the kernel is to have its packets when they come to it; without one, what happens inside can wait until something comes out.
+        // A queue of the kernel must receive its packets on time; without one, internal events can wait until the next output.
         let next = if self.queues.is_empty() { self.simulation.next_output_time() } else { self.simulation.next_event_time() };
         let engine_due = next.map_or(until, |next| next.min(until));
         let due = self.backend.next_timer().into_iter().chain(self.queues.next_transmission()).fold(engine_due, Time::min);
@@ -436,7 +437,7 @@ impl<C: FlowClassifier> Forwarder<C> {
             hosts,
             hosts_by_side,
             classifier,
-            // A packet that is longer than it may be is cut, which its own length then contradicts.
+            // A packet above the maximum size is truncated, so that its length field is inconsistent.
             slab: PacketSlab::new(max_packet_bytes as usize + 1),
             connections: TcpTracker::default(),
             counters: ForwardingCounters::default(),
@@ -444,7 +445,7 @@ impl<C: FlowClassifier> Forwarder<C> {
         }
     }
 
-    /// What a host has sent next.
+    /// Reads the next packet of a host.
     fn read_packet(&mut self, host: usize, now: Time) -> io::Result<ReadOutcome> {
         let (handle, buffer) = self.slab.free_slot_mut();
         let Some(length) = self.hosts[host].tun.read(buffer)? else { return Ok(ReadOutcome::Empty) };
@@ -498,7 +499,7 @@ impl<C: FlowClassifier> Forwarder<C> {
         Some((external, DeliveryInfo { to_host, transport_at: view.transport_at, tcp, slot }))
     }
 
-    /// Gives a packet that has arrived to its host, as the path has left it.
+    /// Delivers a packet that has arrived to its host, with the changes of the path.
     fn deliver_to_host(&mut self, handle: u32, ecn: Ecn, echo: (bool, bool)) -> io::Result<()> {
         let DeliveryInfo { to_host, transport_at, tcp, .. } = self.slab.delivery_info(handle);
         let host = &self.hosts[to_host as usize];
@@ -518,8 +519,8 @@ impl<C: FlowClassifier> Forwarder<C> {
     }
 }
 
-/// Whether a host's kernel has not taken one packet, and may take the next: the bytes are none to it, its device is down for now, or it has no
-/// memory at the moment.
+/// Whether a host's kernel has refused a single packet and may accept the next: the bytes are not a packet, the device is down, or memory
+/// is short.
 fn is_refused_packet(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::ENETDOWN | libc::ENOBUFS | libc::ENOMEM))
 }

@@ -1,5 +1,5 @@
-//! How the router waits in real time. A processor that has gone to sleep wakes up 20 to 200 us late, the longer it slept the later. So the
-//! router sleeps until shortly before something is due, and looks at its descriptors without sleeping for the rest.
+//! Waiting in real time. A sleeping processor wakes up 20 to 200 us late, and later the longer it has slept. The router therefore sleeps
+//! until shortly before the next deadline, and then polls its descriptors without sleeping.
 
 use std::io;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::sys::Poller;
 use crate::sys::clock::monotonic;
 
-/// So long before something is due it is awake, in ns.
+/// Time before a deadline from which the router polls, in ns.
 const SPIN_BEFORE_DEADLINE_NS: u64 = 200_000;
-/// Of the time it may be awake ahead one part in so many, so that it leaves the processor to others: with less in hand it just sleeps.
+/// The router may poll for at most one part in so many of the time, so that other programs get the processor; otherwise it sleeps.
 const SPIN_TIME_DIVISOR: u64 = 4;
-/// As much may be saved up, in ns.
+/// Maximum of the saved polling time, in ns.
 const MAX_CREDIT_NS: u64 = 10_000_000;
 
-/// What is in hand of the time to be awake ahead.
+/// Polling time that is available.
 #[derive(Debug)]
 pub struct SpinBudget {
     credit_ns: u64,
@@ -26,7 +26,7 @@ impl SpinBudget {
         SpinBudget { credit_ns: MAX_CREDIT_NS, credited_at_ns: monotonic() }
     }
 
-    /// Waits for a descriptor, for so many nanoseconds at most.
+    /// Waits for a descriptor, for at most this number of nanoseconds.
     ///
     /// # Errors
     /// As [`Poller::wait`].

@@ -1,4 +1,4 @@
-//! A connection between two sockets: what each end has still to send, and what it tells.
+//! A connection between two sockets: the data that each end has to send, and its reports.
 
 use std::io;
 
@@ -10,37 +10,37 @@ use crate::event_loop::BackendContext;
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{AgreedEcn, Socket, TCP_CA_CWR, TCP_CA_LOSS, TcpInfo};
 
-/// A connection and its two ends, the near one first. The far one is of the connection before until the new one is accepted: it may still
-/// have to hear of acknowledgements.
+/// A connection and its two ends, the near one first. The far end belongs to the earlier connection until it has accepted the new one,
+/// since it may still receive acknowledgements.
 #[derive(Debug, Default)]
 pub struct HostConnection {
-    /// Of the near end.
+    /// Connection number of the near end.
     pub port: u16,
     pub ends: [HostSocket; 2],
 }
 
-/// Socket of one host of a connection, with the flow whose data it sends, if it sends any.
+/// Socket of one host of a connection, with the flow whose data it sends, if any.
 #[derive(Debug, Default)]
 pub struct HostSocket {
     pub flow: Option<u32>,
-    /// Where it is, and the near side's port.
+    /// Slot and side, and the near side's port.
     pub identity: Option<(AddressSlot, Side, u16)>,
     socket: Option<Socket>,
     token: u64,
     interest: Option<Interest>,
     state: ConnectState,
-    /// The other end is of another connection by now.
+    /// The other end already belongs to another connection.
     is_orphaned: bool,
-    /// What it has still to write; all that it was ever asked to.
+    /// Bytes that are not written yet, and all bytes requested so far.
     unwritten: u64,
     total_demand: u64,
-    /// It closes behind that.
+    /// It closes after these bytes.
     closes_after_write: bool,
-    /// It has said that nothing more comes.
+    /// It has shut down its direction.
     has_sent_fin: bool,
-    /// The other end has said so.
+    /// The other end has shut down its direction.
     has_read_fin: bool,
-    /// It is to tell when all is acknowledged.
+    /// It reports when all data is acknowledged.
     awaits_ack: bool,
     retransmissions: ReportedRetransmissions,
 }
@@ -49,19 +49,19 @@ pub struct HostSocket {
 #[derive(Clone, Copy, Debug, Default)]
 struct ReportedRetransmissions {
     segments: u32,
-    /// Timeouts of the segment that is outstanding, which is the first one behind so many bytes.
+    /// Timeouts of the outstanding segment, the first after this number of acknowledged bytes.
     timeouts: u8,
     acked: u64,
 }
 
 impl ReportedRetransmissions {
-    /// What is to be told of a segment that the router has seen a second time; nothing if this socket has not sent it.
+    /// Counters to report for a segment that the router has seen twice; `None` if this socket has not sent it.
     fn attribute_retransmission(&mut self, info: &TcpInfo) -> Option<SendCounters> {
         if self.segments >= info.total_retrans {
             return None;
         }
         self.segments += 1;
-        // The kernel counts from zero again whenever something new is acknowledged.
+        // The kernel resets its count when new data is acknowledged.
         if info.bytes_acked != self.acked || info.retransmits < self.timeouts {
             (self.acked, self.timeouts) = (info.bytes_acked, 0);
         }
@@ -78,7 +78,7 @@ impl ReportedRetransmissions {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ConnectState {
-    /// There is no socket, or none any more.
+    /// An end without a socket.
     #[default]
     None,
     Connecting,
@@ -98,25 +98,25 @@ impl HostSocket {
         self.state == ConnectState::Connecting
     }
 
-    /// The near end begins to connect with this socket.
+    /// A near end that begins to connect with this socket.
     pub fn start_connect(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
         poller.add(&socket, token, Interest::Write)?;
         (self.socket, self.token, self.interest, self.state) = (Some(socket), token, Some(Interest::Write), ConnectState::Connecting);
         Ok(())
     }
 
-    /// A far end that has accepted with this socket.
+    /// A far end that has accepted a connection with this socket.
     pub fn from_accepted(socket: Socket, token: u64, poller: &Poller) -> io::Result<HostSocket> {
         poller.add(&socket, token, Interest::Read)?;
         Ok(HostSocket { socket: Some(socket), token, interest: Some(Interest::Read), state: ConnectState::Open, ..HostSocket::default() })
     }
 
-    /// The other end is of another connection from now on: what this one still reads is nobody's.
+    /// The other end belongs to another connection from now on, and data that this one still reads is discarded.
     pub fn orphan(&mut self) {
         self.is_orphaned = true;
     }
 
-    /// Whether the kernel has given up to connect.
+    /// Whether the kernel has given up the attempt to connect.
     pub fn has_connect_failed(&self) -> io::Result<bool> {
         Ok(self.socket.as_ref().map_or(Ok(None), Socket::take_error)?.is_some())
     }
@@ -133,14 +133,14 @@ impl HostSocket {
         }
     }
 
-    /// The handshake is over; what it has agreed on.
+    /// Handles the end of the handshake, with its outcome.
     pub fn on_connected(&mut self, context: &mut BackendContext) -> io::Result<AgreedEcn> {
         self.state = ConnectState::Open;
         self.push_host_input(HostInput::Opened, context);
         self.socket.as_ref().map_or(Ok(AgreedEcn::None), |socket| Ok(socket.tcp_info()?.agreed_ecn()))
     }
 
-    /// It has more to send.
+    /// Adds data to send.
     pub fn add_demand(&mut self, demand: AppWrite) {
         self.unwritten = self.unwritten.saturating_add(demand.bytes);
         self.total_demand = self.total_demand.saturating_add(demand.bytes);
@@ -148,7 +148,7 @@ impl HostSocket {
         self.awaits_ack = true;
     }
 
-    /// Writes what the application has still to send, as far as the kernel takes it, then shuts down. False if the connection is broken.
+    /// Writes the data of the application as far as the kernel accepts it, then shuts down. Returns false if the connection is broken.
     pub fn flush_unwritten(&mut self, context: &mut BackendContext) -> io::Result<bool> {
         let Some(socket) = &self.socket else { return Ok(true) };
         while self.unwritten > 0 {
@@ -180,7 +180,7 @@ impl HostSocket {
         Ok(true)
     }
 
-    /// Reads once what there is, and reports it for the flow that has sent it. False if the connection is broken.
+    /// Reads available data once, and reports it for the flow that sent it. Returns false if the connection is broken.
     pub fn read_and_report(&mut self, max_bytes: u32, from: Option<u32>, context: &mut BackendContext) -> io::Result<bool> {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.has_read_fin) else { return Ok(true) };
         match socket.discard(max_bytes) {
@@ -195,7 +195,7 @@ impl HostSocket {
         Ok(true)
     }
 
-    /// The connection is gone, unless this is no word of the other side.
+    /// The connection is broken, unless the call would only block.
     fn on_socket_error(&mut self, why: &io::Error) -> io::Result<bool> {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
         if !matches!(why.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut) {
@@ -205,7 +205,7 @@ impl HostSocket {
         Ok(false)
     }
 
-    /// Closes what is over, and says what to wait for.
+    /// Closes a finished socket, and sets the events to wait for.
     pub fn update_interest(&mut self, poller: &Poller) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.state == ConnectState::Open) else { return Ok(()) };
         if self.has_read_fin && self.unwritten == 0 {
@@ -232,7 +232,7 @@ impl HostSocket {
         Ok(())
     }
 
-    /// Tells if all is acknowledged that it was asked to send.
+    /// Reports if all requested data is acknowledged.
     fn report_if_acknowledged(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.awaits_ack && self.unwritten == 0 && self.state == ConnectState::Open)
         else {
@@ -245,7 +245,7 @@ impl HostSocket {
         Ok(())
     }
 
-    /// A packet was given to the host: it may acknowledge all, or echo a mark, which the kernel then answers if its state says so.
+    /// Handles a packet to the host: it may acknowledge all data, or echo a mark, to which the kernel has responded if its state is CWR.
     pub fn on_packet_delivered(&mut self, is_first_ecn_echo: bool, context: &mut BackendContext) -> io::Result<()> {
         if is_first_ecn_echo
             && let Some(socket) = &self.socket
@@ -257,7 +257,7 @@ impl HostSocket {
         if self.has_read_fin && !self.awaits_ack { self.update_interest(context.poller) } else { Ok(()) }
     }
 
-    /// Asks the kernel why it has sent something again, and tells it.
+    /// Reads the cause of a retransmission from the kernel, and reports it.
     pub fn on_retransmission(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
         if let Some(counted) = self.retransmissions.attribute_retransmission(&socket.tcp_info()?) {
@@ -266,7 +266,7 @@ impl HostSocket {
         Ok(())
     }
 
-    /// Has what the kernel tells of it written down.
+    /// Records the kernel's `TCP_INFO`.
     pub fn record_tcp_info(&self, by_timer: bool, context: &mut BackendContext) -> io::Result<()> {
         if let (Some(observer), Some((slot, _, port)), Some(socket)) = (&mut context.observer, self.identity, &self.socket) {
             observer.on_tcp_info(slot, port, socket.tcp_info()?, by_timer, context.now);
@@ -280,7 +280,7 @@ impl HostSocket {
         }
     }
 
-    /// Tells the window of a sender that is open.
+    /// Reports the window of a sender that is open.
     pub fn report_window(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow), ConnectState::Open) = (&self.socket, self.flow, self.state) else { return Ok(()) };
         let info = socket.tcp_info()?;
@@ -292,7 +292,7 @@ impl HostSocket {
     }
 }
 
-/// A kernel's first threshold is the largest number there is.
+/// Initial ssthresh of a kernel: the maximum.
 fn ssthresh_segments(segments: u32) -> f64 {
     if segments >= i32::MAX as u32 { f64::INFINITY } else { f64::from(segments) }
 }

@@ -1,11 +1,11 @@
-//! What a host's kernel has counted, as `/proc/net/netstat` and `/proc/net/snmp` tell it.
+//! Counters of a host's kernel, from `/proc/net/netstat` and `/proc/net/snmp`.
 
 use std::fs;
 use std::io;
 
 use serde_json::{Map, Value as Json, json};
 
-/// What is kept of it: the line's name, the counter's, and what it is called in results.
+/// Counters that are read: name of the line, name of the counter, and its name in results.
 const REPORTED_COUNTERS: &[(&str, &str, &str)] = &[
     ("IpExt", "InCEPkts", "in_ce"),
     ("IpExt", "InECT0Pkts", "in_ect0"),
@@ -37,12 +37,12 @@ const REPORTED_COUNTERS: &[(&str, &str, &str)] = &[
     ("Udp6", "SndbufErrors", "send_buffer_drops"),
 ];
 
-/// Such counts, by what they are called in results.
+/// Counters by their names in results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelCounters(Vec<(&'static str, u64)>);
 
 impl KernelCounters {
-    /// Of the namespace that the calling thread is in.
+    /// Reads them in the namespace of the calling thread.
     ///
     /// # Errors
     /// If `/proc` cannot be read.
@@ -70,7 +70,7 @@ impl KernelCounters {
         counts
     }
 
-    /// A count by its name in results; 0 of what this kernel does not count.
+    /// A counter by its name in results; 0 if this kernel does not have it.
     pub fn count(&self, result_name: &str) -> u64 {
         self.0.iter().find(|(known, _)| *known == result_name).map_or(0, |(_, count)| *count)
     }
@@ -80,7 +80,7 @@ impl KernelCounters {
     }
 }
 
-/// A counter of two lines that both begin with the line's name: names, then numbers.
+/// A counter in two lines that both begin with the line's name: names, then numbers.
 fn counter_of_table(text: &str, line: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
     let (names, numbers) = (lines.next()?, lines.next()?);
@@ -88,7 +88,7 @@ fn counter_of_table(text: &str, line: &str, name: &str) -> Option<u64> {
     numbers.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
-/// A counter of a line of its own.
+/// A counter with a separate line.
 fn counter_of_list(text: &str, line: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(name)?.trim().parse().ok())
 }

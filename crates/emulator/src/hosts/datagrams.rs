@@ -1,4 +1,4 @@
-//! A socket that sends datagrams: full ones, and a short one for the rest of what is asked for.
+//! A socket that sends datagrams: full ones, and a short one for the rest of each request.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,13 +19,13 @@ pub struct HostDatagramSender {
     socket: Socket,
     token: u64,
     payload: u32,
-    /// What is left of each demand: the kernel had no room for it yet.
+    /// Unsent bytes of each request, for which the kernel has no memory yet.
     unsent: VecDeque<u64>,
     interest: Interest,
 }
 
 impl HostDatagramSender {
-    /// In the namespace of the near host, where the thread is.
+    /// Creates a sender in the namespace of the near host, where the thread is.
     pub fn new(
         flow: u32,
         family: AddressFamily,
@@ -46,13 +46,13 @@ impl HostDatagramSender {
         self.flow
     }
 
-    /// Sends a demand, or what of it the kernel has room for.
+    /// Sends a request, as far as the kernel accepts it.
     pub fn send(&mut self, demand: AppWrite, poller: &Poller) -> io::Result<()> {
         self.unsent.push_back(demand.bytes);
         self.send_pending(poller)
     }
 
-    /// The kernel has room.
+    /// Continues when the kernel accepts more.
     pub fn send_pending(&mut self, poller: &Poller) -> io::Result<()> {
         while let Some(left) = self.unsent.front_mut() {
             let datagram = u64::from(self.payload).min(*left);

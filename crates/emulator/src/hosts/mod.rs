@@ -1,17 +1,17 @@
-//! Hosts: sockets of a kernel that do what applications ask for, and tell what becomes of it.
+//! Hosts: sockets of a kernel that serve the requests of applications and report the results.
 //!
 //! ```text
-//!   Open     near socket connects; as it is open: Opened, and it sends       far socket accepts and reads: Delivered
-//!   Answer   the far socket of that connection sends                         the near one reads: Delivered
-//!   Produce  whichever it is sends more
+//!   Open     near socket connects; when it is open: Opened, and it sends     far socket accepts and reads: Delivered
+//!   Answer   the far socket of that connection sends                         near socket reads: Delivered
+//!   Produce  the socket of that side sends more
 //! ```
 //!
-//! Nothing here waits and nothing has a thread: the event loop calls ([`HostBackend`]). What is closed is left to the kernel, which ends a
-//! connection by itself as it does for every program that has gone.
+//! No call blocks, and there is no thread: the event loop calls ([`HostBackend`]). The kernel ends closed connections by itself, as for
+//! every program that has ended.
 //!
-//! What a kernel counts it tells of a socket when it is asked, so it is asked when there is news: of the window at the interval of its
-//! samples, of the reason for a retransmission when the router sees one pass, whether a mark was answered when its echo has come, and whether
-//! all is acknowledged when the host of a sender that waits for it has been given a packet.
+//! A kernel reports counters of a socket on request only. They are read when they may have changed: the window at the interval of its
+//! samples, the cause of a retransmission when the router sees one, the response to a mark when its echo has arrived, and the state of
+//! acknowledgements when the host of a waiting sender has received a packet.
 
 mod connection;
 mod counters;
@@ -40,10 +40,10 @@ use crate::sys::socket::{AgreedEcn, Socket, SocketOption};
 /// Tokens of hosts' descriptors have this bit, and no others.
 pub const BACKEND_TOKEN_BIT: u64 = 1 << 63;
 
-/// What hosts have counted beside what they have told.
+/// Counters of hosts, in addition to their reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {
-    /// Connections that were asked for.
+    /// Connections that were requested.
     pub asked: u64,
     /// Connections that opened.
     pub opened: u64,
@@ -51,9 +51,9 @@ pub struct ConnectionCounters {
     pub gave_up: u64,
     /// Connections that broke while they were open.
     pub broken: u64,
-    /// Connections that opened, and use ECN.
+    /// Open connections that use ECN.
     pub with_ecn: u64,
-    /// Those of them that use Accurate ECN.
+    /// Open connections that use Accurate ECN.
     pub with_accurate_ecn: u64,
 }
 
@@ -62,22 +62,22 @@ pub struct ConnectionCounters {
 pub struct SocketBackend {
     family: AddressFamily,
     groups: Vec<GroupHosts>,
-    /// Where the thread came from.
+    /// Namespace in which the thread was before.
     original_namespace: Namespace,
-    /// The host that the thread is in, if it is in one.
+    /// The host in whose namespace the thread is, if any.
     current_host: Option<(u32, Side)>,
     is_listening: bool,
-    /// Of each group what both kernels have counted, once the run is over.
+    /// Counters of both kernels of each group, after the run.
     kernel_counters: Vec<[KernelCounters; 2]>,
     sampler: WindowSampler,
     counters: ConnectionCounters,
 }
 
-/// When windows are looked at.
+/// Times at which windows are sampled.
 #[derive(Clone, Copy, Debug)]
 struct WindowSampler {
     every: Option<Span>,
-    /// Which look it is, from 0.
+    /// Number of the sample, from 0.
     number: u64,
 }
 
@@ -86,7 +86,7 @@ impl WindowSampler {
         WindowSampler { every, number: 0 }
     }
 
-    /// A little before the engine takes its sample, so that this is what it takes.
+    /// Shortly before the engine takes its sample, so that the sample has this value.
     fn sample_deadline(&self) -> Option<Time> {
         let every = self.every?.picos();
         let lead = (every / 4).min(Span::from_millis(1).picos());
@@ -99,19 +99,19 @@ impl WindowSampler {
 struct GroupHosts {
     settings: HostSettings,
     namespaces: [Namespace; 2],
-    /// What the far host listens with.
+    /// Listening socket of the far host.
     listener: Socket,
     slots: Vec<SlotState>,
 }
 
-/// What sits at a slot.
+/// Connection and datagrams of a slot.
 #[derive(Debug, Default)]
 struct SlotState {
     connection: Option<HostConnection>,
     sender: Option<HostDatagramSender>,
-    /// How many ends there have been on either side: their descriptors' tokens are of one of them.
+    /// Number of ends so far on either side; a token names one of them.
     generations: [u32; 2],
-    /// Connections of a slot leave from one port after another.
+    /// Connections of a slot use one port after another.
     last_port: u16,
 }
 
@@ -124,7 +124,7 @@ impl SlotState {
     }
 }
 
-/// Whom a token is of: the listener of a group, or an end of the connection with this number at a slot.
+/// Owner of a token: the listener of a group, or an end of the connection with this number at a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenOwner {
     Listener(u32),
@@ -132,7 +132,7 @@ enum TokenOwner {
 }
 
 impl TokenOwner {
-    /// Bit 63 ours, 62 the listener, 61 the side, 7 bits of group, 16 of the slot, 32 of the number.
+    /// Bit 63: descriptor of a host, 62: listener, 61: side, then 7 bits of group, 16 of the slot, 32 of the number.
     fn to_token(self) -> u64 {
         match self {
             TokenOwner::Listener(group) => BACKEND_TOKEN_BIT | 1 << 62 | u64::from(group),
@@ -154,13 +154,13 @@ impl TokenOwner {
 }
 
 impl SocketBackend {
-    /// Sockets for hosts that have been made, two of each group, which have these settings. Windows are told at this interval.
+    /// Creates the sockets of existing hosts, two for each group, with these settings. Windows are reported at this interval.
     ///
     /// # Errors
-    /// If a host's socket cannot be made to listen.
+    /// If a host cannot listen.
     ///
     /// # Panics
-    /// If a group has not both hosts.
+    /// If a group does not have both hosts.
     pub fn new(family: AddressFamily, settings: Vec<HostSettings>, hosts: &[Host], windows: Option<Span>) -> io::Result<SocketBackend> {
         let group = |(number, settings): (u32, HostSettings)| {
             let of = |side| hosts.iter().find(|host| (host.group, host.side) == (number, side)).expect("a group has two hosts");
@@ -186,12 +186,12 @@ impl SocketBackend {
         self.counters
     }
 
-    /// Of each group what the kernels of the near and of the far host have counted; nothing before the run is over.
+    /// Counters of the near and the far host's kernel for each group; empty before the end of the run.
     pub fn kernel_counters(&self) -> &[[KernelCounters; 2]] {
         &self.kernel_counters
     }
 
-    /// A new connection at a slot, or datagrams from it; what was there is forgotten.
+    /// Opens a connection or a flow of datagrams at a slot, and discards an earlier one.
     fn open_flow(&mut self, flow: u32, slot: AddressSlot, demand: AppWrite, context: &mut BackendContext) -> io::Result<()> {
         if self.hosts_of_slot(slot).settings.datagrams.is_some() {
             return self.write_more(flow, slot, Side::Near, demand, context);
@@ -202,7 +202,7 @@ impl SocketBackend {
         self.connect_near_socket(slot, near, context)
     }
 
-    /// Begins to connect for a near end that has something to send.
+    /// Begins to connect for a near end that has data to send.
     fn connect_near_socket(&mut self, slot: AddressSlot, mut near: HostSocket, context: &mut BackendContext) -> io::Result<()> {
         self.enter_host(slot.group, Side::Near)?;
         let (family, group) = (self.family, &mut self.groups[slot.group as usize]);
@@ -258,13 +258,13 @@ impl SocketBackend {
     fn accept(&mut self, group: u32, context: &mut BackendContext) -> io::Result<()> {
         let GroupHosts { listener, slots, settings, .. } = &mut self.groups[group as usize];
         let Some((socket, from)) = listener.accept()? else { return Ok(()) };
-        // A listener does not hand this on.
+        // Accepted sockets do not inherit this from the listener.
         if settings.tcp.as_ref().is_some_and(|tcp| tcp.interactive) {
             socket.set(SocketOption::QuickAckOff)?;
         }
         let slot = address::slot_of_address(from.ip()).map(|(slot, _)| slot).filter(|slot| slot.group == group);
         let Some((slot, slot_state)) = slot.and_then(|slot| Some((slot, slots.get_mut(slot.number as usize)?))) else { return Ok(()) };
-        // What comes from another port is of a connection that is forgotten.
+        // A connection from another port is an earlier one, which was discarded.
         if slot_state.connection.as_ref().is_some_and(|connection| connection.port == from.port()) {
             let mut far = HostSocket::from_accepted(socket, slot_state.new_token(slot, Side::Far), context.poller)?;
             far.identity = Some((slot, Side::Far, from.port()));
@@ -292,7 +292,7 @@ impl SocketBackend {
         if end.is_connecting() {
             return self.on_connect_result(slot, context);
         }
-        // It may have broken since it was found ready.
+        // The connection may have broken since it became ready.
         if !end.is_open() {
             return Ok(());
         }
@@ -307,7 +307,7 @@ impl SocketBackend {
         self.update_interest(slot, side, context)
     }
 
-    /// The near end has been answered, or given up on.
+    /// Handles the reply to the near end's SYN, or the end of its attempts.
     fn on_connect_result(&mut self, slot: AddressSlot, context: &mut BackendContext) -> io::Result<()> {
         let Some(near) = self.end_mut(slot, Side::Near) else { return Ok(()) };
         if near.has_connect_failed()? {
@@ -324,19 +324,19 @@ impl SocketBackend {
         self.update_interest(slot, Side::Near, context)
     }
 
-    /// Closes what is over and waits for what there is to wait for.
+    /// Closes finished sockets, and sets the events to wait for.
     fn update_interest(&mut self, slot: AddressSlot, side: Side, context: &BackendContext) -> io::Result<()> {
         self.end_mut(slot, side).map_or(Ok(()), |end| end.update_interest(context.poller))
     }
 
-    /// Tells every sender's window.
+    /// Reports the window of each sender.
     fn report_windows(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let places = self.groups.iter_mut().flat_map(|group| &mut group.slots);
         let mut ends = places.filter_map(|slot_state| slot_state.connection.as_mut()).flat_map(|connection| &mut connection.ends);
         ends.try_for_each(|end| end.report_window(context))
     }
 
-    /// Waits for connections and datagrams, from the first wish on.
+    /// Waits for connections and datagrams, from the first request on.
     fn start_listening(&mut self, context: &BackendContext) -> io::Result<()> {
         if std::mem::replace(&mut self.is_listening, true) {
             return Ok(());
@@ -345,7 +345,7 @@ impl SocketBackend {
         groups.try_for_each(|(number, group)| context.poller.add(&group.listener, TokenOwner::Listener(number).to_token(), Interest::Read))
     }
 
-    /// Moves the thread to a host, where it makes sockets.
+    /// Moves the thread into the namespace of a host, where it creates sockets.
     fn enter_host(&mut self, group: u32, side: Side) -> io::Result<()> {
         if self.current_host != Some((group, side)) {
             self.groups[group as usize].namespaces[side as usize].enter()?;
@@ -367,7 +367,7 @@ impl SocketBackend {
     }
 }
 
-/// The thread goes back to where it was, also when a run breaks off.
+/// The thread returns to its earlier namespace, also if a run fails.
 impl Drop for SocketBackend {
     fn drop(&mut self) {
         if self.current_host.take().is_some()
@@ -395,7 +395,7 @@ impl HostBackend for SocketBackend {
             }
             TokenOwner::Listener(group) => self.accept(group, context),
             TokenOwner::HostSocket { slot, side, number } => {
-                // What is ready of a connection that is forgotten is nobody's news.
+                // Ignore events of connections that were discarded.
                 let slot_state = self.groups[slot.group as usize]
                     .slots
                     .get_mut(slot.number as usize)
@@ -452,7 +452,7 @@ impl HostBackend for SocketBackend {
     }
 }
 
-/// The place of a slot, which comes into being.
+/// The state of a slot, which is created if necessary.
 fn slot_state(slots: &mut Vec<SlotState>, slot: AddressSlot) -> &mut SlotState {
     let at = slot.number as usize;
     if slots.len() <= at {

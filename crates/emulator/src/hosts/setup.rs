@@ -1,4 +1,4 @@
-//! What hosts are made with: settings of the namespace, metrics of its route, options of its sockets.
+//! Settings with which hosts are created: sysctls of the namespace, metrics of its route, options of its sockets.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,21 +10,21 @@ use crate::host::{Host, HostSpec};
 use crate::host_settings::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
 use crate::sys::socket::{Socket, SocketOption};
 
-/// Where far hosts listen: the port of those that throw away what they get (RFC 863).
+/// Port on which far hosts listen: that of the discard service (RFC 863).
 pub const DISCARD_PORT: u16 = 9;
 
-/// Ports that near hosts connect from: those that need no privilege.
+/// Ports from which near hosts connect, none of them privileged.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
 
-/// IPv4's smallest: a host takes no less.
+/// Minimum MTU of IPv4 that a host accepts.
 const MIN_MTU_V4: u32 = 576;
-/// TCP leaves it smaller segments than a device does.
+/// TCP uses smaller segments than the device permits.
 const MIN_MTU_TCP_V4: u32 = 128;
 
-/// Room for datagrams that have come and are not read yet.
+/// Memory for datagrams that are not read yet.
 const DATAGRAM_RCVBUF_BYTES: u32 = 1 << 22;
 
-/// A side of a group as it is to be made.
+/// Specification of one side of a group.
 pub fn host_spec(family: AddressFamily, group: u32, side: Side, host: &HostSettings) -> HostSpec {
     let min_mtu = match (family, host.datagrams) {
         (AddressFamily::V6, _) => MIN_MTU_V6,
@@ -46,10 +46,10 @@ pub fn host_spec(family: AddressFamily, group: u32, side: Side, host: &HostSetti
     }
 }
 
-/// Makes the near and the far host of a group.
+/// Creates the near and the far host of a group.
 ///
 /// # Errors
-/// With what the system refuses.
+/// If the system refuses a call.
 pub fn create_host_pair(family: AddressFamily, group: u32, host: &HostSettings) -> io::Result<[Host; 2]> {
     Ok([Host::create(&host_spec(family, group, Side::Near, host))?, Host::create(&host_spec(family, group, Side::Far, host))?])
 }
@@ -65,7 +65,7 @@ fn route_metrics(route: &RouteMetrics) -> Vec<RouteMetric> {
     [lock, route.initcwnd.map(RouteMetric::InitCwnd), rto_min.map(RouteMetric::RtoMin), quick_ack].into_iter().flatten().collect()
 }
 
-/// The far host's socket, which takes all connections, or all datagrams, of its group.
+/// The far host's socket, which accepts all connections, or receives all datagrams, of its group.
 pub fn open_listener(family: AddressFamily, host: &HostSettings) -> io::Result<Socket> {
     let any = match family {
         AddressFamily::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -86,7 +86,7 @@ pub fn open_listener(family: AddressFamily, host: &HostSettings) -> io::Result<S
     Ok(socket)
 }
 
-/// What both ends of connections are set to; those that are accepted inherit it.
+/// Options of the sockets at both ends; accepted sockets inherit them.
 pub fn set_socket_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
     socket.set(SocketOption::CongestionControl(tcp.congestion))?;
     let options = [
@@ -95,14 +95,14 @@ pub fn set_socket_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<(
         tcp.window_clamp.map(SocketOption::WindowClamp),
     ];
     options.into_iter().flatten().try_for_each(|option| socket.set(option))?;
-    // Only the machine's root may ask for any size. Where that is refused the sysctl gives one, whose window has another scale.
+    // Only root of the machine may set any size. If that is refused, the sysctl sets one, whose window has another scale.
     match tcp.receive_buffer.map(|bytes| socket.set(SocketOption::ForcedReceiveBuffer(bytes / 2))) {
         Some(Err(why)) if why.kind() != io::ErrorKind::PermissionDenied => Err(why),
         _ => Ok(()),
     }
 }
 
-/// Binds to the next free port behind `last`, and tells which that is.
+/// Binds to the next free port after `last`, and returns it.
 pub fn bind_next_free_port(socket: &Socket, address: IpAddr, last: u16) -> io::Result<u16> {
     socket.set(SocketOption::ReuseAddress)?;
     let mut port = last;

@@ -1,13 +1,13 @@
-//! Queueing disciplines of the kernel as queues of links: rivals of ours, in front of the same packets at the same times.
+//! Queueing disciplines of the kernel as queues of links, for comparison with those of the engine under the same packets and times.
 //!
 //! ```text
 //!     engine  -- Offered -->  packet socket -> [ discipline ] -> device "queue"  -- read when the link is free -->  released
 //!                                                   \--> dropped
 //! ```
 //!
-//! The discipline stands at a device that takes one packet at a time and the next when it is asked (a change in the UML kernel), so it
-//! gives its packets at the exact times at which the link is free, as one of ours does, and needs no shaper. Each packet carries a number,
-//! which the device tells as it comes out, and the kernel when it is dropped. That is why such queues are for the UML kernel alone.
+//! The discipline is at a device that sends one packet on each request (a change in the UML kernel). It therefore releases its packets at
+//! the exact times at which the link is free, as a queue of the engine does, and needs no shaper. Each packet has a number, which the
+//! device returns with the packet, and the kernel with a drop. Only the UML kernel supports such queues.
 
 mod qdisc;
 mod statistics;
@@ -28,9 +28,9 @@ use crate::sys::netlink::{DeviceSettings, Netlink, NetlinkRequest, index, set_de
 use crate::sys::packet_socket::{self, PacketSocket};
 use crate::sys::{Namespace, Tun, sysctl};
 
-/// The kernel knows by this name what such a device is for.
+/// Name of such a device in the kernel.
 const QUEUE_DEVICE: &str = "queue";
-/// Before a packet that is read: its number in the flags, and the protocol (`struct tun_pi`).
+/// Header before each packet read from the device: its number in the flags, and the protocol (`struct tun_pi`).
 const TUN_HEADER_BYTES: usize = 4;
 
 /// A queue of the kernel at a link.
@@ -43,17 +43,17 @@ pub struct KernelQueue {
     statistics: QdiscStatistics,
     overflow: OverflowEvidence,
     makes_copies: bool,
-    /// The namespace lives as long as its device.
+    /// The namespace exists as long as its device.
     _namespace: Namespace,
-    /// When the packet that was read last has been sent: the link is busy until then.
+    /// End of the transmission of the last packet; the link is busy until then.
     busy_until: Option<Time>,
 }
 
-/// All of a network.
+/// All kernel queues of a network.
 #[derive(Debug, Default)]
 pub struct KernelQueues {
     queues: Vec<KernelQueue>,
-    /// Packets in queues by their numbers, and the numbers that are free.
+    /// Packets in queues by their numbers, and the free numbers.
     waiting: Vec<Option<KernelQueuedPacket>>,
     free: Vec<u16>,
     dropped: Vec<u16>,
@@ -63,15 +63,15 @@ pub struct KernelQueues {
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
 struct KernelQueuedPacket {
-    /// The queue, by its place.
+    /// Index of the queue.
     at: usize,
     handle: u32,
-    /// How often it is there: more than once where the queue has made copies.
+    /// Number of copies in the queue: more than one if the queue has copied it.
     references: u32,
 }
 
 impl KernelQueues {
-    /// A queue at a link of this rate, whose packets have this many bytes at most.
+    /// Adds a queue at a link of this rate, whose packets have at most this number of bytes.
     ///
     /// # Errors
     /// If the kernel has no such discipline or refuses its parameters.
@@ -107,15 +107,15 @@ impl KernelQueues {
         self.queues.iter().map(|queue| &queue.tun)
     }
 
-    /// When a link is free next whose queue may have a packet then.
+    /// The next time at which a link is free whose queue may have a packet.
     pub fn next_transmission(&self) -> Option<Time> {
         self.queues.iter().filter_map(|queue| queue.busy_until).min()
     }
 
-    /// A packet comes to the queue of a link.
+    /// Enqueues a packet at the queue of a link.
     ///
     /// # Errors
-    /// If the kernel fails it.
+    /// If a system call fails.
     pub fn enqueue<P: Probe>(&mut self, link: u32, handle: u32, packet: &[u8], simulation: &mut Simulation<P>) -> io::Result<()> {
         let at = self.queues.iter().position(|queue| queue.link == link);
         let at = at.ok_or_else(|| io::Error::other(format!("link {link} has no queue of a kernel")))?;
@@ -127,10 +127,10 @@ impl KernelQueues {
         if self.queues[at].busy_until.is_none() { self.dequeue(at, simulation) } else { Ok(()) }
     }
 
-    /// A link is free, or a queue that had no packet to give has one now: the engine's time is when that is so.
+    /// Dequeues at links that are free, or whose queue now has a packet. The time is that of the engine.
     ///
     /// # Errors
-    /// If the kernel fails it.
+    /// If a system call fails.
     pub fn dequeue_due<P: Probe>(&mut self, simulation: &mut Simulation<P>) -> io::Result<()> {
         for at in 0..self.queues.len() {
             if self.queues[at].busy_until.is_none_or(|busy| busy <= simulation.now()) {
@@ -140,7 +140,7 @@ impl KernelQueues {
         Ok(())
     }
 
-    /// The next packet of a queue goes onto its link, if there is one.
+    /// Transmits the next packet of a queue, if there is one.
     fn dequeue<P: Probe>(&mut self, at: usize, simulation: &mut Simulation<P>) -> io::Result<()> {
         let queue = &mut self.queues[at];
         self.buffer.resize(TUN_HEADER_BYTES + (1 << 16), 0);
@@ -159,13 +159,13 @@ impl KernelQueues {
         self.report_drops(None, simulation)
     }
 
-    /// A packet that has just come may be there more than once.
+    /// A packet that has just arrived may have several copies.
     fn report_copies<P: Probe>(&mut self, at: usize, number: u16, simulation: &mut Simulation<P>) -> io::Result<()> {
         let queue = &mut self.queues[at];
         if !queue.makes_copies {
             return Ok(());
         }
-        // Of a packet that is dropped there is no copy left: the discipline drops one that came twice as one.
+        // No copy of a dropped packet remains: the discipline drops a packet with copies as one.
         let came = queue.statistics.enqueued_growth()?;
         if let Some(waits) = self.waiting[usize::from(number)].as_mut() {
             for _ in 1..came {
@@ -176,11 +176,12 @@ impl KernelQueues {
         Ok(())
     }
 
-    /// What queues have dropped since this was asked last; `came` is the packet that has just come to one of them, if any has.
+    /// Reports the drops since the last call. `came` is the packet that has just arrived at one of the queues, if any.
     fn report_drops<P: Probe>(&mut self, came: Option<EnqueuedPacket>, simulation: &mut Simulation<P>) -> io::Result<()> {
         packet_socket::take_dropped_packet_numbers(&mut self.dropped)?;
         let dropped = std::mem::take(&mut self.dropped);
-        // A discipline drops because the queue was full when a packet comes, and by its law then or later: so the first of them went because the queue was full.
+        // A discipline drops for a full buffer when a packet arrives, and by its AQM then or later. The first drops of a call are therefore
+        // those of the full buffer.
         let mut overflows: Vec<(usize, u32)> = Vec::new();
         for &number in &dropped {
             let Some(KernelQueuedPacket { at, handle, .. }) = self.release_number(number) else { continue };
@@ -200,7 +201,7 @@ impl KernelQueues {
         Ok(())
     }
 
-    /// A number for a packet that comes to a queue.
+    /// A number for a packet that arrives at a queue.
     fn assign_number(&mut self, at: usize, handle: u32) -> io::Result<u16> {
         let number = match self.free.pop() {
             Some(number) => number,
@@ -214,7 +215,7 @@ impl KernelQueues {
         Ok(number)
     }
 
-    /// A packet has left, once.
+    /// Records the departure of one copy of a packet.
     fn release_number(&mut self, number: u16) -> Option<KernelQueuedPacket> {
         let place = self.waiting.get_mut(usize::from(number))?;
         let waits = place.as_mut()?;
@@ -228,18 +229,18 @@ impl KernelQueues {
     }
 }
 
-/// A packet that has just come to a queue.
+/// A packet that has just arrived at a queue.
 #[derive(Clone, Copy, Debug)]
 struct EnqueuedPacket {
     at: usize,
-    /// Whether the kernel has told the sender that it dropped it.
+    /// Whether the kernel has reported a drop to the sender.
     is_refused: bool,
-    /// Whether the link was sending, so that no packet has left since.
+    /// Whether the link was busy, so that no packet has left since.
     is_busy: bool,
 }
 
 impl KernelQueue {
-    /// How many of the packets that were dropped since this was asked last went because the queue was full.
+    /// Number of drops since the last call that were due to a full buffer.
     fn overflow_drops(&mut self, came: Option<EnqueuedPacket>) -> io::Result<u32> {
         Ok(match self.overflow {
             OverflowEvidence::Always => u32::MAX,
@@ -251,17 +252,17 @@ impl KernelQueue {
     }
 }
 
-/// Makes the device and puts the discipline at it, in the namespace that the thread is in.
+/// Creates the device and its discipline in the namespace of the thread.
 fn create_queue_device(qdisc: &Qdisc, name: &str, max_packet_bytes: u32) -> io::Result<(Tun, PacketSocket, QdiscStatistics)> {
-    // A kernel that speaks IPv6 would look for routers over the device.
+    // A kernel with IPv6 would search for routers over the device.
     for name in ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"] {
         sysctl::set(name, "1")?;
     }
     let tun = Tun::create_with_header(QUEUE_DEVICE)?;
     let device = index(QUEUE_DEVICE)?;
     let mut netlink = Netlink::open()?;
-    // The device's own queue is to hold nothing but what it was asked for. Its MTU is a full packet to disciplines: CoDel and PIE do nothing
-    // while less waits, and fair queues give each flow as much in turn.
+    // The device's own queue holds only requested packets. Disciplines regard its MTU as a full packet: CoDel and PIE do nothing below that
+    // backlog, and fair queues give each flow that quantum.
     netlink.request(set_device_request(
         QUEUE_DEVICE,
         device,

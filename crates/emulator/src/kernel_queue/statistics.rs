@@ -1,4 +1,4 @@
-//! What a discipline counts of itself, as its netlink tells it (`TCA_STATS2`).
+//! Counters of a discipline, from netlink (`TCA_STATS2`).
 
 use std::io;
 
@@ -11,44 +11,44 @@ use crate::sys::netlink::{Netlink, NetlinkRequest, find_attribute, read_u32};
 const TCA_STATS2: u16 = 7;
 /// `struct gnet_stats_basic`: bytes and packets that have left.
 const TCA_STATS_BASIC: u16 = 1;
-/// `struct gnet_stats_queue`: packets that wait, their bytes, drops, requeues, overlimits.
+/// `struct gnet_stats_queue`: waiting packets, their bytes, drops, requeues, overlimits.
 const TCA_STATS_QUEUE: u16 = 3;
 /// The discipline's own structure.
 const TCA_STATS_APP: u16 = 4;
-/// `struct tcmsg`, behind which its attributes stand.
+/// `struct tcmsg`, which the attributes follow.
 const TCMSG_BYTES: usize = 20;
 
-/// A discipline's counts.
+/// Counters of a discipline.
 #[derive(Debug)]
 pub struct QdiscStatistics {
     netlink: Netlink,
     device: u32,
     handle: u32,
-    /// What a counter was when it was asked for last.
+    /// Value of the counter at the last call.
     last_count: u32,
-    /// How many packets had come when that was asked for last.
+    /// Number of packets that had arrived at the last call.
     last_enqueued: u32,
 }
 
 impl QdiscStatistics {
-    /// Of the discipline of that handle at a device, in the namespace of the socket.
+    /// Of the discipline with that handle at a device, in the namespace of the socket.
     pub fn new(netlink: Netlink, device: u32, handle: u32) -> QdiscStatistics {
         QdiscStatistics { netlink, device, handle, last_count: 0, last_enqueued: 0 }
     }
 
-    /// By how much a number has grown that stands at this byte of the discipline's own structure, since this was asked last.
+    /// Increase of a counter since the last call, at this byte of the discipline's own structure.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn app_counter_growth(&mut self, at: usize) -> io::Result<u32> {
         let now = find_attribute(&self.request_stats()?, TCA_STATS_APP).and_then(|own| read_u32(own, at));
         self.growth_since_last(now)
     }
 
-    /// How often the discipline was beyond its limit since this was asked last.
+    /// Number of times since the last call that the discipline exceeded its limit.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn overlimits_growth(&mut self) -> io::Result<u32> {
         const OVERLIMITS_OFFSET: usize = 16;
         let now = find_attribute(&self.request_stats()?, TCA_STATS_QUEUE).and_then(|queue| read_u32(queue, OVERLIMITS_OFFSET));
@@ -61,10 +61,10 @@ impl QdiscStatistics {
         Ok(self.last_count.wrapping_sub(before))
     }
 
-    /// How many packets the discipline has taken since this was asked last, copies that it makes itself among them.
+    /// Number of packets that the discipline has accepted since the last call, with copies that it made itself.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn enqueued_growth(&mut self) -> io::Result<u32> {
         let stats = self.request_stats()?;
         let left = find_attribute(&stats, TCA_STATS_BASIC).and_then(|basic| read_u32(basic, 8)).ok_or_else(missing_counter)?;
