@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ecnlab_units::column_groups::{RATE_DOCS, TimeStats, rates_bps};
 use ecnlab_units::table::{ColumnSpec, NameList, NameSource, TableSpec, count_column, index_column, name_column, real_column};
-use ecnlab_units::{Span, jain_columns, rate_columns, time_columns};
+use ecnlab_units::{Span, jain_columns, rate_columns, time_columns, words};
 use ecnlab_wire::End;
 
 use crate::flow::FlowCounters;
@@ -44,21 +44,35 @@ impl NameSource for TraceNameSource {
     }
 }
 
-/// Transport protocols of flows.
-pub const FLOW_KINDS: &[&str] = &["tcp", "datagrams"];
+words! {
+    /// Transport protocol of a flow.
+    pub enum FlowKind { Tcp = "tcp", Datagrams = "datagrams" }
+}
 
-/// Outcomes of the ECN negotiation.
-pub const ECN_MODES: &[&str] = &["unknown", "none", "classic", "accurate"];
-pub const ECN_UNKNOWN: u32 = 0;
-pub const ECN_REFUSED: u32 = 1;
-pub const ECN_CLASSIC: u32 = 2;
-pub const ECN_ACCURATE: u32 = 3;
+words! {
+    /// Outcome of the ECN negotiation.
+    pub enum EcnMode { Unknown = "unknown", Refused = "none", Classic = "classic", Accurate = "accurate" }
+}
 
-/// Kinds of rows in the table `events`.
-pub const EVENT_KINDS: &[&str] = &["mark", "drop"];
+words! {
+    /// Kind of a row in the table `events`.
+    pub enum SignalKind { Mark = "mark", Drop = "drop" }
+}
 
-/// Kinds of points in a time-sequence graph.
-pub const POINT_KINDS: &[&str] = &["data", "retransmission", "ack", "window", "sack", "mark", "drop", "echo", "cwr"];
+words! {
+    /// Kind of a point in a time-sequence graph.
+    pub enum SequencePointKind {
+        Data = "data",
+        Retransmission = "retransmission",
+        Ack = "ack",
+        Window = "window",
+        Sack = "sack",
+        Mark = "mark",
+        Drop = "drop",
+        Echo = "echo",
+        Cwr = "cwr",
+    }
+}
 
 /// Columns that flows and their total share.
 #[derive(Clone, Debug)]
@@ -76,8 +90,8 @@ pub struct FlowRow {
     /// Source and destination, and their indices in the list of names once it exists.
     pub ends: [End; 2],
     pub end_names: [u32; 2],
-    pub kind: u32,
-    pub ecn: u32,
+    pub kind: FlowKind,
+    pub ecn: EcnMode,
     pub begin_s: f64,
     pub end_s: f64,
     pub rtt_min_s: f64,
@@ -140,7 +154,7 @@ pub struct EventRow {
     pub time_s: f64,
     pub link: u32,
     pub flow: u32,
-    pub kind: u32,
+    pub kind: SignalKind,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +168,7 @@ pub struct LockoutRow {
 pub struct SequencePointRow {
     pub flow: u32,
     pub time_s: f64,
-    pub kind: u32,
+    pub kind: SequencePointKind,
     pub from: f64,
     pub to: f64,
 }
@@ -168,12 +182,12 @@ pub static FLOWS: TableSpec<FlowRow, TraceNameSource> = TableSpec {
             real_column("fid", "1", "The flow's number in an ns-2 trace; NaN in captures", |row| row.fid.map_or(f64::NAN, f64::from)),
             name_column("source", TraceNameSource::End, "Sender: node and agent of ns-2, or address and port", |row| row.end_names[0]),
             name_column("destination", TraceNameSource::End, "Who receives", |row| row.end_names[1]),
-            name_column("kind", TraceNameSource::Word(FLOW_KINDS), "Its transport protocol", |row| row.kind),
+            name_column("kind", TraceNameSource::Word(FlowKind::WORDS), "Its transport protocol", |row| row.kind as u32),
             name_column(
                 "ecn",
-                TraceNameSource::Word(ECN_MODES),
+                TraceNameSource::Word(EcnMode::WORDS),
                 "ECN as negotiated in the handshake: `classic` is RFC 3168, `accurate` RFC 9768; `unknown` without a handshake in the file",
-                |row| row.ecn,
+                |row| row.ecn as u32,
             ),
             real_column("begin_s", "s", "Time of its first packet", |row| row.begin_s),
             real_column("end_s", "s", "Time of its last packet", |row| row.end_s),
@@ -300,7 +314,7 @@ pub static EVENTS: TableSpec<EventRow, TraceNameSource> = TableSpec {
         real_column("time_s", "s", "Time at which it was recorded as marked, or dropped", |row: &EventRow| row.time_s),
         name_column("link", TraceNameSource::Link, "Where", |row| row.link),
         index_column("flow", "index", "The flow's number", |row| row.flow),
-        name_column("kind", TraceNameSource::Word(EVENT_KINDS), "Mark or drop", |row| row.kind),
+        name_column("kind", TraceNameSource::Word(SignalKind::WORDS), "Mark or drop", |row| row.kind as u32),
     ]],
 };
 
@@ -322,11 +336,11 @@ pub static SEQUENCE: TableSpec<SequencePointRow, TraceNameSource> = TableSpec {
         real_column("time_s", "s", "When", |row| row.time_s),
         name_column(
             "kind",
-            TraceNameSource::Word(POINT_KINDS),
+            TraceNameSource::Word(SequencePointKind::WORDS),
             "Kind: a segment (`data`, `retransmission`), an acknowledged range (`ack`), the window's right edge (`window`), a SACK block \
                 (`sack`), a segment that was marked or dropped (`mark`, `drop`), the first ACK with ECN-Echo (`echo`), a segment with \
                 CWR (`cwr`)",
-            |row| row.kind,
+            |row| row.kind as u32,
         ),
         real_column("from", "1", "First number; bytes, or packets in an ns-2 trace", |row| row.from),
         real_column("to", "1", "Number after the last", |row| row.to),

@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, TraceEventKind};
 
-use crate::columns::{ECN_ACCURATE, ECN_CLASSIC, ECN_REFUSED, ECN_UNKNOWN};
+use crate::columns::EcnMode;
 use crate::flow::{Flow, SeqRange};
 use crate::hops::{EndpointEvents, ObservedPath};
 use crate::in_flight::{InFlight, InFlightPacket, packet_key};
@@ -121,14 +121,14 @@ impl Connection {
         if self.halves.iter().all(|half| half.window_scale.is_some()) { self.halves[side].window_scale.unwrap_or(0).min(14) } else { 0 }
     }
 
-    /// An index into [`crate::columns::ECN_MODES`].
-    pub fn ecn_mode(&self) -> u32 {
+    /// Outcome of the ECN negotiation so far.
+    pub fn ecn_mode(&self) -> EcnMode {
         let classic = Flags::ECE | Flags::CWR;
         match (self.negotiation.syn_flags, self.negotiation.syn_ack_flags) {
-            (None, _) | (Some(_), None) => ECN_UNKNOWN,
-            _ if self.negotiation.has_requested_accurate && self.negotiation.has_accepted_accurate => ECN_ACCURATE,
-            (Some(syn_flags), Some(Flags::ECE)) if syn_flags.has(classic) => ECN_CLASSIC,
-            _ => ECN_REFUSED,
+            (None, _) | (Some(_), None) => EcnMode::Unknown,
+            _ if self.negotiation.has_requested_accurate && self.negotiation.has_accepted_accurate => EcnMode::Accurate,
+            (Some(syn_flags), Some(Flags::ECE)) if syn_flags.has(classic) => EcnMode::Classic,
+            _ => EcnMode::Refused,
         }
     }
 
@@ -145,7 +145,7 @@ impl Connection {
     /// Whether hosts may use ECN after this handshake: ECN is negotiated, or the SYN was retransmitted and they behave as Linux does, or
     /// the handshake was not seen.
     pub fn may_use_ecn(&self) -> bool {
-        self.ecn_mode() != ECN_REFUSED || self.uses_ecn_after_fallback()
+        self.ecn_mode() != EcnMode::Refused || self.uses_ecn_after_fallback()
     }
 
     /// Whether a SYN that offered ECN was followed by one that did not, and the SYN-ACK agrees to ECN all the same. RFC 3168, section 6.1.1,
@@ -153,7 +153,7 @@ impl Connection {
     pub fn uses_ecn_after_fallback(&self) -> bool {
         let EcnNegotiation { syn_flags, syn_ack_flags, has_any_syn_offered, .. } = self.negotiation;
         let is_fallback = syn_flags.is_some_and(|last| !last.has(Flags::ECE | Flags::CWR)) && has_any_syn_offered;
-        self.ecn_mode() == ECN_REFUSED && is_fallback && syn_ack_flags == Some(Flags::ECE)
+        self.ecn_mode() == EcnMode::Refused && is_fallback && syn_ack_flags == Some(Flags::ECE)
     }
 
     /// Whether the packets are ns-2's: nodes have sent them, or its one-way agents. Those count from 0, as no host does (RFC 9293, section

@@ -5,7 +5,7 @@ use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Kind, Packet};
 
 use crate::bins::{Bins, push_bounded};
-use crate::columns::{EventRow, LockoutRow, ReactionRow, SequencePointRow, seconds_or_nan};
+use crate::columns::{EventRow, LockoutRow, ReactionRow, SequencePointRow, SignalKind, seconds_or_nan};
 use crate::connection::is_numbered_by_packet;
 use crate::memory_budget::MemoryBudget;
 use crate::reaction::Reaction;
@@ -79,7 +79,7 @@ impl AnalysisContext {
         push_bounded(&mut self.output.points, point, &mut self.output.rows_left_out);
     }
 
-    pub fn record_event(&mut self, flow: u32, link: Option<u32>, kind: u32, at: Time) {
+    pub fn record_event(&mut self, flow: u32, link: Option<u32>, kind: SignalKind, at: Time) {
         if let Some(link) = link {
             push_bounded(&mut self.output.events, EventRow { time_s: at.seconds(), link, flow, kind }, &mut self.output.rows_left_out);
         }

@@ -6,7 +6,7 @@ use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
 use crate::bins::{BinSlot, FlowIdentity};
-use crate::columns::{CommonColumns, FlowRow, SequencePointRow, seconds_or_nan};
+use crate::columns::{CommonColumns, EcnMode, FlowKind, FlowRow, SequencePointKind, SequencePointRow, SignalKind, seconds_or_nan};
 use crate::competing::FairnessCandidate;
 use crate::context::AnalysisContext;
 use crate::reaction::{Reaction, ReactionTracker};
@@ -49,8 +49,8 @@ pub struct Flow {
     fid: Option<u32>,
     source: End,
     destination: End,
-    /// An index into [`crate::columns::FLOW_KINDS`].
-    kind: u32,
+    /// Its transport protocol.
+    kind: FlowKind,
     /// Its first sequence number.
     first_seq: u64,
     begin: Time,
@@ -116,7 +116,7 @@ impl Flow {
             fid: packet.flow,
             source: packet.source,
             destination: packet.destination,
-            kind: u32::from(!packet.is_tcp()),
+            kind: if packet.is_tcp() { FlowKind::Tcp } else { FlowKind::Datagrams },
             first_seq,
             begin: now,
             last_seen: now,
@@ -226,7 +226,7 @@ impl Flow {
         self.reactions.on_ece(context.now);
         self.counters.echoes += u64::from(context.is_counted(self.is_selected));
         if context.records_sequence(self.number) {
-            context.record_sequence_point(self.sequence_point(POINT_ECHO, ack, ack, context.now));
+            context.record_sequence_point(self.sequence_point(SequencePointKind::Echo, ack, ack, context.now));
         }
     }
 
@@ -235,9 +235,9 @@ impl Flow {
         if context.is_counted(self.is_selected) {
             self.counters.marks += 1;
             context.bins.flow_bin(&mut self.bin, self.member).marks += 1;
-            context.record_event(self.number, link, 0, context.now);
+            context.record_event(self.number, link, SignalKind::Mark, context.now);
         }
-        self.record_sequence_range(POINT_MARK, seq_range, context);
+        self.record_sequence_range(SequencePointKind::Mark, seq_range, context);
     }
 
     /// Counts a packet that was dropped at a link; `at` is the time at which it was last seen.
@@ -245,10 +245,10 @@ impl Flow {
         if context.is_counted(self.is_selected) {
             self.counters.drops += 1;
             context.bins.flow_bin(&mut self.bin, self.member).drops += 1;
-            context.record_event(self.number, link, 1, at);
+            context.record_event(self.number, link, SignalKind::Drop, at);
         }
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
-            context.record_sequence_point(self.sequence_point(POINT_DROP, from, to, at));
+            context.record_sequence_point(self.sequence_point(SequencePointKind::Drop, from, to, at));
         }
     }
 
@@ -275,7 +275,7 @@ impl Flow {
     }
 
     /// Ends the flow: closes open reactions and lockouts, and returns its row.
-    pub fn finish(mut self, ecn: u32, context: &mut AnalysisContext) -> FlowRow {
+    pub fn finish(mut self, ecn: EcnMode, context: &mut AnalysisContext) -> FlowRow {
         let open = self.reactions.finish();
         self.on_reaction_end(open, context);
         self.record_pending_delays(context);
@@ -385,12 +385,12 @@ impl Flow {
 
     fn record_segment(&self, seq_range: SeqRange, sent: SegmentKind, has_cwr: bool, context: &mut AnalysisContext) {
         self.record_sequence_range(
-            if matches!(sent, SegmentKind::Retransmission(_)) { POINT_RETRANSMISSION } else { POINT_DATA },
+            if matches!(sent, SegmentKind::Retransmission(_)) { SequencePointKind::Retransmission } else { SequencePointKind::Data },
             seq_range,
             context,
         );
         if has_cwr {
-            self.record_sequence_range(POINT_CWR, seq_range, context);
+            self.record_sequence_range(SequencePointKind::Cwr, seq_range, context);
         }
     }
 
@@ -399,23 +399,23 @@ impl Flow {
             return;
         }
         if is_new {
-            context.record_sequence_point(self.sequence_point(POINT_ACK, ack.ack, ack.ack, context.now));
+            context.record_sequence_point(self.sequence_point(SequencePointKind::Ack, ack.ack, ack.ack, context.now));
         }
         if let Some(window_edge) = ack.window_edge {
-            context.record_sequence_point(self.sequence_point(POINT_WINDOW, window_edge, window_edge, context.now));
+            context.record_sequence_point(self.sequence_point(SequencePointKind::Window, window_edge, window_edge, context.now));
         }
         for &(from, to) in ack.sack_blocks {
-            context.record_sequence_point(self.sequence_point(POINT_SACK, from, to, context.now));
+            context.record_sequence_point(self.sequence_point(SequencePointKind::Sack, from, to, context.now));
         }
     }
 
-    fn record_sequence_range(&self, kind: u32, seq_range: SeqRange, context: &mut AnalysisContext) {
+    fn record_sequence_range(&self, kind: SequencePointKind, seq_range: SeqRange, context: &mut AnalysisContext) {
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
             context.record_sequence_point(self.sequence_point(kind, from, to, context.now));
         }
     }
 
-    fn sequence_point(&self, kind: u32, from: u64, to: u64, now: Time) -> SequencePointRow {
+    fn sequence_point(&self, kind: SequencePointKind, from: u64, to: u64, now: Time) -> SequencePointRow {
         let counted = |number: u64| number as f64 - self.first_seq as f64;
         SequencePointRow { flow: self.number, time_s: now.seconds(), kind, from: counted(from), to: counted(to) }
     }
@@ -451,14 +451,3 @@ impl FlowCounters {
 fn mean_span(rtt: &Histogram<5>) -> Option<Span> {
     Span::from_secs_f64(rtt.mean_s())
 }
-
-/// Indices into [`crate::columns::POINT_KINDS`].
-const POINT_DATA: u32 = 0;
-const POINT_RETRANSMISSION: u32 = 1;
-const POINT_ACK: u32 = 2;
-const POINT_WINDOW: u32 = 3;
-const POINT_SACK: u32 = 4;
-const POINT_MARK: u32 = 5;
-const POINT_DROP: u32 = 6;
-const POINT_ECHO: u32 = 7;
-const POINT_CWR: u32 = 8;

@@ -10,7 +10,7 @@ use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, SackBlocks, TraceEventKind, Truncation};
 
 use crate::bins::{Bins, FlowIdentity};
-use crate::columns::{ECN_ACCURATE, FlowRow};
+use crate::columns::{EcnMode, FlowRow};
 use crate::competing::FairnessCandidates;
 use crate::connection::{Connection, HalfConnection, HopObservation, TrackingState};
 use crate::connection_table::{ConnectionKey, ConnectionTable};
@@ -280,7 +280,7 @@ impl Analysis {
     /// Updates the flow of a packet with data.
     fn update_data_flow(&mut self, at: u32, side: usize, event: &Event, seq_range: SeqRange, observation: HopObservation) {
         let connection = self.connections.get_mut(at);
-        let counts_marks = connection.ecn_mode() == ECN_ACCURATE;
+        let counts_marks = connection.ecn_mode() == EcnMode::Accurate;
         let HalfConnection { flow: Some(flow), path, in_flight, .. } = &mut connection.halves[side] else { return };
         flow.counts_marks = counts_marks;
         let (context, packet, endpoint) = (&mut self.context, &event.packet, observation.endpoint);

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Truncation};
 
-use crate::columns::{ECN_ACCURATE, ECN_CLASSIC, ECN_REFUSED};
+use crate::columns::EcnMode;
 use crate::connection::{Connection, HopObservation, TrackingState};
 use crate::connection_table::{ConnectionKey, ConnectionTable};
 use crate::flow::SeqRange;
@@ -248,8 +248,8 @@ impl CheckedConnection {
             Rule::HalfOffer | Rule::OfferInData | Rule::CwrOnRetransmission => known_if(KnownDeparture::Ns2, is_ns2),
             Rule::EctOnRetransmission => known_if(KnownDeparture::Ns2, is_ns2).or(ect_on_all),
             // Behind the handshake of Accurate ECN all packets are capable, and nothing else of them is looked at.
-            Rule::EctOnSyn | Rule::EctOnSynAck if ecn == ECN_ACCURATE => Some(KnownDeparture::AccurateEcn),
-            Rule::EctOnSynAck => ect_on_all.or(known_if(KnownDeparture::EctOnSynAck, ecn == ECN_CLASSIC)),
+            Rule::EctOnSyn | Rule::EctOnSynAck if ecn == EcnMode::Accurate => Some(KnownDeparture::AccurateEcn),
+            Rule::EctOnSynAck => ect_on_all.or(known_if(KnownDeparture::EctOnSynAck, ecn == EcnMode::Classic)),
             Rule::EctOnAck => ect_on_all.or(known_if(KnownDeparture::Linux, end.ect_acks_after_fins == end.ect_acks)),
             Rule::EctOnSyn | Rule::EctOnProbe => ect_on_all,
             Rule::EctWithoutAgreement | Rule::FlagsWithoutAgreement => {
@@ -267,7 +267,7 @@ impl CheckedConnection {
         self.connection.is_ns2 = matches!(packet.source.address, Address::Node(_));
         if observation.endpoint.is_sent {
             self.check_handshake(packet_event, log);
-            if self.connection.ecn_mode() != ECN_ACCURATE {
+            if self.connection.ecn_mode() != EcnMode::Accurate {
                 self.check_sent(packet_event, log);
             }
         }
@@ -286,7 +286,7 @@ impl CheckedConnection {
         }
         if !has(Flags::SYN) {
             let is_unreported = self.is_unreported(Rule::AccurateEcn, side);
-            if self.connection.ecn_mode() == ECN_ACCURATE && is_unreported {
+            if self.connection.ecn_mode() == EcnMode::Accurate && is_unreported {
                 self.report(Rule::AccurateEcn, packet_event, "both ends agreed to Accurate ECN", log);
             }
             return;
@@ -319,7 +319,7 @@ impl CheckedConnection {
         }
         self.sides[packet_event.side].has_sent_fin |= packet.has(Flags::FIN);
         let flags = Flags(packet.tcp.flags.0 & (Flags::ECE | Flags::CWR).0);
-        if self.connection.ecn_mode() == ECN_REFUSED && flags != Flags::default() {
+        if self.connection.ecn_mode() == EcnMode::Refused && flags != Flags::default() {
             self.report(Rule::FlagsWithoutAgreement, packet_event, &format!("it has {flags}, and ECN was not agreed to"), log);
         }
         if packet.has(Flags::ACK) {
@@ -337,7 +337,7 @@ impl CheckedConnection {
         let is_retransmission = self.sides[packet_event.side].ecn_session.has_sent(segment);
         let is_probe = packet.payload <= 1 && self.sides[1 - packet_event.side].zero_window_edge.is_some_and(|edge| edge <= segment.0);
         let ecn_text = ecn_text(packet.ecn);
-        if self.connection.ecn_mode() == ECN_REFUSED && is_capable {
+        if self.connection.ecn_mode() == EcnMode::Refused && is_capable {
             self.report(Rule::EctWithoutAgreement, packet_event, &format!("{ecn_text}, and ECN was not agreed to"), log);
         }
         if is_retransmission && is_capable {
@@ -457,7 +457,7 @@ impl CheckedConnection {
         let is_judged = packet.has(Flags::ACK)
             && !packet.has(Flags::SYN)
             && self.connection.may_use_ecn()
-            && self.connection.ecn_mode() != ECN_ACCURATE;
+            && self.connection.ecn_mode() != EcnMode::Accurate;
         if is_judged {
             let number = self.connection.halves[1 - packet_event.side].seq.expand_and_track(packet.tcp.ack);
             let has_ece = packet.has(Flags::ECE) && !self.connection.is_ns2_offer_ack(1 - packet_event.side, number);
