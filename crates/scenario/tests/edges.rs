@@ -1,9 +1,12 @@
 //! Links as directed edges: their parameters, routes over them, and ACKs that share a queue with data.
 
-use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+mod reading;
+
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Buffer, NoProbe, Options, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::Time;
+use reading::read;
 
 const TWO_WAY: &str = r#"name = "two ways"
 duration = "40 s"
@@ -43,11 +46,6 @@ link = [
     { name = "da", from = "d", to = "a", rate = "1 Mbps", delay = "1 ms", queue = { aqm = "droptail", limit = 50 } },
 ]
 "#;
-
-fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
-}
 
 fn read_valid(text: &str, overrides: &[(&str, &str)]) -> Scenario {
     read(text, overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems:?}"))

@@ -1,5 +1,7 @@
 //! Key of a result: the changes that affect it, and the digest of the sources that is part of it.
 
+mod reading;
+
 use std::path::{Path, PathBuf};
 
 use ecnlab_scenario::{BUILD, Registry, Scenario, no_files};
@@ -18,8 +20,7 @@ fn crates() -> PathBuf {
 }
 
 fn key(overrides: &[(&str, &str)]) -> String {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(SMALL, &overrides, &Registry::builtin(), &no_files).unwrap().hash()
+    reading::read(SMALL, overrides).unwrap().hash()
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Private links of flows at both ends: parameters by lists and by distributions, and their effect on RTTs.
 
+mod reading;
+
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Run, Simulation};
 use ecnlab_units::Time;
@@ -25,8 +27,7 @@ app = { kind = "file", packets = 3 }
 "#;
 
 fn read(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(ENDS, &overrides, &Registry::builtin(), &no_files)
+    reading::read(ENDS, overrides)
 }
 
 fn read_valid(overrides: &[(&str, &str)]) -> Scenario {

@@ -1,6 +1,8 @@
 //! Random processing time of senders: its rule, which is that of ns-2's `overhead_`, and its removal of phase effects.
 
-use ecnlab_scenario::{Registry, Scenario, no_files};
+mod reading;
+
+use ecnlab_scenario::Scenario;
 use ecnlab_sim::{Options, Probe, Run, Simulation};
 use ecnlab_transport::{Ack, Segment};
 use ecnlab_units::{Span, Time};
@@ -95,8 +97,7 @@ impl Probe for SendTimes {
 }
 
 fn scenario(text: &str, overrides: &[(&str, &str)]) -> Scenario {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
+    reading::read(text, overrides).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 fn run(scenario: &Scenario, seed: u64) -> (Run, SendTimes) {
@@ -212,8 +213,7 @@ fn every_flow_draws_from_a_stream_of_its_own() {
 #[test]
 fn what_it_may_be_is_said() {
     let refused = |jitter: &str| {
-        let overrides = [("processing_jitter".to_owned(), jitter.to_owned())];
-        let problems = Scenario::from_toml(TWO_FLOWS, &overrides, &Registry::builtin(), &no_files).unwrap_err();
+        let problems = reading::read(TWO_FLOWS, &[("processing_jitter", jitter)]).unwrap_err();
         problems.into_iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; ")
     };
     let wrong = refused("packets");

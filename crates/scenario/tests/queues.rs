@@ -1,5 +1,7 @@
 //! Queues in scenario files: flat and nested form, problems and their messages, overrides, and reading back.
 
+mod reading;
+
 use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry};
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
@@ -14,8 +16,7 @@ fn text(queue: &str) -> String {
 }
 
 fn read(queue: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(&text(queue), &overrides, &Registry::builtin(), &no_files)
+    reading::read(&text(queue), overrides)
 }
 
 fn read_valid(queue: &str) -> Scenario {

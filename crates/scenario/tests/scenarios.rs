@@ -1,5 +1,7 @@
 //! Scenario files: problems and their messages, overrides, the hash, and the project's examples.
 
+mod reading;
+
 use std::path::Path;
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
@@ -55,8 +57,7 @@ fn only_problem(text: &str) -> (String, Option<usize>, String) {
 }
 
 fn read_valid(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(VALID_SCENARIO, &overrides, &Registry::builtin(), &no_files)
+    reading::read(VALID_SCENARIO, overrides)
 }
 
 #[test]

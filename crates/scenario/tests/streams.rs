@@ -1,6 +1,7 @@
 //! Random streams are derived from names: adding other parts to a network does not shift any draws.
 
-use ecnlab_scenario::{Registry, Scenario, no_files};
+mod reading;
+
 use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
@@ -57,8 +58,7 @@ queue = { aqm = "droptail", limit = 10 }
 "#;
 
 fn run_to_end(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe) -> Run {
-    let overrides: Vec<_> = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let scenario = Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let scenario = reading::read(text, overrides).unwrap_or_else(|problems| panic!("{problems:?}"));
     let duration = Time::ZERO + scenario.duration;
     let options = Options { duration, measure_from: Time::ZERO, seed };
     Simulation::new(&scenario.network, &options, probe).finish().0

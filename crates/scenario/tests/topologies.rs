@@ -1,9 +1,12 @@
 //! Topologies: their links and hosts, overrides, and problems.
 
+mod reading;
+
 use ecnlab_scenario::registry::registry;
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Run, Simulation};
 use ecnlab_units::Time;
+use reading::read;
 
 const DUMBBELL: &str = r#"name = "short"
 duration = "5 s"
@@ -46,11 +49,6 @@ from = "h0"
 to = "h3"
 tcp = { profile = "ns2", ecn = true }
 "#;
-
-fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
-}
 
 fn read_valid(text: &str, overrides: &[(&str, &str)]) -> Scenario {
     read(text, overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems:?}"))

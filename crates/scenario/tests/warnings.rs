@@ -1,5 +1,7 @@
 //! Warnings with remedies for scenarios that are hardly intended, and none for normal ones.
 
+mod reading;
+
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
 const NO_WARNINGS: &str = r#"name = "quiet"
@@ -26,10 +28,7 @@ const SHAPED_ABOVE: &str = r#"{ discipline = "tbf", rate = "10 Mbps", burst = "1
 const SHAPED_TWICE: &str = r#"{ discipline = "cbq", rate = "2 Mbps", queue = { discipline = "tbf", rate = "3 Mbps", burst = "10 KB", queue = { aqm = "ecn", limit = 120 } } }"#;
 
 fn warnings(overrides: &[(&str, &str)]) -> Vec<Problem> {
-    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(NO_WARNINGS, &overrides, &Registry::builtin(), &no_files)
-        .unwrap_or_else(|why| panic!("{overrides:?}: {why:?}"))
-        .warnings
+    reading::read(NO_WARNINGS, overrides).unwrap_or_else(|why| panic!("{overrides:?}: {why:?}")).warnings
 }
 
 #[test]
@@ -137,8 +136,7 @@ fn requests_that_go_against_the_route_are_data_to_the_queue_that_they_come_to() 
                 queue = { aqm = \"droptail\", limit = 50 }\n\n";
     let text = text.replace("[[flows]]", &format!("{back}[[flows]]"));
     let said = |app: &str| {
-        let overrides = [("flows.near.app".to_owned(), app.to_owned())];
-        let found = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).unwrap().warnings;
+        let found = reading::read(&text, &[("flows.near.app", app)]).unwrap().warnings;
         found.iter().any(|warning| warning.place == "link.back.queue" && warning.message.contains("only acknowledgements"))
     };
     assert_eq!([true, false, false, false], ["bulk", "exchange", "web", "video"].map(said));
