@@ -1,15 +1,15 @@
-//! Queueing disciplines of a kernel as its netlink takes them: what tc(8) calls parameters, by the same names, written as in any scenario.
+//! Options of a kernel's queueing disciplines in netlink. Parameters have the names of tc(8), and are written as in any scenario.
 //!
-//! Most have one attribute for each parameter. RED and CHOKe have a structure with exponents, and a table by which the average decays while
-//! the queue is empty. tc makes that table for a clock of 64 ns, but the kernel looks it up by microseconds; here it is made for what the
-//! kernel reads, so that the average decays as RED has it.
+//! Most disciplines have one attribute for each parameter. RED and CHOKe have a structure with exponents, and a table by which the average
+//! decays while the queue is empty. tc computes that table for a clock of 64 ns, but the kernel reads it in microseconds. Here it is
+//! computed for microseconds, so that the average decays as in RED.
 
 use ecnlab_queue::KernelQdisc;
 use ecnlab_units::quantity;
 use netlink_packet_core::{DefaultNla, Emitable};
 use netlink_packet_route::tc::TcAttribute;
 
-/// How a parameter is written, and what the kernel gets of it.
+/// Notation of a parameter, and its value for the kernel.
 #[derive(Clone, Copy, Debug)]
 enum QdiscParameterKind {
     /// A whole number.
@@ -22,14 +22,14 @@ enum QdiscParameterKind {
     Byte,
     /// True or false as one of two numbers, in one byte.
     Either(u8, u8),
-    /// A number of hertz, in parts of 256.
+    /// A frequency in hertz, in units of 1/256.
     Hertz256,
 }
 
 /// A parameter with the number of its attribute.
 type ParameterSpec = (&'static str, u16, QdiscParameterKind);
 
-/// A discipline whose parameters have an attribute each.
+/// A discipline with an attribute for each parameter.
 struct FlatQdisc {
     name: &'static str,
     parameters: &'static [ParameterSpec],
@@ -111,7 +111,7 @@ const FLAT_QDISCS: &[FlatQdisc] = &[
     },
 ];
 
-/// What RED and CHOKe take, as tc(8) has it; bytes for RED, packets for CHOKe.
+/// Parameters of RED and CHOKe, as in tc(8): bytes for RED, packets for CHOKe.
 const RED_PARAMETERS: &[&str] =
     &["limit", "min", "max", "avpkt", "burst", "wlog", "bandwidth", "probability", "ecn", "harddrop", "adaptive", "nodrop", "child"];
 const FIFO_PARAMETERS: &[&str] = &["limit"];
@@ -119,28 +119,28 @@ const SFQ_PARAMETERS: &[&str] = &["limit", "quantum", "divisor", "flows"];
 const TBF_PARAMETERS: &[&str] = &["rate", "burst", "limit"];
 const HTB_PARAMETERS: &[&str] = &["rate", "ceil", "burst", "cburst", "leaf"];
 const NETEM_PARAMETERS: &[&str] = &["limit", "delay", "jitter", "loss", "duplicate", "reorder", "gap"];
-/// What stands in a shaper, and how its parameters begin.
+/// Discipline inside a shaper, and the beginning of its parameters.
 const LEAF_KEY: &str = "leaf";
 
 const SUPPORTED_QDISCS: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, dualpi2, fq, sfq, tbf, \
      htb, netem, pfifo and bfifo";
 
-/// How the kernel says that a packet was dropped because there was no room for it, and not by the discipline's law.
+/// Evidence by which the kernel distinguishes a drop at a full buffer from one by the AQM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverflowEvidence {
     /// It drops for no other reason.
     Always,
-    /// It counts such packets, at this byte of the structure of its statistics.
+    /// It counts such drops, at this byte of the structure of its statistics.
     RowPolicy(usize),
-    /// It is beyond its limit with such packets alone, and every discipline counts how often it is.
+    /// Only such packets exceed its limit, and every discipline counts these events (overlimits).
     Overlimits,
-    /// It tells the sender that the packet was dropped, which it does not of one that goes by its law.
+    /// It reports such a drop to the sender, but not a drop by its AQM.
     Refused,
-    /// Its law looks at packets that leave, so one that goes when a packet comes has gone because the queue was full.
+    /// Its AQM drops packets at their departure, so a drop at an arrival is due to a full buffer.
     AtArrival,
 }
 
-/// Disciplines that drop by a law of their own, with how they say that it was not by that.
+/// Disciplines with an AQM, and their evidence of drops at a full buffer.
 const OVERFLOW_EVIDENCE: &[(&str, OverflowEvidence)] = &[
     ("red", OverflowEvidence::RowPolicy(4)),
     ("choke", OverflowEvidence::RowPolicy(4)),
@@ -155,10 +155,10 @@ const OVERFLOW_EVIDENCE: &[(&str, OverflowEvidence)] = &[
 
 /// The attribute of a discipline's options (`TCA_OPTIONS`).
 const TCA_OPTIONS: u16 = 2;
-/// The same where it holds attributes, which some disciplines want to be told (`NLA_F_NESTED`).
+/// The same for nested attributes, which some disciplines require (`NLA_F_NESTED`).
 const NESTED_TCA_OPTIONS: u16 = TCA_OPTIONS | 1 << 15;
 
-/// A discipline, read: what makes its options.
+/// A parsed discipline, from which its options are made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Qdisc {
     name: &'static str,
@@ -166,24 +166,24 @@ pub struct Qdisc {
     placement: QdiscPlacement,
 }
 
-/// Where a discipline stands.
+/// Place of a discipline.
 #[derive(Clone, Debug, PartialEq)]
 enum QdiscPlacement {
     /// At the device.
     Root,
-    /// Below a shaper that holds nothing up, which asks for no packet where it sees none.
+    /// Below a shaper that delays nothing, for a discipline that does not request packets itself.
     BelowShaper,
-    /// At the device, with a class in which another discipline may stand.
+    /// At the device, with a class that contains another discipline.
     Parent(Box<QdiscOptions>, Option<Box<Qdisc>>),
 }
 
-/// A part of what is put at a device, in the order in which it is.
+/// A part of the configuration of a device, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdiscMessage {
-    /// Whether it is a class of a discipline, and no discipline.
+    /// Whether it is a class of a discipline.
     pub is_class: bool,
     pub handle: u32,
-    /// What it hangs on.
+    /// Its parent.
     pub parent: u32,
     pub options: NamedQdiscOptions,
 }
@@ -196,7 +196,7 @@ pub struct NamedQdiscOptions(&'static str, QdiscOptions);
 enum QdiscOptions {
     Numbers(Vec<(u16, AttributeValue)>),
     RedOptions(RedOptions),
-    /// A structure that stands there by itself.
+    /// A structure by itself.
     Structure(Vec<u8>),
     /// A structure as an attribute, and further numbers.
     Token {
@@ -204,12 +204,12 @@ enum QdiscOptions {
         rate64: u64,
         burst: u32,
     },
-    /// A structure and, behind it, attributes.
+    /// A structure followed by attributes.
     Followed {
         structure: Vec<u8>,
         attributes: Vec<DefaultNla>,
     },
-    /// Attributes alone.
+    /// Attributes only.
     Attributes(Vec<DefaultNla>),
 }
 
@@ -220,7 +220,7 @@ enum AttributeValue {
     Byte(u8),
 }
 
-/// `struct tc_red_qopt` with what belongs to it.
+/// `struct tc_red_qopt` with the table and the largest probability.
 #[derive(Clone, Debug, PartialEq)]
 struct RedOptions {
     limit: u32,
@@ -228,16 +228,16 @@ struct RedOptions {
     max: u32,
     weight_log: u8,
     probability: f64,
-    /// Seconds that an average packet takes to send.
+    /// Transmission time of an average packet in seconds.
     packet_s: f64,
     flags: u8,
 }
 
 impl Qdisc {
-    /// Reads a scenario's queue for a link of this rate.
+    /// Parses the queue of a scenario for a link of this rate.
     ///
     /// # Errors
-    /// All that is wrong, each after the parameter's name, which is empty for the queue itself.
+    /// All problems, each after the parameter's name, which is empty for the queue itself.
     pub fn read(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
         if let Some(plain) = FLAT_QDISCS.iter().find(|plain| plain.name == queue.name) {
             return plain.read(queue);
@@ -255,7 +255,7 @@ impl Qdisc {
         }
     }
 
-    /// What is put at a device.
+    /// The configuration of a device.
     pub fn messages(&self) -> Vec<QdiscMessage> {
         const UNLIMITED_BYTES_S: f64 = 1e11;
         const TC_H_ROOT: u32 = u32::MAX;
@@ -288,7 +288,7 @@ impl Qdisc {
         }
     }
 
-    /// How the kernel tells which packets it drops because the queue was full.
+    /// Evidence of drops at a full buffer.
     pub fn overflow_evidence(&self) -> OverflowEvidence {
         if let QdiscPlacement::Parent(_, Some(leaf)) = &self.placement {
             return leaf.overflow_evidence();
@@ -296,7 +296,7 @@ impl Qdisc {
         OVERFLOW_EVIDENCE.iter().find(|(name, _)| *name == self.name).map_or(OverflowEvidence::Always, |(_, overflow)| *overflow)
     }
 
-    /// Whether it makes copies of packets.
+    /// Whether it copies packets.
     pub fn makes_copies(&self) -> bool {
         const DUPLICATE_OFFSET: usize = 16;
         matches!(&self.options, QdiscOptions::Followed { structure, .. } if structure[DUPLICATE_OFFSET..DUPLICATE_OFFSET + 4] != [0; 4])
@@ -304,7 +304,7 @@ impl Qdisc {
 }
 
 impl NamedQdiscOptions {
-    /// The attributes of a request that adds it.
+    /// The attributes of the request that adds it.
     pub fn attributes(&self) -> Vec<TcAttribute> {
         let number = |attribute, value: AttributeValue| match value {
             AttributeValue::Word(word) => DefaultNla::new(attribute, word.to_ne_bytes().into()),
@@ -340,7 +340,7 @@ impl NamedQdiscOptions {
     }
 }
 
-/// A structure, padded to whole words, and attributes behind it.
+/// A structure, padded to whole words, followed by attributes.
 fn encode_options(structure: &[u8], attributes: &[DefaultNla]) -> Vec<u8> {
     let mut bytes = structure.to_vec();
     bytes.resize(structure.len().next_multiple_of(4), 0);
@@ -370,7 +370,7 @@ impl FlatQdisc {
     }
 }
 
-/// One class, which all packets are in and which borrows from none, with a FIFO or another discipline in it.
+/// One class for all packets, which borrows from no other, with a FIFO or another discipline in it.
 fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
     let (within, own): (Vec<_>, Vec<_>) =
         queue.arguments.iter().cloned().partition(|(name, _)| name.strip_prefix(LEAF_KEY).is_some_and(|rest| rest.starts_with('.')));
@@ -404,7 +404,7 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
         1.0
     });
     let ceil = reader.read_bytes_per_s("ceil").unwrap_or(rate);
-    // What tc(8) takes where timers have a high resolution: a packet of the MTU that it supposes.
+    // The values of tc(8) with high-resolution timers: a packet of its default MTU.
     const DEFAULT_BURST_BYTES: u32 = 1600;
     let bursts = [("burst", rate), ("cburst", ceil)]
         .map(|(name, bytes_s)| psched_ticks(f64::from(reader.read_whole_number(name).unwrap_or(DEFAULT_BURST_BYTES)) / bytes_s));
@@ -415,13 +415,13 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
     })
 }
 
-/// `struct tc_htb_glob`: version, divisor of rates, the class of packets that no filter has sorted, debugging, packets outside classes.
+/// `struct tc_htb_glob`: version, divisor of rates, the class of unclassified packets, debugging, packets outside classes.
 fn tc_htb_glob() -> Vec<u8> {
     [3_u32, 10, 1, 0, 0].iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// `struct tc_htb_opt`: two rates of 12 bytes, the time that a burst of each takes, quantum, level, priority; the rates stand in attributes as
-/// well. The quantum divides what several classes share.
+/// `struct tc_htb_opt`: two rates of 12 bytes, the time of a burst at each, quantum, level, priority. The rates are attributes as well. The
+/// quantum divides the rate that several classes share.
 fn htb_class_attributes(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<DefaultNla> {
     const HTB_QUANTUM_BYTES: u32 = 20_000;
     let mut structure = Vec::new();
@@ -440,7 +440,7 @@ fn psched_ticks(seconds: f64) -> u32 {
     (seconds * 1e9 / 64.0).min(f64::from(u32::MAX)) as u32
 }
 
-/// Delays, losses, copies and changes of order, drawn uniformly and independently.
+/// Delays, losses, copies and reordering, drawn uniformly and independently.
 fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, NETEM_PARAMETERS);
     let [delay, jitter] = ["delay", "jitter"].map(|name| reader.read_nanos(name).unwrap_or(0));
@@ -456,7 +456,7 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
         _ => {}
     }
     let gap = gap.unwrap_or(u32::from(reorder.is_some()));
-    // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times stand in attributes as well.
+    // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times are attributes as well.
     let structure = [0, limit, loss.unwrap_or(0), gap, duplicate.unwrap_or(0), 0];
     let mut attributes = vec![DefaultNla::new(10, delay.to_ne_bytes().into()), DefaultNla::new(11, jitter.to_ne_bytes().into())];
     // struct tc_netem_reorder: probability and correlation.
@@ -491,7 +491,7 @@ fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     reader.finish(tbf_qdisc(bytes_s, burst, limit))
 }
 
-/// `struct tc_tbf_qopt`: two rates of 12 bytes, limit, buffer and MTU; the rate and the burst in bytes stand in attributes as well.
+/// `struct tc_tbf_qopt`: two rates of 12 bytes, limit, buffer and MTU; the rate and the burst in bytes are attributes as well.
 fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
     let mut structure = vec![0_u8; 36];
     structure[8..12].copy_from_slice(&(bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
@@ -503,7 +503,7 @@ fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool
     let mut reader = QdiscArgumentReader::new(queue, RED_PARAMETERS);
     let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.require_number(name));
     let avpkt = reader.read_whole_number("avpkt").unwrap_or(1000);
-    // CHOKe counts packets, and tc says how long one takes by avpkt all the same.
+    // CHOKe counts packets, but tc still derives the transmission time of one from avpkt.
     let unit = if chokes { 1.0 } else { f64::from(avpkt.max(1)) };
     let burst = reader.read_whole_number("burst").map_or((2.0 * f64::from(min) + f64::from(max)) / (3.0 * unit), f64::from);
     let weight_log = match reader.read_whole_number("wlog") {
@@ -534,24 +534,24 @@ impl RedOptions {
         bytes
     }
 
-    /// The probability at `max` as a power of two that the distance of the thresholds is a part of.
+    /// The probability at `max`, as a power of two by which the distance of the thresholds is divided.
     fn probability_log(&self) -> u8 {
         let each = self.probability / f64::from(self.max - self.min);
         (0..32).find(|&log| each * 2_f64.powi(log) > 1.0).unwrap_or(31) as u8
     }
 
-    /// By how much the average's exponent falls in a microsecond.
+    /// Decrease of the average's exponent in a microsecond.
     fn decay_per_microsecond(&self) -> f64 {
         -(1.0 - 2_f64.powi(-i32::from(self.weight_log))).log2() / (1e6 * self.packet_s)
     }
 
-    /// The table's 256 cells cover the time in which the average is halved 31 times.
+    /// The 256 cells of the table cover the time in which the average is halved 31 times.
     fn cell_log(&self) -> u8 {
         let whole = 31.0 / self.decay_per_microsecond();
         (0..32).find(|&log| whole / 2_f64.powi(log) < 512.0).unwrap_or(31) as u8
     }
 
-    /// By how many bits the average is shifted after so many cells of idle time.
+    /// Number of bits by which the average is shifted after this number of cells of idle time.
     fn decay_table(&self) -> Vec<u8> {
         let cell = 2_f64.powi(i32::from(self.cell_log())) * self.decay_per_microsecond();
         let mut table: Vec<u8> = (0..255).map(|at| (f64::from(at) * cell).min(31.0) as u8).collect();
@@ -560,8 +560,8 @@ impl RedOptions {
     }
 }
 
-/// The average's weight as a negative power of two: the largest with which a burst of so many packets does not take it from zero over
-/// `min` packets (Floyd and Jacobson, 1993, section 6).
+/// Weight of the average as a negative power of two: the largest with which a burst of this number of packets does not raise it from zero
+/// above `min` packets (Floyd and Jacobson, 1993, section 6).
 fn ewma_weight_log(burst: f64, min: f64) -> Option<u8> {
     let excess = burst + 1.0 - min;
     if excess < 1.0 {
@@ -575,7 +575,7 @@ fn ewma_weight_log(burst: f64, min: f64) -> Option<u8> {
         .map(|log| log as u8)
 }
 
-/// The parameters as they were given, and what is wrong with them.
+/// The given parameters, and their problems.
 struct QdiscArgumentReader<'q> {
     queue: &'q KernelQdisc,
     problems: Vec<(String, String)>,
@@ -594,7 +594,7 @@ impl<'q> QdiscArgumentReader<'q> {
         self.problems.push((name.to_owned(), message.to_owned()));
     }
 
-    /// Reports it, and goes on with something harmless.
+    /// Reports a problem, and continues with a harmless value.
     fn report_and_default(&mut self, name: &str, message: &str) -> u8 {
         self.report_problem(name, message);
         9
@@ -652,7 +652,7 @@ impl<'q> QdiscArgumentReader<'q> {
         self.report_none(name, "must be from 0 to 256 hertz")
     }
 
-    /// A probability as a part of 2^32.
+    /// A probability in units of 2^-32.
     fn read_probability_u32(&mut self, name: &str) -> Option<u32> {
         let share = self.read_float(name)?;
         if (0.0..=1.0).contains(&share) {
@@ -666,7 +666,7 @@ impl<'q> QdiscArgumentReader<'q> {
         if bytes_s >= 1.0 { Some(bytes_s) } else { self.report_none(name, "must be a rate, as in rate = \"1.5Mbps\"") }
     }
 
-    /// Reports it; there is no value.
+    /// Reports a problem; there is no value.
     fn report_none<T>(&mut self, name: &str, message: &str) -> Option<T> {
         self.report_problem(name, message);
         None

@@ -1,10 +1,10 @@
-//! What of a scenario hosts of a kernel can do, and how they get it; or why not, all at once and by name.
+//! Mapping of a scenario to hosts of a kernel: the settings of each host, or all reasons why it is not possible.
 //!
-//! The network itself (links, queues, impairments, changes) is the engine's on every backend. What differs is who sends: in place of a profile's
-//! state machines there is a kernel, whose parameters are what sysctls, socket options and route attributes reach. A parameter that none of
-//! them reaches has to be what the kernel has anyway. The rest is refused, since the same file is to mean the same on every backend.
+//! The network itself (links, queues, impairments, changes) is the engine's on every backend. Only the hosts differ: a kernel instead of a
+//! profile's state machines. Sysctls, socket options and route attributes set its parameters. A parameter that none of them sets must have
+//! the kernel's own value. Other values are refused, since the same file has the same meaning on every backend.
 //!
-//! Only what is in force is asked for: a parameter that is read with other values of others refuses nothing.
+//! Only parameters in force are checked: one that depends on the values of others causes no refusal if it is not read.
 
 mod network;
 mod tcp;
@@ -20,7 +20,7 @@ pub use tcp::{KernelKnob, TCP_PARAMETER_MAPPINGS, TcpParameterMapping};
 use crate::address::{AddressFamily, MIN_MTU_V6};
 use crate::host_settings::{DatagramSettings, HostSettings, RouteMetrics};
 
-/// Profile whose members a kernel of today has.
+/// Profile whose parameters a current kernel has.
 const KERNEL_PROFILE: &str = "linux";
 
 /// Description of the socket option that chooses a congestion control.
@@ -32,24 +32,24 @@ const SHELL_BACKEND: &str = "shell";
 /// Features of a kernel that hosts may use.
 #[derive(Clone, Debug, Default)]
 pub struct KernelFeatures {
-    /// The backend's name, as users write it.
+    /// Name of the backend in commands and scenarios.
     pub backend: &'static str,
-    /// The congestion controls that sockets may choose.
+    /// Congestion controls that sockets may choose.
     pub controls: Vec<String>,
     /// Whether it may run a user's AQM in Python.
     pub runs_python: bool,
-    /// Whether it has queues of its own to put before links.
+    /// Whether it has queueing disciplines for links.
     pub has_queues: bool,
     /// Whether its hosts can agree on Accurate ECN (RFC 9768).
     pub has_accurate_ecn: bool,
-    /// The version of IP that its hosts are to speak.
+    /// IP version of its hosts.
     pub family: AddressFamily,
 }
 
 /// Maps a scenario to the settings of each group's hosts.
 ///
 /// # Errors
-/// All that this kernel cannot do of the scenario, each with its place and a remedy.
+/// Everything in the scenario that this kernel does not support, each with its place and a remedy.
 pub fn map_to_host_settings(scenario: &Scenario, kernel: &KernelFeatures) -> Result<Vec<HostSettings>, Vec<Problem>> {
     let mut problems = network::network_problems(scenario, kernel);
     let groups: Vec<ResolvedFlowGroup> = flow_groups(scenario);
@@ -57,12 +57,12 @@ pub fn map_to_host_settings(scenario: &Scenario, kernel: &KernelFeatures) -> Res
     if problems.is_empty() { Ok(hosts) } else { Err(problems) }
 }
 
-/// Problems of a scenario in a shell, which takes its links alone.
+/// Problems of a scenario in a shell, which uses its links only.
 pub fn shell_problems(scenario: &Scenario) -> Vec<Problem> {
     network::link_problems(scenario, &KernelFeatures { backend: SHELL_BACKEND, ..KernelFeatures::default() })
 }
 
-/// A group of flows as the resolved scenario tells it.
+/// A group of flows of the resolved scenario.
 struct ResolvedFlowGroup<'a> {
     place: String,
     described: &'a Json,
@@ -138,8 +138,8 @@ impl ResolvedFlowGroup<'_> {
         self.check_header_size(settings, kernel, problems);
     }
 
-    /// Sizes may be those that the profile has, though IPv6 and the option of Accurate ECN make them others; but what is measured in full packets
-    /// would not be as many bytes then.
+    /// Header sizes may be those of the profile, although IPv6 and the option of Accurate ECN change them. But quantities in full packets
+    /// would then be another number of bytes.
     fn check_header_size(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let own = tcp::data_header_bytes(settings, kernel.family);
         let may_differ = kernel.family == AddressFamily::V6 || settings.wants_accurate_ecn();
@@ -153,7 +153,7 @@ impl ResolvedFlowGroup<'_> {
         }
     }
 
-    /// How many bytes the application sends follows from what fills a packet.
+    /// The number of bytes that the application sends depends on the size of a full packet.
     fn is_measured_in_packets(&self) -> bool {
         let app = &self.described["app"];
         match app["kind"].as_str().unwrap_or_default() {
@@ -197,7 +197,7 @@ impl ResolvedFlowGroup<'_> {
 }
 
 impl TcpParameterMapping {
-    /// Reason why a kernel cannot do what values in force say, with the remedy.
+    /// Reason why a kernel does not support these values in force, with the remedy.
     fn refusal(&self, settings: &TcpSettings, values: &Values, profile: &Values, family: AddressFamily) -> Option<String> {
         let value = values.value(self.name);
         if let Some(why) = (self.refusal_reason)(settings) {
@@ -212,7 +212,7 @@ impl TcpParameterMapping {
             KernelKnob::DerivedValue(from, of) => {
                 let follows = from(settings, family);
                 let remedy = format!("give {} = \"{follows} B\"", settings::parameter_path(self.name));
-                // They may be the profile's, which are those of IPv4 and without the option of Accurate ECN: the kernel has its own.
+                // They may be those of the profile, for IPv4 and without the option of Accurate ECN: the kernel uses its own.
                 let plain = TcpSettings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
                 let sizes =
                     [settings, &plain].into_iter().flat_map(|settings| [family, AddressFamily::V4].map(|family| from(settings, family)));
@@ -261,7 +261,7 @@ impl TcpParameterMapping {
     }
 }
 
-/// Message about another profile, with the nearest settings of a kernel of today.
+/// Message about another profile, with the nearest settings of a current kernel.
 fn nearest_profile_message(name: &str) -> String {
     let near = match name {
         "linux-2.0" => {
@@ -278,7 +278,7 @@ fn nearest_profile_message(name: &str) -> String {
     format!("\"{name}\": the hosts are a kernel of today, not {name}; fix: {near}")
 }
 
-/// The parameters in force, as the resolved scenario tells them.
+/// The parameters in force of the resolved scenario.
 fn tcp_values_in_force(described: &Json) -> Values {
     let mut values = Values::defaults(TcpSettings::PARAMETERS);
     for parameter in TcpSettings::PARAMETERS {
@@ -317,7 +317,7 @@ mod tests {
         Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{tcp}: {why:?}"))
     }
 
-    /// The places of what is refused.
+    /// The places of all refusals.
     fn refused(tcp: &str) -> Vec<String> {
         let refusals =
             map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).err().unwrap_or_default();
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// A value that is not the profile's, if the parameter has another one.
+    /// A value that differs from the profile's, if the parameter has one.
     fn another(parameter: &ecnlab_units::Parameter, now: &str) -> Option<String> {
         let candidates: Vec<String> = match parameter.kind {
             Kind::Flag => vec!["true".into(), "false".into()],
@@ -373,7 +373,7 @@ mod tests {
     fn a_parameter_that_is_changed_and_in_force_is_refused_or_reaches_the_hosts() {
         let ours = profile::find_profile(KERNEL_PROFILE).unwrap().values();
         let before = mapped(", ecn = true");
-        // What changes a header has to be given with the header's size.
+        // A parameter that changes a header requires the header's size too.
         let follows = |place: &String| {
             TCP_PARAMETER_MAPPINGS
                 .iter()
@@ -507,7 +507,7 @@ mod tests {
         assert_eq!(Some(952), over_v6("packet_size = 1000, header = 48").unwrap()[0].datagrams.map(|datagrams| datagrams.payload));
     }
 
-    /// What is refused over IPv6.
+    /// Refusals over IPv6.
     fn refused_over_v6(tcp: &str) -> Vec<String> {
         let asked = scenario(&format!("tcp = {{ profile = \"linux\"{tcp}"));
         let refusals = map_to_host_settings(&asked, &KernelFeatures { family: AddressFamily::V6, ..kernel() }).err().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What of links, queues and addresses a kernel backend cannot do. Nearly all of it is the engine's, as in the simulator.
+//! Refusals about links, queues and addresses on backends with a kernel. Nearly all of them are the engine's, as in the simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{KernelFeatures, SHELL_BACKEND};
 use crate::address::MAX_GROUPS;
 use crate::kernel_queue::Qdisc;
 
-/// Sockets of one group's flows; more than that no machine is set up to have open.
+/// Maximum number of sockets of one group's flows: no usual machine permits more open files.
 const MAX_FLOWS_PER_GROUP: usize = 20_000;
 
 pub fn network_problems(scenario: &Scenario, kernel: &KernelFeatures) -> Vec<Problem> {
@@ -58,7 +58,7 @@ fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut 
     }
 }
 
-/// Reports what a queue of the kernel does not take.
+/// Reports the parts of a queue that the kernel does not accept.
 fn check_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
     for link in &scenario.network.links {
         let Buffer::Queue(queue) = &link.buffer else { continue };
@@ -75,7 +75,7 @@ fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mu
     if kernel.runs_python {
         return;
     }
-    // Private links of a group's flows have one label.
+    // Private links of a group's flows share one label.
     let mut found = BTreeSet::new();
     for link in &scenario.network.links {
         let Buffer::Queue(queue) = &link.buffer else { continue };
@@ -90,7 +90,7 @@ fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mu
     }
 }
 
-/// A kernel needs the time that it needs.
+/// Refuses a processing time: that of a kernel cannot be set.
 fn check_processing_jitter(scenario: &Scenario, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
     if scenario.network.processing_time != MaxProcessingTime::default() {
         let message = format!(
@@ -102,7 +102,7 @@ fn check_processing_jitter(scenario: &Scenario, kernel: &KernelFeatures, problem
     }
 }
 
-/// Each flow has an address of its own, in the network of its group.
+/// Checks that each flow gets a separate address in the network of its group.
 fn check_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
     let groups = scenario.groups.len();
     if groups > MAX_GROUPS as usize {

@@ -19,27 +19,27 @@ pub enum KernelKnob {
     Socket(&'static str),
     /// An attribute of the host's route.
     Route(&'static str),
-    /// The device.
+    /// A setting of the device.
     Device(&'static str),
-    /// Together with others it chooses the socket's congestion control.
+    /// It selects the socket's congestion control, together with other parameters.
     CongestionControl,
     /// Some values as [`KernelKnob::CongestionControl`], others by this sysctl.
     CongestionControlOrSysctl(&'static str),
-    /// What hosts do with a socket.
+    /// Behaviour of the code that uses the socket.
     HostProgram(&'static str),
     /// It follows from others.
     DerivedValue(fn(&TcpSettings, AddressFamily) -> u64, &'static str),
-    /// No kernel reads it; the reason.
+    /// No kernel reads it, for this reason.
     Unsupported(&'static str),
-    /// It has one value, the profile's unless another one is said; what the kernel has of it.
+    /// It has one value, by default the profile's; the text describes the kernel's behaviour.
     FixedValue(Option<&'static str>, &'static str),
 }
 
-/// Mapping of a TCP parameter: how a kernel gets it, and which of its values it cannot be given.
+/// Mapping of a TCP parameter: how a kernel gets it, and which values are refused.
 pub struct TcpParameterMapping {
     pub name: &'static str,
     pub means: KernelKnob,
-    /// Reason why a kernel cannot do this of settings that are sound, with the remedy.
+    /// Reason why a kernel does not support valid settings, with the remedy.
     pub refusal_reason: fn(&TcpSettings) -> Option<&'static str>,
 }
 
@@ -173,7 +173,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value("rtt_report", "no round-trip time stands in real packets: the router measures the smallest in passing"),
 ];
 
-/// The kernel's congestion control that does what these parameters say together, if there is one.
+/// The kernel's congestion control that corresponds to these parameters together, if any.
 pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
     match (settings.congestion_control, settings.ecn_response_in_force()) {
         (CongestionControlName::Reno, EcnResponseName::Halve) => Some("reno"),
@@ -208,7 +208,7 @@ fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
         (CongestionControlName::Vegas, EcnResponseName::Dctcp | EcnResponseName::Abe) => {
             Some("the kernel's Vegas takes a mark for a loss; fix: give ecn_response = \"halve\"")
         }
-        // No wildcard for the control: a new one has to be mapped or refused, or hosts would run Reno in its place.
+        // No wildcard for the control: a new one must be mapped or refused, or hosts would run Reno instead.
         (CongestionControlName::Reno | CongestionControlName::Cubic | CongestionControlName::Vegas, _) => None,
     }
 }
@@ -274,22 +274,22 @@ fn ip_tcp_header_bytes(family: AddressFamily) -> u64 {
     ip as u64 + 20
 }
 
-/// Headers of a segment that carries nothing but data: IP, TCP, timestamps where they are in use, and of Accurate ECN the option with three
-/// counts of bytes (RFC 9768, section 3.2.3), which a kernel sends with every segment that has room for it.
+/// Headers of a segment with data only: IP, TCP, timestamps if they are used, and the option of Accurate ECN with three counts of bytes
+/// (RFC 9768, section 3.2.3). A kernel sends that option with every segment that has space for it.
 pub fn data_header_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let timestamps = if settings.timestamps { 12 } else { 0 };
     ip_tcp_header_bytes(family) + timestamps + if settings.wants_accurate_ecn() && settings.quirks.receiver_ecn { 12 } else { 0 }
 }
 
-/// A SYN with its options: the segment size, SACK and timestamps, which share a word, and the window's scale.
+/// A SYN with its options: segment size, SACK and timestamps, which share a word, and the window scale.
 fn syn_packet_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let sack = settings.offers_sack();
     let options = if settings.timestamps { 12 } else { 4 * u64::from(sack) };
     ip_tcp_header_bytes(family) + 4 + options + 4 * u64::from(settings.quirks.window_scaling)
 }
 
-/// Sysctls that each host has beside what a scenario asks for, so that no default of the machine shows in results: what Linux 6.1 does. Not all kernels
-/// have all of them, and 6.1 itself has not those that say what newer kernels do otherwise unless they are told.
+/// Sysctls of each host in addition to those of the scenario, so that no default of the machine affects results: the behaviour of Linux
+/// 6.1. Some kernels lack some of them. 6.1 itself lacks those that disable behaviour of newer kernels.
 const FIXED_SYSCTLS: &[(&str, &str)] = &[
     ("tcp_no_metrics_save", "1"),
     ("tcp_no_ssthresh_metrics_save", "1"),
@@ -324,7 +324,7 @@ const FIXED_SYSCTLS: &[(&str, &str)] = &[
     ("ip_no_pmtu_disc", "0"),
 ];
 
-/// Settings of a group's hosts, of which no mapping refuses a parameter.
+/// Settings of a group's hosts, if no parameter is refused.
 pub fn host_settings(settings: &TcpSettings, family: AddressFamily) -> HostSettings {
     let always = FIXED_SYSCTLS.iter().map(|&(name, value)| Sysctl { name, value: value.to_owned(), may_lack: true });
     let asked = host_sysctls(settings, family).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false });
@@ -342,8 +342,8 @@ pub fn host_settings(settings: &TcpSettings, family: AddressFamily) -> HostSetti
     }
 }
 
-/// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 asks and agrees, 2 agrees, 0 does neither; 3 and 5 are as 1
-/// and 2, of Accurate ECN.
+/// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 requests and accepts ECN, 2 accepts it, 0 does neither.
+/// 3 and 5 are the same as 1 and 2 for Accurate ECN.
 fn tcp_ecn_values(settings: &TcpSettings) -> [u8; 2] {
     let [asks, agrees] = if settings.wants_accurate_ecn() { [3, 5] } else { [1, 2] };
     match (settings.ecn, settings.quirks.receiver_ecn) {
@@ -374,8 +374,8 @@ fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static 
     ]
 }
 
-/// The window that a receiver's buffer does not give by itself, in bytes: where acknowledgements say nothing of a buffer, or where the largest
-/// window is smaller than what the buffer may grow to. Such a buffer is not autotuned, since a kernel that tunes it forgets the clamp.
+/// The window in bytes, if the receive buffer does not determine it: acknowledgements do not depend on a buffer, or the largest window is
+/// below the maximum of the buffer. Such a buffer is not autotuned, since a kernel that tunes it drops the clamp.
 fn window_clamp(settings: &TcpSettings, family: AddressFamily) -> Option<u64> {
     let payload = u64::from(settings.packet_size).saturating_sub(data_header_bytes(settings, family));
     let window = settings.max_rwnd.saturating_mul(payload).min(1 << 28);
@@ -387,12 +387,12 @@ fn window_clamp(settings: &TcpSettings, family: AddressFamily) -> Option<u64> {
     (window + payload <= most).then_some(window)
 }
 
-/// The buffer of receivers: at the start, at most, and whether it is autotuned. Half of it is window.
+/// Receive buffer: initial size, maximum size, and whether it is autotuned. Half of it is window.
 fn receive_buffer_bytes(settings: &TcpSettings, family: AddressFamily) -> (u64, u64, bool) {
     match (window_clamp(settings, family), settings.receive_window) {
         (Some(window), _) => (4 * window, 4 * window, false),
         (None, ReceiveWindow::Autotuned) => (settings.receive_buffer, settings.receive_buffer_max, settings.quirks.moderate_rcvbuf),
-        // The largest one says the window's scale.
+        // The maximum determines the window scale.
         (None, ReceiveWindow::Fixed) => (settings.receive_buffer, settings.receive_buffer.max(settings.receive_buffer_max), false),
         (None, ReceiveWindow::Unlimited) => (settings.receive_buffer, settings.receive_buffer, false),
     }

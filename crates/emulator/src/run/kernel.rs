@@ -1,16 +1,16 @@
-//! What the kernel of this machine has on offer.
+//! Features of this machine's kernel.
 
 use crate::mapping::KernelFeatures;
 use crate::sys::socket::{Socket, SocketOption};
 use crate::sys::sysctl;
 
-/// Congestion controls that a scenario may lead to.
+/// Congestion controls that a scenario may select.
 const CONGESTION_CONTROLS: &[&str] = &["reno", "cubic", "vegas", "dctcp", "abe"];
 
-/// What the kernel gives to hosts on a backend of this name. It is asked for each congestion control, which loads it where the calling thread may
-/// load modules; those that are there are there for hosts too where users may not choose them, since hosts are a root's.
+/// Features of the kernel for hosts on a backend of this name. Each congestion control is requested, which loads its module if the thread
+/// may load modules. Hosts belong to root, so they may use loaded ones that users may not select.
 ///
-/// Whether they can agree on Accurate ECN only a namespace of one's own tells, so the caller has to know it, or to let the run find out.
+/// Only a separate namespace shows whether hosts can agree on Accurate ECN. The caller must know it, or the run determines it.
 pub fn probe_kernel(backend: &'static str, has_accurate_ecn: bool) -> KernelFeatures {
     let available = sysctl::get("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     let can_set = |name: &str| Socket::stream(false).and_then(|socket| socket.set(SocketOption::CongestionControl(name))).is_ok();

@@ -1,4 +1,4 @@
-//! What a run with real hosts tells of itself: on what it was, with what settings, how late it was, and what kernels have counted.
+//! Metadata of a run with real hosts: kernel, settings, lateness, and counters of the kernels.
 
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json, json};
@@ -11,23 +11,23 @@ use crate::hosts::{ConnectionCounters, KernelCounters, SocketBackend};
 use crate::lateness::LatenessHistogram;
 use crate::sys::sysctl;
 
-/// Such a record.
+/// Metadata of a run.
 #[derive(Clone, Debug)]
 pub struct RunMetadata {
     backend: &'static str,
     family: AddressFamily,
     time_mode: TimeMode,
-    /// The kernel's release and its build, as it tells them itself.
+    /// Release and build of the kernel, as it reports them.
     kernel_release_and_build: [String; 2],
     groups: Vec<(String, HostSettings)>,
     /// Whether the router was in the real-time class.
     pub is_real_time: bool,
     pub lateness_budget: Span,
-    /// How late packets were given to their hosts.
+    /// Lateness of packets delivered to hosts.
     pub lateness: LatenessHistogram,
     pub counters: ForwardingCounters,
     pub connections: ConnectionCounters,
-    /// Of each group what the kernels of the near and of the far host have counted.
+    /// Counters of the near and the far host's kernel, for each group.
     pub kernel_counters: Vec<[KernelCounters; 2]>,
 }
 
@@ -58,7 +58,7 @@ impl RunMetadata {
         &self.kernel_release_and_build[0]
     }
 
-    /// As it stands in results.
+    /// The metadata for results.
     pub fn json(&self) -> Json {
         let ConnectionCounters { asked, opened, gave_up, broken, with_ecn, with_accurate_ecn } = self.connections;
         json!({

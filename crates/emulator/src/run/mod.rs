@@ -1,8 +1,8 @@
-//! A run of a scenario with hosts that are a kernel's: from a sound scenario to the tables of a simulated one, and what only a run with a
-//! real kernel has to tell of itself ([`RunMetadata`]).
+//! A run of a scenario with hosts of a kernel: from a valid scenario to the tables of a simulated one, and the metadata of a run with a
+//! real kernel ([`RunMetadata`]).
 //!
-//! The calling thread does it all: it makes the hosts, waits for them and carries their packets. It has to be allowed to make network
-//! namespaces ([`crate::sys::process`]), and the network that it is in is not touched.
+//! The calling thread does everything: it creates the hosts, serves them and carries their packets. It needs permission to create network
+//! namespaces ([`crate::sys::process`]), and does not change its own network.
 
 mod kernel;
 mod metadata;
@@ -31,32 +31,32 @@ use crate::mapping::{KernelFeatures, map_to_host_settings};
 use crate::recordings::{self, ConnectionRecorder};
 use crate::sys::process;
 
-/// How to run a scenario.
+/// Options of a run.
 pub struct RunOptions {
     pub seed: u64,
-    /// What the kernel has.
+    /// Features of the kernel.
     pub kernel: KernelFeatures,
     pub family: AddressFamily,
     pub time_mode: TimeMode,
-    /// Priority in the real-time class, if the thread is to be in it and may.
+    /// Priority in the real-time class, if the thread shall be in it and may.
     pub priority: Option<i32>,
-    /// The lateness that the run may have at the 99th percentile; where none is given it follows from the network.
+    /// Maximum lateness of the run at the 99th percentile; by default it follows from the network.
     pub lateness_budget: Option<Span>,
     pub capture: Option<CaptureOptions>,
     /// Whether connections are recorded as cases.
     pub record_connections: bool,
 }
 
-/// Where packets are written to, byte for byte, before and behind links.
+/// File for the packets, byte for byte, before and after links.
 pub struct CaptureOptions {
-    /// The names of links; where none is named, those with a measured queue.
+    /// Names of links; by default those with a measured queue.
     pub links: Vec<String>,
     /// Bytes of each packet.
     pub snaplen: u32,
     pub out: Box<dyn Write + Send>,
 }
 
-/// A run that went to its end.
+/// A completed run.
 pub struct RunOutcome {
     pub run: Run,
     /// What was recorded beside the measures.
