@@ -1,4 +1,4 @@
-//! The bytes of packets that are in the network, by their tickets.
+//! Buffers of packets in the network, by their handles.
 
 use ecnlab_wire::TcpSegment;
 
@@ -7,26 +7,26 @@ use crate::address::AddressSlot;
 /// A packet in the network.
 #[derive(Debug, Default)]
 pub struct PacketSlot {
-    /// As long as the largest packet; what is behind `length` is left from earlier packets.
+    /// As long as the largest packet; bytes after `length` are from earlier packets.
     bytes: Box<[u8]>,
     length: usize,
-    /// As many arrivals or losses are still to come for it: one, and one for each copy.
+    /// Number of arrivals or losses that are still expected: one, and one for each copy.
     references: u32,
     pub delivery_info: DeliveryInfo,
 }
 
-/// What the driver has to know of a packet when it arrives.
+/// Data that the driver needs when a packet arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeliveryInfo {
-    /// The host that takes it.
+    /// The host that receives it.
     pub to_host: u32,
-    /// Where TCP's or UDP's header begins.
+    /// Offset of the TCP or UDP header.
     pub transport_at: u32,
     pub tcp: Option<TcpSegment>,
     pub slot: AddressSlot,
 }
 
-/// Packets in the network. A place is used again when its packet has gone, with its memory.
+/// Packets in the network. A slot and its memory are used again when its packet has gone.
 #[derive(Debug)]
 pub struct PacketSlab {
     slots: Vec<PacketSlot>,
@@ -40,7 +40,8 @@ impl PacketSlab {
         PacketSlab { slots: Vec::new(), free_slots: Vec::new(), max_packet_bytes }
     }
 
-    /// A free place to read a packet into: its ticket, if it is taken by [`PacketSlab::take`] before this is asked again.
+    /// A free slot for the next packet, with its handle. [`PacketSlab::store_read_packet`] takes the slot; otherwise the next call returns
+    /// it again.
     pub fn free_slot_mut(&mut self) -> (u32, &mut [u8]) {
         let handle = *self.free_slots.last().unwrap_or(&(self.slots.len() as u32));
         if handle as usize == self.slots.len() {
@@ -50,7 +51,7 @@ impl PacketSlab {
         (handle, &mut self.slots[handle as usize].bytes)
     }
 
-    /// Keeps the packet that has been read into the free place.
+    /// Stores the packet that was read into the free slot.
     pub fn store_read_packet(&mut self, length: usize, delivery_info: DeliveryInfo) {
         let handle = self.free_slots.pop().expect("there is free_slot_mut for a packet before one is read");
         let slot = &mut self.slots[handle as usize];
@@ -66,12 +67,12 @@ impl PacketSlab {
         self.slots[handle as usize].delivery_info
     }
 
-    /// One more arrival or loss is to come.
+    /// Adds an expected arrival or loss.
     pub fn add_reference(&mut self, handle: u32) {
         self.slots[handle as usize].references += 1;
     }
 
-    /// An arrival or a loss has come, and has been dealt with.
+    /// Removes an expected arrival or loss, after it was processed.
     pub fn release(&mut self, handle: u32) {
         let slot = &mut self.slots[handle as usize];
         slot.references = slot.references.checked_sub(1).expect("a packet that is gone does not arrive");

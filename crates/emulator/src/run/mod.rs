@@ -59,23 +59,23 @@ pub struct CaptureOptions {
 /// A completed run.
 pub struct RunOutcome {
     pub run: Run,
-    /// What was recorded beside the measures.
+    /// Recordings, in addition to the measures.
     pub tables: Vec<(&'static str, Table)>,
     pub metadata: RunMetadata,
-    /// Cases of the connections, each a line of JSON, if they were asked for.
+    /// Cases of the connections, each a line of JSON, if requested.
     pub recordings: Vec<String>,
 }
 
-/// Why a run did not go to its end.
+/// Reason why a run did not complete.
 #[derive(Debug)]
 pub enum RunError {
-    /// What of the scenario this kernel cannot do; nothing has been started.
+    /// Parts of the scenario that this kernel does not support; nothing was started.
     Unsupported(Vec<Problem>),
-    /// Whoever watched it has stopped it.
+    /// The caller has stopped it.
     Stopped,
-    /// There is no room for more of what is recorded.
+    /// The memory for recordings is exhausted.
     RecordingFull(RecordingFull),
-    /// The machine does not permit something, or something in it broke.
+    /// The machine does not permit a call, or a call failed.
     System(io::Error),
 }
 
@@ -85,16 +85,16 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// Is told the seconds that are over, and answers whether to stop.
+/// Receives the elapsed seconds, and returns whether to stop.
 pub type ProgressCallback<'w> = &'w mut dyn FnMut(f64) -> bool;
 
-/// The clock's tick of the UML kernel, with which it is built.
+/// Clock tick with which the UML kernel is built.
 const UML_TICK: Span = Span::from_millis(4);
 
-/// As often `on_progress` is asked.
+/// Interval of the calls of `on_progress`.
 const PROGRESS_INTERVAL: Span = Span::from_millis(50);
 
-/// The smallest budget: no machine in real time keeps to less.
+/// The smallest budget: no machine in real time achieves less.
 const MIN_LATENESS_BUDGET: Span = Span::from_micros(100);
 
 /// Runs a scenario.
@@ -200,7 +200,7 @@ fn create_hosts(settings: &[HostSettings], family: AddressFamily) -> io::Result<
     Ok(pairs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Queues of the kernel at links that ask for one, where packets have this many bytes at most.
+/// Queues of the kernel at links that have one, with packets of at most this number of bytes.
 fn kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunError> {
     let mut queues = KernelQueues::default();
     for (number, link) in (0..).zip(&network.links) {
@@ -230,8 +230,8 @@ fn max_device_packet(settings: &[HostSettings]) -> u32 {
     settings.iter().map(|host| host.mtu).max().unwrap_or(0).max(MIN_MTU_V6)
 }
 
-/// A quarter of the time that a full packet takes on the slowest link with a measured queue: who is late by less changes little of what the
-/// next packet meets.
+/// A quarter of the transmission time of a full packet on the slowest link with a measured queue: a smaller lateness hardly changes the
+/// queue that the next packet finds.
 fn default_lateness_budget(scenario: &Scenario, settings: &[HostSettings]) -> Span {
     let full = settings.iter().map(|host| host.mtu).max().unwrap_or(1500);
     let rates = scenario.network.links.iter().filter_map(|link| match &link.buffer {

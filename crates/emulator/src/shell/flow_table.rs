@@ -1,7 +1,7 @@
-//! Who speaks with whom: a flow of the engine for each direction of a conversation, that is of a pair of addresses and ports.
+//! Flow table of a shell: a flow of the engine for each direction of a conversation, which is a pair of addresses and ports.
 //!
-//! The engine has a fixed number of flows for them. A conversation takes the place of the one that has been silent longest when all are taken, and
-//! counts as another to queues.
+//! The engine has a fixed number of flows for them. If all are used, a new conversation replaces the one that has been silent longest, and
+//! queues treat it as another flow.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,10 +13,10 @@ use ecnlab_wire::{PacketView, TransportHeader, extension, protocol};
 use crate::address::{AddressSlot, Side};
 use crate::event_loop::{Classification, FlowClassifier};
 
-/// Conversations that queues tell apart at one time.
+/// Maximum number of conversations that queues distinguish at one time.
 pub const MAX_FLOWS: u32 = 1024;
 
-/// What tells a conversation: address and port inside, those outside, and the protocol.
+/// Identity of a conversation: address and port of the client, those of the server, and the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FiveTuple {
     inner: (IpAddr, u16),
@@ -28,26 +28,26 @@ struct FiveTuple {
 struct FlowEntry {
     five_tuple: FiveTuple,
     last_packet: Time,
-    /// Of those that had this place, modulo 256.
+    /// Number of earlier conversations with this entry, modulo 256.
     connection_id: u8,
 }
 
-/// The conversations that are known.
+/// Known conversations.
 #[derive(Debug, Default)]
 pub struct FlowTable {
-    /// The number of the first one's flow.
+    /// Flow number of the first entry.
     first_flow: u32,
     index: HashMap<FiveTuple, u32>,
     entries: Vec<FlowEntry>,
 }
 
-/// The flow of a conversation's packets that come from a side, where flows of conversations begin at `first`.
+/// The flow of a conversation's packets from a side; flows of conversations begin at `first`.
 pub fn flow_of_entry(first_flow: u32, number: u32, from: Side) -> u32 {
     first_flow + if from == Side::Near { number } else { MAX_FLOWS + number }
 }
 
 impl FlowClassifier for FlowTable {
-    /// None if the packet is for no single host, or from a device alone.
+    /// `None` if the packet is not unicast, or sent by a device itself.
     fn classify(&mut self, view: &PacketView, (_, side): (u32, Side), now: Time) -> Option<Classification> {
         if !is_unicast(view.source) || !is_unicast(view.destination) {
             return None;
@@ -67,7 +67,7 @@ impl FlowClassifier for FlowTable {
         })
     }
 
-    /// Nothing is opened here but by programs themselves.
+    /// A shell opens no flow; only programs do.
     fn slot_for_opening_flow(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
         None
     }
@@ -86,7 +86,7 @@ impl FlowClassifier for FlowTable {
 }
 
 impl FlowTable {
-    /// With flows from this number on.
+    /// Creates a table with flows from this number on.
     pub fn starting_at(first_flow: u32) -> FlowTable {
         FlowTable { first_flow, ..FlowTable::default() }
     }
@@ -109,7 +109,7 @@ impl FlowTable {
     }
 }
 
-/// Parts of a packet behind the first have no ports and share a place with all others of their hosts.
+/// Fragments after the first have no ports, and share an entry with all others of their hosts.
 fn protocol_of(transport: &TransportHeader) -> u8 {
     match transport {
         TransportHeader::Tcp(_) => protocol::TCP,
@@ -141,7 +141,7 @@ mod tests {
         PacketView::parse(&bytes).unwrap()
     }
 
-    /// Its place, and what tells it there from those before.
+    /// Index of the entry, and the number that distinguishes it from earlier conversations there.
     fn classified(flow_table: &mut FlowTable, view: &PacketView, from: Side, second: u64) -> (u32, u8) {
         let found = flow_table.classify(view, (0, from), Time::ZERO + Span::from_secs(second)).unwrap();
         assert_eq!(found.flow, flow_of_entry(0, found.slot.number, from));

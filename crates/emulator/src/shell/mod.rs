@@ -1,7 +1,7 @@
-//! A shell: whatever programs inside send crosses the links and queues of a scenario, in real time and for as long as they like.
+//! A shell: packets of any programs cross the links and queues of a scenario, in real time, as long as the programs run.
 //!
-//! Unlike a run, it opens no connection: programs do. Packets are told apart by addresses, protocol and ports ([`conversations`]), go along the links of a
-//! scenario's group ([`way`]) between two namespaces ([`namespaces`]), and shells nest ([`place`]).
+//! Unlike a run, it opens no connection: programs do. Packets are classified by addresses, protocol and ports ([`flow_table`]). They cross
+//! the links of a scenario's group ([`path`]) between two namespaces ([`namespaces`]), and shells nest ([`subnet`]).
 
 pub mod flow_table;
 pub mod namespaces;
@@ -22,12 +22,12 @@ use crate::event_loop::{EventLoop, ForwardingCounters, NoHosts, TimeMode};
 use crate::lateness::LatenessHistogram;
 use crate::sys::process;
 
-/// How often it is asked whether to go on.
+/// Interval at which it asks whether to continue.
 const CALLBACK_INTERVAL: Span = Span::from_millis(20);
-/// Longer than anybody waits, and short enough for picoseconds in 64 bits.
+/// Longer than any shell lasts, and short enough for picoseconds in 64 bits.
 const MAX_DURATION: Time = Time::from_picos(100 * 86_400 * 1_000_000_000_000);
 
-/// A shell that is over.
+/// A shell that has ended.
 pub struct FinishedShell<P> {
     pub run: Run,
     pub probe: P,
@@ -35,7 +35,7 @@ pub struct FinishedShell<P> {
     pub lateness: LatenessHistogram,
 }
 
-/// What there is to see of a shell that goes on.
+/// State of an active shell for the view.
 #[derive(Debug)]
 pub struct ShellSnapshot<'a> {
     pub now: Time,
@@ -43,10 +43,11 @@ pub struct ShellSnapshot<'a> {
     pub counters: &'a ForwardingCounters,
 }
 
-/// Carries packets between the namespaces, in the calling thread, until `on_progress` says no; tells it first whether the thread is in the real-time class.
+/// Carries packets between the namespaces in the calling thread, until `on_progress` returns false. `on_started` gets whether the thread is
+/// in the real-time class.
 ///
 /// # Errors
-/// What a device or the file of a capture could not go on after.
+/// A fatal error of a device, or of the file of a capture.
 pub fn run<P: Probe + AsPacketCapture>(
     path: &ShellPath,
     namespaces: ShellNamespaces,

@@ -1,10 +1,11 @@
-//! The two ends of a shell: a namespace inside, and what is outside of it, each with the other end of the path as a device.
+//! The two ends of a shell: the client's namespace and the server's, each with one end of the path as a device.
 //!
 //! ```text
-//!     inside: lo, way (the way out)  ====== the scenario's links ======  outside: lo, in0
+//!     client (inner): lo, way  ====== the scenario's links ======  server (outer): lo, in0
 //! ```
 //!
-//! Outside is a namespace of its own that leads nowhere, or, of a shell that is started inside of another, that other's inside, which then forwards.
+//! The outer namespace is a new one without a route to others. For a nested shell it is the inner one of the shell around it, which then
+//! forwards packets.
 
 use std::io;
 
@@ -16,17 +17,17 @@ use crate::sys::netlink::{
 };
 use crate::sys::{Namespace, Tun, sysctl};
 
-/// Largest packet.
+/// MTU of the devices.
 pub const MTU_BYTES: u32 = 1500;
 
-/// What both ends are like.
+/// Configuration of both ends.
 #[derive(Clone, Debug)]
 pub struct ShellNamespacesSpec {
-    /// The network of the shell that this process is inside of, if it is: its namespace is then the outside.
+    /// The network of the shell in which this process runs, if any: its namespace is then the outer one.
     pub outer_subnet: Option<ShellSubnet>,
-    /// Connections ask for ECN and take it.
+    /// Connections request and accept ECN.
     pub ecn: bool,
-    /// The congestion control of connections that choose none; the kernel's own if nothing is said.
+    /// Congestion control of connections that choose none; by default the kernel's.
     pub congestion_control: Option<String>,
 }
 
@@ -36,12 +37,12 @@ pub struct ShellNamespaces {
     pub subnet: ShellSubnet,
     pub inner: Host,
     pub outer: Host,
-    /// The kernel speaks IPv6 too.
+    /// Whether the kernel supports IPv6.
     pub has_v6: bool,
 }
 
 impl ShellNamespaces {
-    /// # Errors
+    /// Without the privilege, or if the kernel refuses a call, which the error names.
     /// Without the privilege, or with what the kernel refuses, told by its name.
     pub fn create(spec: &ShellNamespacesSpec) -> io::Result<ShellNamespaces> {
         let far = if spec.outer_subnet.is_some() { Namespace::current()? } else { Namespace::create()? };
@@ -60,7 +61,7 @@ fn configure_outer_netns(spec: &ShellNamespacesSpec) -> io::Result<(ShellSubnet,
         apply_netns_sysctls(spec)?;
         set_device_up("lo", DeviceSettings::default())?;
     }
-    // Where nothing leads further this has those who ask for more told so, in place of waiting.
+    // If no route leads further, programs that try get an error at once instead of a timeout.
     enable_forwarding()?;
     let tun_index = configure_device(tun.name(), subnet, Side::Far)?;
     let mut netlink = Netlink::open()?;
@@ -73,7 +74,7 @@ fn configure_outer_netns(spec: &ShellNamespacesSpec) -> io::Result<(ShellSubnet,
     Ok((subnet, tun))
 }
 
-/// Has a namespace forward packets. The inside of a shell does from its start, so that a shell inside of it changes nothing there.
+/// Lets a namespace forward packets. The inner one of a shell does so from its start, so that a nested shell changes nothing there.
 fn enable_forwarding() -> io::Result<()> {
     sysctl::set("net.ipv4.ip_forward", "1")?;
     if kernel_has_ipv6() { sysctl::set("net.ipv6.conf.all.forwarding", "1") } else { Ok(()) }
@@ -94,13 +95,13 @@ fn configure_inner_netns(spec: &ShellNamespacesSpec, subnet: ShellSubnet) -> io:
             let out = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::via_device(tun_index, to) };
             netlink.request(set_route_request(&out))?;
         }
-        // Else the two ends would send a packet to nobody to and fro.
+        // Otherwise the two ends would forward a packet without a receiver in a loop.
         netlink.request(unreachable_route_request(subnet.prefix(family)))?;
     }
     Ok(tun)
 }
 
-/// Makes the device outside: of a name, and so of a network, that no other shell that is started here has.
+/// Creates the outer device, with a name, and so a network, that no other shell in this namespace has.
 fn create_outer_tun(outer_subnet: Option<ShellSubnet>) -> io::Result<(ShellSubnet, Tun)> {
     let Some(outer_subnet) = outer_subnet else { return Ok((ShellSubnet::outermost(), Tun::create("in0")?)) };
     for number in 0..MAX_NESTED_SHELLS {
@@ -120,7 +121,7 @@ fn apply_netns_sysctls(spec: &ShellNamespacesSpec) -> io::Result<()> {
         NO_AUTOCONF_V6_SYSCTLS.iter().try_for_each(|(name, value)| sysctl::set(name, value))?;
     }
     sysctl::set("net.ipv4.tcp_ecn", if spec.ecn { "1" } else { "0" })?;
-    // What one connection has learnt is not for the next to know.
+    // Connections do not inherit what earlier ones have measured.
     sysctl::set("net.ipv4.tcp_no_metrics_save", "1")
 }
 
@@ -132,7 +133,7 @@ fn ip_families() -> impl Iterator<Item = AddressFamily> {
     [AddressFamily::V4].into_iter().chain(kernel_has_ipv6().then_some(AddressFamily::V6))
 }
 
-/// Gives the device its addresses and brings it up; returns its number.
+/// Assigns the addresses of the device and brings it up; returns its interface index.
 fn configure_device(name: &str, subnet: ShellSubnet, side: Side) -> io::Result<u32> {
     let tun_index = set_device_up(
         name,

@@ -10,26 +10,26 @@ use ecnlab_units::{Time, Values};
 use super::flow_table::{MAX_FLOWS, flow_of_entry};
 use crate::address::Side;
 
-/// Towards the inside, and from there.
+/// Towards the client, and from it.
 pub const DIRECTION_NAMES: [&str; 2] = ["down", "up"];
 
-/// A scenario's links as a shell has them.
+/// The links of a scenario in a shell.
 #[derive(Clone, Debug)]
 pub struct ShellPath {
-    /// With a flow for each direction of each conversation, whose ends are outside, behind those that are simulated.
+    /// With a flow for each direction of each conversation, whose hosts are external, after the simulated flows.
     pub network: Network,
-    /// The number of the first conversation's flow.
+    /// Flow number of the first conversation.
     pub first_flow: u32,
-    /// Of each direction the links that its packets cross, as numbers in the network.
+    /// For each direction, the links that its packets cross, by number in the network.
     pub links: [Vec<u32>; 2],
 }
 
 impl ShellPath {
-    /// Of a group: towards the inside as its data goes, and from there as its acknowledgements go. Its first flow's own links are part of it.
-    /// With `background` all flows of the scenario send too, simulated, over all of its links.
+    /// Path of a group: towards the client as its data, and back as its acknowledgements, with the private links of its first flow. With
+    /// `background` all flows of the scenario send too, simulated, over all of its links.
     ///
     /// # Panics
-    /// If there is no such group, or it has no flow.
+    /// If the group does not exist, or has no flow.
     pub fn new(scenario: &Scenario, group: u32, background: bool) -> ShellPath {
         let template = scenario.network.flows.iter().find(|flow| flow.group == group && flow.row_policy != RowPolicy::NotCounted);
         let template = template.or_else(|| scenario.network.flows.iter().find(|flow| flow.group == group)).expect("a group has a flow");
@@ -65,7 +65,7 @@ impl ShellPath {
         ShellPath { network, first_flow, links }
     }
 
-    /// Whether a link is part of it; others are the background's alone.
+    /// Whether a link is part of the path; others carry background traffic only.
     pub fn crosses(&self, link: u32) -> bool {
         self.links.iter().any(|links| links.contains(&link))
     }
@@ -84,7 +84,7 @@ impl ShellPath {
     }
 }
 
-/// Adds a link unless it is there, and tells its number.
+/// Adds a link if it is missing, and returns its number.
 fn find_or_add_link(links: &mut Vec<LinkSpec>, link: &LinkSpec) -> u32 {
     let known = links.iter().position(|known| known.name == link.name);
     known.unwrap_or_else(|| {
@@ -109,7 +109,8 @@ mod tests {
         Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
     }
 
-    /// How long a packet takes to the inside that comes after five seconds, and how many have left the first measured queue by then.
+    /// Delay of a packet to the client that arrives after five seconds, and the number of packets that have left the first measured queue
+    /// by then.
     fn measure_delay(background: bool) -> (Span, u64) {
         let path = ShellPath::new(&scenario(), 0, background);
         let options = Options { duration: Time::ZERO + Span::from_secs(60), measure_from: Time::ZERO, seed: 1 };

@@ -1,4 +1,4 @@
-//! Addresses of shells, which nest: each has a network of its own, part of that of the shell in which it was started.
+//! Addresses of shells, which nest: each has a separate network, a part of that of the shell in which it was started.
 //!
 //! ```text
 //!     100.64.0.0/10        the first; its outside is 100.64.0.1, its inside 100.64.0.2
@@ -6,9 +6,9 @@
 //!     100.69.0.0/18        the first inside of that one
 //! ```
 //!
-//! A network is cut into sixteen: the first sixteenth has the shell's own two addresses, the others are for those inside. IPv6's addresses have
-//! the same number at their end, behind `fdec::/96`. 100.64.0.0/10 is kept for networks behind others (RFC 6598), fd00::/8 for networks that
-//! lead nowhere else (RFC 4193).
+//! A network is divided into sixteen parts. The first has the shell's own two addresses, the others are for nested shells. IPv6 addresses
+//! have the same number at their end, after `fdec::/96`. 100.64.0.0/10 is reserved for shared address space (RFC 6598), fd00::/8 for local
+//! networks (RFC 4193).
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,9 +16,9 @@ use std::str::FromStr;
 
 use crate::address::{AddressFamily, Side};
 
-/// Shells that may be started inside of one at one time.
+/// Maximum number of shells that may be started in one at a time.
 pub const MAX_NESTED_SHELLS: u32 = 15;
-/// So many bits of an address tell them apart.
+/// Number of address bits that distinguish them.
 const ADDRESS_BITS_PER_LEVEL: u8 = 4;
 const MAX_PREFIX_LENGTH: u8 = 30;
 const OUTERMOST_SUBNET: ShellSubnet = ShellSubnet { base: 0x6440_0000, length: 10 };
@@ -32,12 +32,12 @@ pub struct ShellSubnet {
 }
 
 impl ShellSubnet {
-    /// Of a shell that is not inside of another.
+    /// Network of a shell that is not nested.
     pub fn outermost() -> ShellSubnet {
         OUTERMOST_SUBNET
     }
 
-    /// Of the shell `number`, from 0, that is started inside of this one; none if shells are nested too deeply.
+    /// Network of the nested shell `number`, from 0; `None` if the nesting is too deep.
     pub fn nested(self, number: u32) -> Option<ShellSubnet> {
         let length = self.length + ADDRESS_BITS_PER_LEVEL;
         (length <= MAX_PREFIX_LENGTH && number < MAX_NESTED_SHELLS)
@@ -48,7 +48,7 @@ impl ShellSubnet {
         (self.nth_address(family, 0), if family == AddressFamily::V4 { self.length } else { self.length + 96 })
     }
 
-    /// The address of the inside (the near side) or of the outside (the far one).
+    /// The address of the client (near side) or of the server (far side).
     pub fn address(self, family: AddressFamily, side: Side) -> IpAddr {
         self.nth_address(family, if side == Side::Far { 1 } else { 2 })
     }
@@ -71,7 +71,7 @@ impl fmt::Display for ShellSubnet {
 impl FromStr for ShellSubnet {
     type Err = String;
 
-    /// Only what [`ShellSubnet::outermost`] and [`ShellSubnet::nested`] give.
+    /// Only results of [`ShellSubnet::outermost`] and [`ShellSubnet::nested`].
     fn from_str(text: &str) -> Result<ShellSubnet, String> {
         let parts = text.split_once('/').and_then(|(base, length)| Some((base.parse::<Ipv4Addr>().ok()?, length.parse().ok()?)));
         let subnet = parts.map(|(base, length)| ShellSubnet { base: base.to_bits(), length });

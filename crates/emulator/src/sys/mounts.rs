@@ -1,4 +1,4 @@
-//! Mounts of the process alone: `/proc`, `/sys` and `/run` as the programs in its namespaces are to see them.
+//! Mounts of the process: `/proc`, `/sys` and `/run` for the programs in its namespaces.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -12,16 +12,16 @@ use rustix::thread::UnshareFlags;
 
 use super::namespace::unshare;
 
-/// Of `/run` what programs are made of or speak to a user's own session with: displays, sound, locks, and where NixOS has its programs.
+/// Parts of `/run` that contain programs, or sockets of the user's session: displays, sound, locks, and the programs of NixOS.
 const KEPT_RUN_ENTRIES: [&str; 7] = ["user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"];
-/// Is hidden while something is made there that goes elsewhere.
+/// Folder over which temporary mounts are prepared, before they move to their places.
 const SCRATCH_DIR: &str = "/tmp";
-/// Mounted file systems of the kernel hold neither programs nor devices.
+/// Mounted file systems of the kernel contain neither programs nor devices.
 const NOEXEC_MOUNT_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
-/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, `/sys` for the namespace of networks, over
-/// `/etc/hosts` a file with this text, and over `/run`, where services of the machine have their sockets, a folder in memory.
-/// It has to have one thread. What could not be done, each with why, is no error: programs then see the machine's own.
+/// Sets up private mounts of the process: `/proc` for its process namespace, `/sys` for its network namespace, a file with this text over
+/// `/etc/hosts`, and a folder in memory over `/run`, where services of the machine have their sockets.
+/// The process must have one thread. Failed mounts are returned with their reasons; programs then see those of the machine.
 ///
 /// # Errors
 /// Without the privilege over mounts.
@@ -38,7 +38,7 @@ pub fn setup_private_mounts(hosts: &str) -> io::Result<Vec<String>> {
     Ok(failed.map(|(what, why)| format!("{what}: {why}")).collect())
 }
 
-/// Puts a file in memory over another.
+/// Mounts a file in memory over another.
 fn overmount_file(text: &str, file: &str) -> io::Result<()> {
     let made = format!("{SCRATCH_DIR}/file");
     mount_private_tmp()?;
@@ -47,7 +47,7 @@ fn overmount_file(text: &str, file: &str) -> io::Result<()> {
     put
 }
 
-/// Puts a folder in memory over `/run`. What `/etc/resolv.conf` says stays, also where the file itself is there.
+/// Mounts a folder in memory over `/run`. The content of `/etc/resolv.conf` stays, also if the file itself is there.
 fn overmount_run() -> io::Result<()> {
     const RUN: &str = "/run";
     let resolver = fs::canonicalize("/etc/resolv.conf").ok().filter(|file| file.starts_with(RUN));
@@ -67,8 +67,7 @@ fn overmount_run() -> io::Result<()> {
     }
 }
 
-/// Gives the process mounts of its own once more, whose `/sys` has the devices of the namespace of networks that it is in now. It has to have
-/// one thread.
+/// Sets up private mounts again, whose `/sys` has the devices of the present network namespace. The process must have one thread.
 ///
 /// # Errors
 /// Without the privilege over mounts.
@@ -77,7 +76,7 @@ pub fn remount_sysfs() -> io::Result<()> {
     overmount_sys()
 }
 
-/// Puts another `/sys` over the one that there is: its devices of networks are those of the process. What is mounted in it is there again.
+/// Mounts another `/sys` over the present one, with the network devices of the process. Its submounts are mounted again.
 fn overmount_sys() -> io::Result<()> {
     const SYS: &str = "/sys";
     let kept = mount_points_below(SYS, &fs::read_to_string("/proc/self/mounts")?);

@@ -8,17 +8,17 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::errno::check;
 
-/// As many are told of by one wait.
+/// Maximum number of events of one wait.
 const MAX_EVENTS: usize = 64;
 
-/// Descriptors to wait for, each under a token of its owner's.
+/// Descriptors to wait for, each with a token of its owner.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
     ready: Vec<libc::epoll_event>,
 }
 
-/// What to wait for. A descriptor that has been closed at the far end is always told of.
+/// Events to wait for. The close of a descriptor by the far end is always reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     Nothing,
@@ -27,7 +27,7 @@ pub enum Interest {
     Both,
 }
 
-/// What has come of a descriptor. It is told again until it is no longer so.
+/// State of a descriptor. It is reported until it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyEvent {
     pub token: u64,
@@ -50,37 +50,37 @@ impl Interest {
 
 impl Poller {
     /// # Errors
-    /// If the process may have no more descriptors.
+    /// If the process may not open more descriptors.
     pub fn new() -> io::Result<Poller> {
         Ok(Poller { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(MAX_EVENTS) })
     }
 
-    /// Waits for a descriptor from now on. One that is closed is forgotten.
+    /// Adds a descriptor. A closed one is removed by the kernel.
     ///
     /// # Errors
-    /// If it is waited for already.
+    /// If it was added already.
     pub fn add(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, descriptor, EventData::new_u64(token), interest.epoll_flags())?)
     }
 
-    /// Waits for something else of it.
+    /// Changes the events of a descriptor.
     ///
     /// # Errors
-    /// If it is not waited for.
+    /// If it was not added.
     pub fn change(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), interest.epoll_flags())?)
     }
 
-    /// Waits for the descriptor no longer, also not for its end.
+    /// Removes a descriptor; not even its close is reported then.
     ///
     /// # Errors
-    /// If it is not waited for.
+    /// If it was not added.
     pub fn remove(&self, descriptor: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, descriptor)?)
     }
 
-    /// Waits until a descriptor is ready or the time is over; with no time, for a descriptor alone. What has come of each ready one is
-    /// then in [`Poller::ready`]; nothing, if the time is over or a signal came.
+    /// Waits until a descriptor is ready or the time has passed; without a time, for a descriptor only. [`Poller::ready`] then has the
+    /// state of each ready descriptor. It is empty after the time or a signal.
     ///
     /// # Errors
     /// If the kernel is older than Linux 5.11.
@@ -95,7 +95,7 @@ impl Poller {
         let count =
             check(unsafe { libc::syscall(libc::SYS_epoll_pwait2, self.epoll.as_raw_fd(), to, max_events, limit, no_mask, 8_usize) });
         match count {
-            // Safety: the kernel has written so many events.
+            // Safety: the kernel has written this number of events.
             Ok(count) => unsafe { self.ready.set_len(count as usize) },
             Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
             Err(why) => return Err(why),
@@ -103,7 +103,7 @@ impl Poller {
         Ok(())
     }
 
-    /// What the last wait has found.
+    /// Results of the last wait.
     pub fn ready(&self) -> impl Iterator<Item = ReadyEvent> + '_ {
         self.ready.iter().map(|event| {
             let (flags, token) = (EventFlags::from_bits_retain(event.events), event.u64);

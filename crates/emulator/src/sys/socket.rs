@@ -1,6 +1,6 @@
-//! Sockets of the namespace that the calling thread is in. None of these calls waits.
+//! Sockets of the namespace of the calling thread. None of these calls blocks.
 //!
-//! Data is all zeros, and what is received is thrown away unread (`MSG_TRUNC`): only how much there is matters.
+//! Data is all zeros, and received data is discarded unread (`MSG_TRUNC`): only its amount matters.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,29 +13,29 @@ use rustix::net::{self, AddressFamily, SendFlags, Shutdown, SocketFlags, SocketT
 use super::errno::{check, nonblocking};
 use super::sockopt::{set_int_option, set_option, tcp_info};
 
-/// As much is written at once.
+/// Number of bytes of one write.
 const MAX_SEND_BYTES: usize = 1 << 18;
 static ZEROS: [u8; MAX_SEND_BYTES] = [0; MAX_SEND_BYTES];
 
-/// Datagrams that are received at once.
+/// Maximum number of datagrams received by one call.
 const MAX_DATAGRAMS_PER_CALL: usize = 32;
 
-/// A socket of TCP or of UDP.
+/// A TCP or UDP socket.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
-/// What a kernel tells of a connection: the head of its `struct tcp_info` (`linux/tcp.h`), in its units, as far as somebody reads it.
+/// State of a connection in the kernel: the head of its `struct tcp_info` (`linux/tcp.h`), in its units, as far as it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TcpInfo {
     pub state: u8,
     /// Open, disorder, CWR, recovery, loss: 0 to 4.
     pub ca_state: u8,
-    /// Timeouts of the segment that is outstanding.
+    /// Timeouts of the outstanding segment.
     pub retransmits: u8,
     pub probes: u8,
     pub backoff: u8,
-    /// Which options the handshake has agreed on, as [`TcpInfo::agreed_ecn`].
+    /// Options of the handshake, as [`TcpInfo::agreed_ecn`].
     pub options: u8,
     pub scales: u8,
     pub flags: u8,
@@ -93,11 +93,11 @@ pub struct TcpInfo {
     pub received_ce: u32,
     pub delivered_bytes: [u32; 3],
     pub received_bytes: [u32; 3],
-    /// In its lowest two bits how marks are echoed, as [`TcpInfo::agreed_ecn`].
+    /// The lowest two bits show the echo of marks, as [`TcpInfo::agreed_ecn`].
     pub ecn_mode: u32,
 }
 
-/// What a handshake has agreed on.
+/// Outcome of a handshake for ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgreedEcn {
     None,
@@ -107,7 +107,7 @@ pub enum AgreedEcn {
     Accurate,
 }
 
-/// The states of a sender as [`TcpInfo::ca_state`] tells them.
+/// States of a sender in [`TcpInfo::ca_state`].
 pub const TCP_CA_CWR: u8 = 2;
 pub const TCP_CA_LOSS: u8 = 4;
 
@@ -121,41 +121,41 @@ impl TcpInfo {
     }
 }
 
-/// What a socket is set to.
+/// An option of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketOption<'a> {
-    /// An address that a connection which is over has used may be used again.
+    /// Permits the address of a connection that has ended.
     ReuseAddress,
     CongestionControl(&'a str),
     /// Short segments do not wait.
     NoDelay,
-    /// Acknowledgements wait to ride on an answer.
+    /// Acknowledgements wait for a reply that can carry them.
     QuickAckOff,
-    /// Segments are spread over the round trip.
+    /// Segments are paced over the round trip.
     Pacing,
-    /// The largest window that is offered, in bytes.
+    /// Maximum of the advertised window, in bytes.
     WindowClamp(u32),
     /// Codepoint of datagrams.
     EcnCodepoint(Ecn),
-    /// Room for what is to be received, as far as the machine permits, in bytes.
+    /// Receive buffer, as far as the machine permits, in bytes.
     ReceiveBuffer(u32),
-    /// The same, whatever the machine permits, where the caller may ask for that: it is doubled, for what packets are stored with.
+    /// Receive buffer beyond the limit of the machine, if the caller may set it; the kernel doubles it for its overhead.
     ForcedReceiveBuffer(u32),
 }
 
 impl Socket {
-    /// A socket of TCP.
+    /// Creates a TCP socket.
     ///
     /// # Errors
-    /// If the process may have no more descriptors.
+    /// If the process may not open more descriptors.
     pub fn stream(is_v6: bool) -> io::Result<Socket> {
         Socket::new(is_v6, SocketType::STREAM)
     }
 
-    /// A socket of UDP.
+    /// Creates a UDP socket.
     ///
     /// # Errors
-    /// If the process may have no more descriptors.
+    /// If the process may not open more descriptors.
     pub fn datagrams(is_v6: bool) -> io::Result<Socket> {
         Socket::new(is_v6, SocketType::DGRAM)
     }
@@ -170,14 +170,14 @@ impl Socket {
     }
 
     /// # Errors
-    /// With the option, if the kernel refuses it.
+    /// If the kernel refuses the option, which the error names.
     pub fn set(&self, option: SocketOption) -> io::Result<()> {
         let done = match option {
             SocketOption::ReuseAddress => sockopt::set_socket_reuseaddr(self, true).map_err(io::Error::from),
             SocketOption::CongestionControl(name) => sockopt::set_tcp_congestion(self, name).map_err(io::Error::from),
             SocketOption::NoDelay => sockopt::set_tcp_nodelay(self, true).map_err(io::Error::from),
             SocketOption::QuickAckOff => sockopt::set_tcp_quickack(self, false).map_err(io::Error::from),
-            // Any rate but the largest number has the kernel pace; this one limits nothing. Four bytes would limit to 34 Gbit/s.
+            // Any rate below the maximum enables pacing; this one limits nothing. Four bytes would limit to 34 Gbit/s.
             SocketOption::Pacing => set_option(self, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX - 1).to_ne_bytes()),
             SocketOption::WindowClamp(bytes) => set_int_option(self, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as i32),
             SocketOption::EcnCodepoint(ecn) => self.set_codepoint(ecn),
@@ -199,15 +199,15 @@ impl Socket {
     }
 
     /// # Errors
-    /// If the address is taken, or not one of the namespace.
+    /// If the address is used, or not one of the namespace.
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
         Ok(net::bind(self, &address)?)
     }
 
-    /// Begins to connect; of datagrams it is done with this.
+    /// Begins to connect; for datagrams this completes at once.
     ///
     /// # Errors
-    /// If no route leads there.
+    /// If there is no route.
     pub fn connect(&self, address: SocketAddr) -> io::Result<()> {
         match net::connect(self, &address) {
             Err(Errno::INPROGRESS) => Ok(()),
@@ -230,10 +230,10 @@ impl Socket {
         Ok(net::listen(self, i32::from(u16::MAX))?)
     }
 
-    /// A connection that has come, and from where.
+    /// Accepts a waiting connection; returns it with its peer's address.
     ///
     /// # Errors
-    /// If the process may have no more descriptors.
+    /// If the process may not open more descriptors.
     pub fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
         let accepted = nonblocking(|| net::acceptfrom_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC))?;
         let Some((socket, address)) = accepted else { return Ok(None) };
@@ -241,7 +241,7 @@ impl Socket {
         Ok(Some((Socket(socket), address)))
     }
 
-    /// Sends up to so many zeros. How many the kernel has taken; `None` if it has no room.
+    /// Sends up to this number of zeros. Returns the number that the kernel accepted; `None` if it would block.
     ///
     /// # Errors
     /// If the connection is broken.
@@ -251,7 +251,7 @@ impl Socket {
         Ok(sent.map(|sent| sent as u64))
     }
 
-    /// Throws away up to so many received bytes. How many there were, 0 if the other side has sent all; `None` if there is nothing yet.
+    /// Discards up to this number of received bytes. Returns their number, 0 at the end of the data, `None` if there are none yet.
     ///
     /// # Errors
     /// If the connection is broken.
@@ -262,7 +262,7 @@ impl Socket {
         Ok(read.map(|read| read as u64))
     }
 
-    /// Throws away datagrams that have come; tells `each` where they came from and how much data they carried. Whether there may be more.
+    /// Discards received datagrams; calls `each` with their source and size. Returns whether there may be more.
     ///
     /// # Errors
     /// If the kernel has no memory.
@@ -275,7 +275,7 @@ impl Socket {
             message.msg_hdr.msg_namelen = SOCKADDR_BYTES as libc::socklen_t;
         }
         let (flags, no_limit) = (libc::MSG_TRUNC | libc::MSG_DONTWAIT, std::ptr::null_mut());
-        // Safety: there are so many headers, each with room for an address and none for data.
+        // Safety: there is this number of headers, each with space for an address and none for data.
         let received = nonblocking(|| {
             check(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), MAX_DATAGRAMS_PER_CALL as u32, flags as _, no_limit) })
         });
@@ -286,7 +286,7 @@ impl Socket {
         Ok(received == MAX_DATAGRAMS_PER_CALL)
     }
 
-    /// Says that nothing more is sent: a FIN goes behind all data.
+    /// Shuts down the sending direction: a FIN follows all data.
     ///
     /// # Errors
     /// If the connection is broken.
@@ -294,10 +294,10 @@ impl Socket {
         Ok(net::shutdown(self, Shutdown::Write)?)
     }
 
-    /// Bytes that the other side has not acknowledged, a FIN among them.
+    /// Bytes that the other side has not acknowledged, a FIN included.
     ///
     /// # Errors
-    /// If it is no socket of TCP that has been connected.
+    /// If it is not a TCP socket that has been connected.
     pub fn unacked_bytes(&self) -> io::Result<u32> {
         let mut bytes: libc::c_int = 0;
         // Safety: the call writes one number, which outlives it.
@@ -305,18 +305,18 @@ impl Socket {
         Ok(bytes as u32)
     }
 
-    /// The error that the socket has met since this was asked last, if any.
+    /// The pending error of the socket, which this call clears.
     ///
     /// # Errors
-    /// If it is no socket.
+    /// If it is not a socket.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(sockopt::socket_error(self)?.err().map(io::Error::from))
     }
 
-    /// What the kernel tells of the connection; what an older kernel does not tell is zero.
+    /// The kernel's state of the connection; fields that an older kernel lacks are zero.
     ///
     /// # Errors
-    /// If it is no socket of TCP.
+    /// If it is not a TCP socket.
     pub fn tcp_info(&self) -> io::Result<TcpInfo> {
         // Safety: the structure consists of numbers.
         unsafe { tcp_info(self) }
@@ -325,7 +325,7 @@ impl Socket {
     /// The congestion control in use.
     ///
     /// # Errors
-    /// If it is no socket of TCP.
+    /// If it is not a TCP socket.
     pub fn congestion_control(&self) -> io::Result<String> {
         Ok(sockopt::tcp_congestion(self)?)
     }

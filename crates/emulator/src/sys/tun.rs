@@ -1,4 +1,4 @@
-//! TUN devices: IP packets of a namespace, each by one read and one write, without a header of the driver's.
+//! TUN devices: IP packets of a namespace, each by one read and one write, without a header of the driver.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use super::errno::{check, nonblocking};
 
 const TUN_DEVICE: &str = "/dev/net/tun";
 
-/// The reader's end of a device.
+/// The descriptor of a device.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -17,18 +17,18 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in the namespace that the calling thread is in. It is down, and goes when this is dropped.
+    /// Creates a device in the namespace of the calling thread. It is down, and is removed when this is dropped.
     ///
     /// # Errors
-    /// If `/dev/net/tun` is not there or may not be opened, or the name is taken or too long.
+    /// If `/dev/net/tun` is missing or may not be opened, or the name is used or too long.
     pub fn create(name: &str) -> io::Result<Tun> {
         Tun::open_device(name, libc::IFF_TUN | libc::IFF_NO_PI)
     }
 
-    /// The same, but each packet stands behind four bytes of the driver's, flags and protocol (`struct tun_pi`).
+    /// The same, but each packet follows four bytes of the driver, flags and protocol (`struct tun_pi`).
     ///
     /// # Errors
-    /// As for [`Tun::make`].
+    /// As for [`Tun::create`].
     pub fn create_with_header(name: &str) -> io::Result<Tun> {
         Tun::open_device(name, libc::IFF_TUN)
     }
@@ -53,7 +53,7 @@ impl Tun {
         &self.name
     }
 
-    /// The next packet that the namespace sends: how many bytes of it now stand in `into`; `None` if there is none.
+    /// Reads the next packet that the namespace sends into `into`; returns its bytes, `None` if there is none.
     ///
     /// # Errors
     /// If the device is down.
@@ -61,10 +61,10 @@ impl Tun {
         nonblocking(|| (&self.file).read(into))
     }
 
-    /// Gives a packet to the namespace. False if the device has no room for it.
+    /// Delivers a packet to the namespace. Returns false if the queue of the device is full.
     ///
     /// # Errors
-    /// If the device is down, or the kernel does not take the bytes for a packet.
+    /// If the device is down, or the kernel rejects the bytes as a packet.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
         Ok(nonblocking(|| (&self.file).write(packet))?.is_some())
     }

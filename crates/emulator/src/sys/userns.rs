@@ -1,4 +1,4 @@
-//! Namespaces of users and of processes: one of its own, in which a process may do what needs privileges, and those of another process.
+//! User and process namespaces: new ones, in which a process may use privileges, and those of another process.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,25 +12,25 @@ use rustix::thread::UnshareFlags;
 use super::caps::inherit_capabilities;
 use super::namespace::{setns, unshare};
 
-/// Moves the process into namespaces of users and of networks of its own, in which it is root and has capabilities over what it makes there. It has
-/// to have one thread.
+/// Moves the process into a new user namespace and a new network namespace. It is root there, and has capabilities over the objects that it
+/// creates. It must have one thread.
 ///
 /// # Errors
-/// Where the machine does not permit it.
+/// If the machine does not permit it.
 pub fn unshare_as_root() -> io::Result<()> {
     unshare_user_namespace(Some(0))
 }
 
-/// The same, but it is who it was, and the programs that it starts keep the capabilities.
+/// The same, but the process keeps its user, and the programs that it starts keep the capabilities.
 ///
 /// # Errors
-/// Where the machine does not permit it.
+/// If the machine does not permit it.
 pub fn unshare_as_current_user() -> io::Result<()> {
     unshare_user_namespace(None)?;
     inherit_capabilities()
 }
 
-/// Moves the process into namespaces of its own, where its user and its group have this number, or those that they had.
+/// Moves the process into new namespaces, in which its user and group have this number, or the present ones.
 fn unshare_user_namespace(number: Option<u32>) -> io::Result<()> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     retry_while_threads_exit(|| unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET))?;
@@ -39,11 +39,11 @@ fn unshare_user_namespace(number: Option<u32>) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{} {group} 1", number.unwrap_or(group)))
 }
 
-/// How long threads that have call their work may take to be gone.
+/// Maximum time in which threads that have ended disappear.
 const THREAD_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The result of a call that is refused to a process of several threads. A thread counts until the kernel has put it away, which is a moment
-/// after whoever waited for its work goes on.
+/// Result of a call that the kernel refuses to a process with several threads. An ended thread counts until the kernel has removed it,
+/// shortly after its work was joined.
 fn retry_while_threads_exit(mut call: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let end = Instant::now() + THREAD_EXIT_TIMEOUT;
     loop {
@@ -57,8 +57,8 @@ fn retry_while_threads_exit(mut call: impl FnMut() -> io::Result<()>) -> io::Res
     }
 }
 
-/// From now on the processes that this thread starts are in a new namespace, whose first process is its process 1: when that one ends, the
-/// kernel ends all others of it. The thread itself can start no threads any more, and it cannot come back.
+/// Later child processes of this thread are in a new process namespace, whose first process is process 1. When that ends, the kernel ends
+/// all others. The thread itself can start no further threads, and cannot return.
 ///
 /// # Errors
 /// Without the privilege.
@@ -66,11 +66,11 @@ pub fn unshare_pid_namespace() -> io::Result<()> {
     unshare(UnshareFlags::NEWPID)
 }
 
-/// Moves the process into the namespaces that another is in: of users, if it is in another, of networks, of mounts, and of processes for those that it
-/// starts. It has to have one thread.
+/// Moves the process into the user, network and mount namespaces of another process, and its later child processes into that process
+/// namespace. It must have one thread.
 ///
 /// # Errors
-/// Without the privilege, which whoever has made the namespaces has.
+/// Without the privilege, which the creator of the namespaces has.
 pub fn join_namespaces(process: u32) -> io::Result<()> {
     let open = |kind: &str| File::open(format!("/proc/{process}/ns/{kind}"));
     let users = fs::read_link(format!("/proc/{process}/ns/user"))?;
