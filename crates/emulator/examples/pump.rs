@@ -16,7 +16,7 @@ use std::time::Duration;
 use ecnlab_emulator::address::{AddressFamily, AddressSlot, Side};
 use ecnlab_emulator::event_loop::{EventLoop, NoHosts, TimeMode};
 use ecnlab_emulator::host::{Host, HostSpec};
-use ecnlab_emulator::sys::clock::{monotonic, thread_cpu_time};
+use ecnlab_emulator::sys::clock::{monotonic_time, thread_cpu_time};
 use ecnlab_emulator::sys::process;
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Simulation};
@@ -158,15 +158,15 @@ fn hurry() {
 fn send(socket: &UdpSocket, length: usize, gap: u64, stop: &AtomicBool) {
     hurry();
     let mut packet = vec![0; length];
-    let mut next = monotonic();
+    let mut next = monotonic_time();
     while !stop.load(Ordering::Relaxed) {
-        let now = monotonic();
+        let now = monotonic_time();
         if gap > 0 && now < next {
             thread::sleep(Duration::from_nanos(next - now));
             continue;
         }
         next += gap;
-        packet[..8].copy_from_slice(&monotonic().to_le_bytes());
+        packet[..8].copy_from_slice(&monotonic_time().to_le_bytes());
         // What a device refuses is told in its counts.
         drop(socket.send(&packet));
     }
@@ -179,7 +179,7 @@ fn receive(socket: &UdpSocket, stop: &AtomicBool) -> Vec<(u64, u64)> {
     while !stop.load(Ordering::Relaxed) {
         if let Ok(8..) = socket.recv(&mut buffer) {
             let sent = u64::from_le_bytes(buffer[..8].try_into().expect("eight bytes"));
-            arrivals.push((monotonic(), sent));
+            arrivals.push((monotonic_time(), sent));
         }
     }
     arrivals

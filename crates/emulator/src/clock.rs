@@ -2,7 +2,7 @@
 
 use ecnlab_units::Time;
 
-use crate::sys::clock::monotonic;
+use crate::sys::clock::monotonic_time;
 
 const PICOS_PER_NANO: u64 = 1_000;
 
@@ -15,7 +15,7 @@ pub struct RunClock {
 impl RunClock {
     /// Starts a clock at the current time.
     pub fn start() -> RunClock {
-        RunClock { origin: monotonic() }
+        RunClock { origin: monotonic_time() }
     }
 
     /// The system's clock at the start, in nanoseconds.
@@ -24,7 +24,7 @@ impl RunClock {
     }
 
     pub fn now(&self) -> Time {
-        Time::from_picos((monotonic() - self.origin) * PICOS_PER_NANO)
+        Time::from_picos((monotonic_time() - self.origin) * PICOS_PER_NANO)
     }
 }
 

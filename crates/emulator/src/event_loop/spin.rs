@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::sys::Poller;
-use crate::sys::clock::monotonic;
+use crate::sys::clock::monotonic_time;
 
 /// Time before a deadline from which the router polls, in ns.
 const SPIN_BEFORE_DEADLINE_NS: u64 = 200_000;
@@ -23,7 +23,7 @@ pub struct SpinBudget {
 
 impl SpinBudget {
     pub fn new() -> SpinBudget {
-        SpinBudget { credit_ns: MAX_CREDIT_NS, credited_at_ns: monotonic() }
+        SpinBudget { credit_ns: MAX_CREDIT_NS, credited_at_ns: monotonic_time() }
     }
 
     /// Waits for a descriptor, for at most this number of nanoseconds.
@@ -31,7 +31,7 @@ impl SpinBudget {
     /// # Errors
     /// As [`Poller::wait`].
     pub fn wait(&mut self, poller: &mut Poller, nanos: u64) -> io::Result<()> {
-        let now = monotonic();
+        let now = monotonic_time();
         self.credit_ns = (self.credit_ns + (now - self.credited_at_ns) / SPIN_TIME_DIVISOR).min(MAX_CREDIT_NS);
         self.credited_at_ns = now;
         if self.credit_ns < SPIN_BEFORE_DEADLINE_NS {
@@ -44,11 +44,11 @@ impl SpinBudget {
                 return Ok(());
             }
         }
-        let woken = monotonic();
+        let woken = monotonic_time();
         let mut time = woken;
         while time < due {
             poller.wait(Some(Duration::ZERO))?;
-            time = monotonic();
+            time = monotonic_time();
             if poller.ready().next().is_some() {
                 break;
             }
@@ -67,10 +67,10 @@ mod tests {
     fn it_waits_until_the_deadline_with_credit_and_without() {
         let mut poller = Poller::new().unwrap();
         for credit_ns in [MAX_CREDIT_NS, 0] {
-            let mut spin = SpinBudget { credit_ns, credited_at_ns: monotonic() };
-            let began = monotonic();
+            let mut spin = SpinBudget { credit_ns, credited_at_ns: monotonic_time() };
+            let began = monotonic_time();
             spin.wait(&mut poller, 3 * SPIN_BEFORE_DEADLINE_NS).unwrap();
-            assert!(monotonic() - began >= 3 * SPIN_BEFORE_DEADLINE_NS);
+            assert!(monotonic_time() - began >= 3 * SPIN_BEFORE_DEADLINE_NS);
         }
     }
 

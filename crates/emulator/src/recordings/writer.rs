@@ -13,7 +13,7 @@ use super::path::RecordedPath;
 use super::{FirstSyn, RecordedConnection, RecordedPacket, SocketAction};
 use crate::address::Side;
 use crate::host_settings::HostSettings;
-use crate::sys::clock::monotonic;
+use crate::sys::clock::monotonic_time;
 
 const PACKET_COLUMNS: [&str; 16] = [
     "id",
@@ -99,7 +99,7 @@ impl JiffiesClock {
         let text = fs::read_to_string("/proc/timer_list")?;
         let jiffies = text.lines().find_map(|line| line.strip_prefix("jiffies: ")?.trim().parse().ok());
         let jiffies = jiffies.ok_or_else(|| io::Error::other("the tick count is missing in /proc/timer_list"))?;
-        Ok(JiffiesClock { origin_ns, now_ns: monotonic(), jiffies })
+        Ok(JiffiesClock { origin_ns, now_ns: monotonic_time(), jiffies })
     }
 
     /// How long before a time the last tick was, and how many ticks had gone then, modulo 512.

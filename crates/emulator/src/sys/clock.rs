@@ -3,7 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds since an unspecified instant before the program started.
-pub fn monotonic() -> u64 {
+pub fn monotonic_time() -> u64 {
     read_clock(ClockId::Monotonic)
 }
 

@@ -23,7 +23,7 @@ pub mod sysctl;
 pub mod tun;
 pub mod userns;
 
-pub use errno::check;
+pub use errno::check_syscall;
 pub use namespace::Namespace;
 pub use poll::{Poller, ReadyEvent};
 pub use socket::Socket;

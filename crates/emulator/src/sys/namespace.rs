@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::errno::check;
+use super::errno::check_syscall;
 
 const THREAD_NET_NS: &str = "/proc/thread-self/ns/net";
 
@@ -93,7 +93,7 @@ pub(super) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
 /// The functions of `rustix` look `setns` up with `dlsym`, which finds the C library's; in the guest program that one calls the host kernel.
 pub(super) fn setns(descriptor: RawFd, kind: libc::c_int) -> io::Result<()> {
     // Safety: the call accesses no memory of the process, and refuses a descriptor of another kind.
-    check(unsafe { libc::setns(descriptor, kind) })?;
+    check_syscall(unsafe { libc::setns(descriptor, kind) })?;
     Ok(())
 }
 

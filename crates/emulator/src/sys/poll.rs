@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-use super::errno::check;
+use super::errno::check_syscall;
 
 /// Maximum number of events of one wait.
 const MAX_EVENTS: usize = 64;
@@ -92,8 +92,9 @@ impl Poller {
         let no_mask = std::ptr::null::<libc::sigset_t>();
         // `rustix` looks the call up with `dlsym`, which in the guest program finds the C library's, and that one calls the host kernel.
         // Safety: the buffer has room for that many events, and the time, if any, outlives the call.
-        let count =
-            check(unsafe { libc::syscall(libc::SYS_epoll_pwait2, self.epoll.as_raw_fd(), to, max_events, limit, no_mask, 8_usize) });
+        let count = check_syscall(unsafe {
+            libc::syscall(libc::SYS_epoll_pwait2, self.epoll.as_raw_fd(), to, max_events, limit, no_mask, 8_usize)
+        });
         match count {
             // Safety: the kernel has written this number of events.
             Ok(count) => unsafe { self.ready.set_len(count as usize) },

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::thread::set_current_timer_slack;
 
-use super::errno::check;
+use super::errno::check_syscall;
 
 /// Priority of the threads that carry packets: below the machine's own real-time threads, above everything else.
 pub const REALTIME_PRIORITY: i32 = 10;
@@ -30,7 +30,7 @@ pub fn reset_scheduling() -> io::Result<()> {
 /// `rustix` has no `sched_setscheduler`.
 fn set_scheduler(policy: libc::c_int, priority: i32) -> io::Result<()> {
     // Safety: all zeros are valid parameters, which outlive the call; 0 is the calling thread.
-    check(unsafe {
+    check_syscall(unsafe {
         let mut parameters: libc::sched_param = std::mem::zeroed();
         parameters.sched_priority = priority;
         libc::sched_setscheduler(0, policy, &raw const parameters)

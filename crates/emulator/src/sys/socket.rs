@@ -10,7 +10,7 @@ use ecnlab_units::Ecn;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
 
-use super::errno::{check, nonblocking};
+use super::errno::{check_syscall, none_if_would_block};
 use super::sockopt::{set_int_option, set_option, tcp_info};
 
 /// Number of bytes of one write.
@@ -235,7 +235,7 @@ impl Socket {
     /// # Errors
     /// If the process may not open more descriptors.
     pub fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
-        let accepted = nonblocking(|| net::acceptfrom_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC))?;
+        let accepted = none_if_would_block(|| net::acceptfrom_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC))?;
         let Some((socket, address)) = accepted else { return Ok(None) };
         let address = address.ok_or(Errno::AFNOSUPPORT)?.try_into()?;
         Ok(Some((Socket(socket), address)))
@@ -247,7 +247,7 @@ impl Socket {
     /// If the connection is broken.
     pub fn send(&self, bytes: u64) -> io::Result<Option<u64>> {
         let length = bytes.min(MAX_SEND_BYTES as u64) as usize;
-        let sent = nonblocking(|| net::send(self, &ZEROS[..length], SendFlags::NOSIGNAL))?;
+        let sent = none_if_would_block(|| net::send(self, &ZEROS[..length], SendFlags::NOSIGNAL))?;
         Ok(sent.map(|sent| sent as u64))
     }
 
@@ -258,7 +258,7 @@ impl Socket {
     pub fn discard(&self, max_bytes: u32) -> io::Result<Option<u64>> {
         let (nowhere, length) = (std::ptr::null_mut(), max_bytes as usize);
         // Safety: with MSG_TRUNC a stream's bytes are written nowhere (tcp(7)).
-        let read = nonblocking(|| check(unsafe { libc::recv(self.raw(), nowhere, length, libc::MSG_TRUNC) }))?;
+        let read = none_if_would_block(|| check_syscall(unsafe { libc::recv(self.raw(), nowhere, length, libc::MSG_TRUNC) }))?;
         Ok(read.map(|read| read as u64))
     }
 
@@ -276,8 +276,8 @@ impl Socket {
         }
         let (flags, no_limit) = (libc::MSG_TRUNC | libc::MSG_DONTWAIT, std::ptr::null_mut());
         // Safety: there is this number of headers, each with space for an address and none for data.
-        let received = nonblocking(|| {
-            check(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), MAX_DATAGRAMS_PER_CALL as u32, flags as _, no_limit) })
+        let received = none_if_would_block(|| {
+            check_syscall(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), MAX_DATAGRAMS_PER_CALL as u32, flags as _, no_limit) })
         });
         let received = received?.unwrap_or(0) as usize;
         for (message, address) in messages.iter().zip(&addresses).take(received) {
@@ -301,7 +301,7 @@ impl Socket {
     pub fn unacked_bytes(&self) -> io::Result<u32> {
         let mut bytes: libc::c_int = 0;
         // Safety: the call writes one number, which outlives it.
-        check(unsafe { libc::ioctl(self.raw(), libc::TIOCOUTQ, &raw mut bytes) })?;
+        check_syscall(unsafe { libc::ioctl(self.raw(), libc::TIOCOUTQ, &raw mut bytes) })?;
         Ok(bytes as u32)
     }
 

@@ -4,12 +4,12 @@ use std::io;
 use std::mem::{MaybeUninit, size_of_val};
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::errno::check;
+use super::errno::check_syscall;
 
 pub fn set_option(socket: impl AsFd, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
     let (socket, length) = (socket.as_fd(), value.len() as libc::socklen_t);
     // Safety: the value is `length` bytes long and outlives the call.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) })?;
+    check_syscall(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) })?;
     Ok(())
 }
 
@@ -26,7 +26,13 @@ pub unsafe fn tcp_info<T>(socket: impl AsFd) -> io::Result<T> {
     let mut length = size_of_val(&info) as libc::socklen_t;
     // Safety: the kernel writes at most `length` bytes, and any bytes are a `T`.
     unsafe {
-        check(libc::getsockopt(socket.as_fd().as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length))?;
+        check_syscall(libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        ))?;
         Ok(info.assume_init())
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::errno::{check, nonblocking};
+use super::errno::{check_syscall, none_if_would_block};
 
 const TUN_DEVICE: &str = "/dev/net/tun";
 
@@ -45,7 +45,7 @@ impl Tun {
             *to = from as libc::c_char;
         }
         // Safety: the request outlives the call, which reads its name and flags and writes the name.
-        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
+        check_syscall(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
         Ok(Tun { file, name: name.to_owned() })
     }
 
@@ -58,7 +58,7 @@ impl Tun {
     /// # Errors
     /// If the device is down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        nonblocking(|| (&self.file).read(into))
+        none_if_would_block(|| (&self.file).read(into))
     }
 
     /// Delivers a packet to the namespace. Returns false if the queue of the device is full.
@@ -66,7 +66,7 @@ impl Tun {
     /// # Errors
     /// If the device is down, or the kernel rejects the bytes as a packet.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        Ok(nonblocking(|| (&self.file).write(packet))?.is_some())
+        Ok(none_if_would_block(|| (&self.file).write(packet))?.is_some())
     }
 }
 
