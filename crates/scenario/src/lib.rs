@@ -35,7 +35,7 @@ impl Scenario {
         registry: &Registry,
         files: FileReader<'_>,
     ) -> Result<Scenario, Vec<Problem>> {
-        Scenario::with(Node::from_toml(text), overrides, registry, files)
+        Scenario::read_tree(Node::from_toml(text), overrides, registry, files)
     }
 
     /// As [`Scenario::from_toml`], from JSON.
@@ -48,10 +48,10 @@ impl Scenario {
         registry: &Registry,
         files: FileReader<'_>,
     ) -> Result<Scenario, Vec<Problem>> {
-        Scenario::with(Node::from_json(text), overrides, registry, files)
+        Scenario::read_tree(Node::from_json(text), overrides, registry, files)
     }
 
-    fn with(
+    fn read_tree(
         root: Result<Node, Problem>,
         overrides: &[(String, String)],
         registry: &Registry,
@@ -62,7 +62,7 @@ impl Scenario {
         let (of_topology, others): (Vec<_>, Vec<_>) =
             overrides.iter().cloned().partition(|(path, _)| path.split('.').next() == Some(NETWORK));
         let mut problems = overrides::apply_overrides(&mut root, &of_topology);
-        let hosts = topologies::expand(&mut root, &mut reader);
+        let hosts = topologies::insert_topology(&mut root, &mut reader);
         problems.extend(overrides::apply_overrides(&mut root, &others));
         topologies::add_private_links(&mut root, &hosts);
         if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {

@@ -23,7 +23,7 @@ impl Problem {
 const SYNONYMS: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion_control"), ("bandwidth", "rate"), ("latency", "delay")];
 
 /// `: did you mean "x"?`, or a list of the known names.
-pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub fn suggestion_text<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known.take(MAX_SEARCHED_NAMES) {
         if !names.contains(&name) {
@@ -52,14 +52,14 @@ mod tests {
 
     #[test]
     fn a_synonym_of_another_tool_suggests_our_name() {
-        assert_eq!("; did you mean \"packet_size\"?", suggestion("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
-        assert_eq!("; fix: use one of profile, ecn", suggestion("mss", ["profile", "ecn"].into_iter()), "only where it is known");
+        assert_eq!("; did you mean \"packet_size\"?", suggestion_text("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
+        assert_eq!("; fix: use one of profile, ecn", suggestion_text("mss", ["profile", "ecn"].into_iter()), "only where it is known");
     }
 
     #[test]
     fn all_names_are_listed() {
         let names: Vec<String> = (0..60).map(|n| format!("name{n}")).collect();
-        let said = suggestion("zzzz", names.iter().map(String::as_str));
+        let said = suggestion_text("zzzz", names.iter().map(String::as_str));
         assert!(names.iter().all(|name| said.contains(name.as_str())), "{said}");
     }
 }

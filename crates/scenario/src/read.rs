@@ -4,7 +4,7 @@ use ecnlab_queue::Registry;
 use ecnlab_units::parameter::{ParameterType, ReadCondition};
 use ecnlab_units::{Kind, Parameter, Value, Values, quantity};
 
-use crate::problem::{Problem, format_names, suggestion};
+use crate::problem::{Problem, format_names, suggestion_text};
 use crate::renamed_keys;
 use crate::tree::{Node, Scalar, ScalarKind};
 
@@ -107,7 +107,7 @@ impl<'r> Reader<'r> {
     pub fn reject_unknown_keys<'k>(&mut self, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
         for key in unknown_keys(given.node, known.clone()) {
             let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::renamed_key_message);
-            self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion(key, known.clone()))));
+            self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion_text(key, known.clone()))));
         }
     }
 
@@ -229,7 +229,7 @@ impl<'r> Reader<'r> {
         };
         let found = entries.iter().find(|entry| name(entry) == word);
         if found.is_none() {
-            self.report(given, key, format!("unknown {what} \"{word}\"{}", suggestion(word, entries.iter().map(name))));
+            self.report(given, key, format!("unknown {what} \"{word}\"{}", suggestion_text(word, entries.iter().map(name))));
         }
         found
     }

@@ -83,7 +83,7 @@ impl Scenario {
             record: Record::from_values(&record),
             routes: groups.iter().map(|group| route_names(&links.edges, group)).collect(),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
-            network: Network { processing_time: keys.processing_jitter.0, ..assemble(links.edges, groups) },
+            network: Network { processing_time: keys.processing_jitter.0, ..assemble_network(links.edges, groups) },
             queues,
             resolved: Json::Object(resolved),
             user_aqms,
@@ -137,7 +137,7 @@ fn route_names(edges: &[Edge], group: &Group) -> [Vec<String>; 2] {
 }
 
 /// Numbers the links: first the edges, then the two private links of each flow.
-fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
+fn assemble_network(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
     let mut network = Network { groups: groups.iter().map(|group| group.name.as_str().into()).collect(), ..Network::default() };
     network.links.extend(edges.into_iter().map(|edge| edge.spec));
     let flows: usize = groups.iter().map(|group| group.count as usize).sum();

@@ -15,10 +15,10 @@ impl DeviceUnderTest {
         for attempt in 0..MAX_ATTEMPTS {
             let share = 1.0 - attempt as f64 / MAX_ATTEMPTS as f64;
             let mut values = defaults.clone();
-            randomize(&mut values.discipline, share, rng);
+            randomize_values(&mut values.discipline, share, rng);
             self.limit_counts(&mut values.discipline, &defaults.discipline);
             if let Some(values) = &mut values.aqm {
-                randomize(values, share, rng);
+                randomize_values(values, share, rng);
             }
             if !self.would_refuse(&values, limit) {
                 return values;
@@ -54,7 +54,7 @@ impl DutValues {
 }
 
 /// Redraws this share of the values.
-fn randomize(values: &mut Values, share: f64, rng: &mut Rng) {
+fn randomize_values(values: &mut Values, share: f64, rng: &mut Rng) {
     for parameter in values.parameters() {
         if rng.uniform() < share {
             values.set(parameter.name, random_value(parameter, rng));

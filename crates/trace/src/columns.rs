@@ -352,32 +352,38 @@ struct SharedColumns<R>(PhantomData<R>);
 
 impl<R: AsRef<CommonColumns> + 'static> SharedColumns<R> {
     const RATES: &'static [ColumnSpec<R, TraceNameSource>] =
-        &rate_columns!(RATE_DOCS, |row: &R| rates_bps(counters(row).bytes, row.as_ref().seconds));
+        &rate_columns!(RATE_DOCS, |row: &R| rates_bps(flow_counters(row).bytes, row.as_ref().seconds));
 
     const SUMS: &'static [ColumnSpec<R, TraceNameSource>] = &[
-        count_column("sent", "packets", "Data packets that the source sent, with retransmissions", |row| counters(row).sent),
+        count_column("sent", "packets", "Data packets that the source sent, with retransmissions", |row| flow_counters(row).sent),
         count_column("retransmitted_fast", "packets", "Retransmissions triggered by duplicate ACKs or SACK blocks", |row| {
-            counters(row).fast_retransmits
+            flow_counters(row).fast_retransmits
         }),
-        count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| counters(row).timeout_retransmits),
+        count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| flow_counters(row).timeout_retransmits),
         count_column("spurious_retransmits", "packets", "Retransmissions of data that had arrived, if the file shows that", |row| {
-            counters(row).spurious_retransmits
+            flow_counters(row).spurious_retransmits
         }),
-        count_column("timeouts", "timeouts", "Retransmissions that a timer triggered", |row| counters(row).timeouts),
-        count_column("reordered", "packets", "Data packets that were overtaken before they were recorded", |row| counters(row).reordered),
-        count_column("drops", "packets", "Data packets that were dropped", |row| counters(row).drops),
-        count_column("marks", "packets", "Data packets that were marked in the file", |row| counters(row).marks),
-        count_column("ce", "packets", "Data packets that arrived at the sink with CE", |row| counters(row).ce_packets),
-        count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| counters(row).echoes),
-        count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| counters(row).cwr_packets),
-        count_column("reactions", "reactions", "Reactions to marks that came to their end in the interval", |row| counters(row).reactions),
+        count_column("timeouts", "timeouts", "Retransmissions that a timer triggered", |row| flow_counters(row).timeouts),
+        count_column("reordered", "packets", "Data packets that were overtaken before they were recorded", |row| {
+            flow_counters(row).reordered
+        }),
+        count_column("drops", "packets", "Data packets that were dropped", |row| flow_counters(row).drops),
+        count_column("marks", "packets", "Data packets that were marked in the file", |row| flow_counters(row).marks),
+        count_column("ce", "packets", "Data packets that arrived at the sink with CE", |row| flow_counters(row).ce_packets),
+        count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| flow_counters(row).echoes),
+        count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| flow_counters(row).cwr_packets),
+        count_column("reactions", "reactions", "Reactions to marks that came to their end in the interval", |row| {
+            flow_counters(row).reactions
+        }),
         real_column("reaction_mean_s", "s", "Mean latency of reactions, from CE at the sink to CWR at the source", |row| {
-            counters(row).reaction_mean_s()
+            flow_counters(row).reaction_mean_s()
         }),
-        count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| counters(row).lockouts),
-        real_column("lockout_s", "s", "Total length of the lockouts", |row| counters(row).lockout_time.seconds()),
+        count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| {
+            flow_counters(row).lockouts
+        }),
+        real_column("lockout_s", "s", "Total length of the lockouts", |row| flow_counters(row).lockout_time.seconds()),
         count_column("acked_unseen_bytes", "1", "Bytes (packets in an ns-2 trace) that were acknowledged and are not in the file", |row| {
-            counters(row).acked_unseen
+            flow_counters(row).acked_unseen
         }),
     ];
 
@@ -388,7 +394,7 @@ impl<R: AsRef<CommonColumns> + 'static> SharedColumns<R> {
         &time_columns!("delay", "one-way delay", mean: ", where the file shows both ends; NaN otherwise", |row: &R| row.as_ref().delay);
 }
 
-fn counters<R: AsRef<CommonColumns>>(row: &R) -> &FlowCounters {
+fn flow_counters<R: AsRef<CommonColumns>>(row: &R) -> &FlowCounters {
     &row.as_ref().counters
 }
 

@@ -52,11 +52,11 @@ parameters! {
 fn new(settings: &Settings, rate: Rate) -> Red {
     let mode = if settings.ecn { SignalMode::Mark } else { SignalMode::Drop };
     let mut red = Red::new(settings.law, mode, rate);
-    red.set_ramp(ramp(settings));
+    red.set_ramp(bent_ramp(settings));
     red
 }
 
-fn ramp(settings: &Settings) -> ProbabilityRamp {
+fn bent_ramp(settings: &Settings) -> ProbabilityRamp {
     let red::Settings { min_th, max_th, .. } = settings.law;
     ProbabilityRamp::new(min_th, max_th, 1.0, false).with_bend((min_th + max_th) / 2.0, 1.0 - settings.gamma)
 }
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn the_slopes_are_those_of_the_paper() {
         let settings = Settings::from_values(&Values::defaults(Settings::PARAMETERS));
-        let ramp = ramp(&settings);
+        let ramp = bent_ramp(&settings);
         let p = |average| (ramp.probability(average) * 1e9).round() / 1e9;
         // Thresholds 5 and 15, gamma 0.96: a = 0.008, b = 0.192.
         assert_eq!([0.0, 0.016, 0.04, 0.04 + 0.192, 1.0], [5.0, 7.0, 10.0, 11.0, 15.0].map(p));

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::declaration::{Section, describe_values, read_members};
 use super::link::Edge;
-use crate::problem::suggestion;
+use crate::problem::suggestion_text;
 use crate::read::{Reader, TableInput};
 
 parameters! {
@@ -92,7 +92,7 @@ fn warn_late_changes(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys,
 fn changeable_edge(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, name: &str, edges: &[Edge]) -> Option<usize> {
     let Some(at) = edges.iter().position(|edge| edge.name == name) else {
         let known = edges.iter().map(|edge| edge.name.as_str());
-        reader.report(given, "link", format!("unknown link \"{name}\"{}", suggestion(name, known)));
+        reader.report(given, "link", format!("unknown link \"{name}\"{}", suggestion_text(name, known)));
         return None;
     };
     let edge = &edges[at];

@@ -338,7 +338,7 @@ fn read_aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry:
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
     }
     reader.warn_ignored_keys(given, values, entry.unread_parameters);
-    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.has(name) && !values.meets(condition)) {
+    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.has(name) && !values.meets_condition(condition)) {
         reader.warn_unmet_condition(given, values, name, condition, str::to_owned);
     }
     Some(ChosenAqm { described: declaration::describe_values(values), aqm: AqmConfig { entry, values: values.clone() } })

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values};
 use super::impair::{self, IMPAIR, Impairments};
-use crate::problem::suggestion;
+use crate::problem::suggestion_text;
 use crate::read::{ReadContext, Reader, TableInput};
 use crate::route::NetworkGraph;
 
@@ -228,7 +228,7 @@ fn find_routes(
     let (first, last) = (from.node.as_deref()?, to.node.as_deref()?);
     for (key, node) in [(from.key, first), (to.key, last)] {
         if !graph.has_node(node) {
-            reader.report(given, key, format!("unknown node \"{node}\": no link has it{}", suggestion(node, graph.nodes())));
+            reader.report(given, key, format!("unknown node \"{node}\": no link has it{}", suggestion_text(node, graph.nodes())));
             return None;
         }
     }
@@ -268,7 +268,7 @@ fn parse_route(
     let mut route = Vec::new();
     for name in names {
         let Some(number) = graph.edge(name) else {
-            reader.report(given, key, format!("unknown link \"{name}\"{}", suggestion(name, graph.edge_names())));
+            reader.report(given, key, format!("unknown link \"{name}\"{}", suggestion_text(name, graph.edge_names())));
             return None;
         };
         let (from, to) = graph.nodes_of_edge(number);

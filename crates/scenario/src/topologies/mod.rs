@@ -81,7 +81,7 @@ const QUEUE: TableDeclaration = TableDeclaration {
 };
 
 /// Inserts the scenario's topology into its tree; returns the hosts, whose private links are added after all overrides.
-pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
+pub fn insert_topology(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
     let Some(network) = root.remove(NETWORK) else { return Vec::new() };
     let holder = Node::table([(NETWORK, network)]);
     let Some(given) = reader.read_table(&TableInput::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };

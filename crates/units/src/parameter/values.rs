@@ -99,11 +99,11 @@ impl Values {
 
     /// Unmet conditions under which the algorithm reads this parameter; empty if it is read.
     pub fn unmet_conditions(&self, name: &str) -> Vec<&'static ReadCondition> {
-        self.parameters[self.index_of(name)].read_when.iter().filter(|condition| !self.meets(condition)).collect()
+        self.parameters[self.index_of(name)].read_when.iter().filter(|condition| !self.meets_condition(condition)).collect()
     }
 
     /// Whether a condition holds under these values.
-    pub fn meets(&self, condition: &ReadCondition) -> bool {
+    pub fn meets_condition(&self, condition: &ReadCondition) -> bool {
         let value = self.value(condition.parameter);
         condition.values.iter().any(|text| value.is_written(text))
     }

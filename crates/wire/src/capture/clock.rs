@@ -59,7 +59,7 @@ impl CaptureClock {
         self.epoch_s.unwrap_or(0)
     }
 
-    pub fn time(&mut self, capture_time: CaptureTime) -> Result<Time, ReadErrorKind> {
+    pub fn relative_time(&mut self, capture_time: CaptureTime) -> Result<Time, ReadErrorKind> {
         let epoch_s = *self.epoch_s.get_or_insert_with(|| midnight_before(capture_time));
         let since =
             capture_time.seconds.checked_sub(epoch_s).and_then(|seconds| seconds.checked_mul(PICOS_PER_S)?.checked_add(capture_time.picos));
@@ -100,12 +100,12 @@ mod tests {
     #[test]
     fn a_host_s_packets_are_counted_from_midnight_and_a_simulation_s_from_its_start() {
         let mut clock = CaptureClock::default();
-        assert_eq!(7.5, clock.time(CaptureTime { seconds: 86_400 * 20_000 + 7, picos: 500_000_000_000 }).unwrap().seconds());
+        assert_eq!(7.5, clock.relative_time(CaptureTime { seconds: 86_400 * 20_000 + 7, picos: 500_000_000_000 }).unwrap().seconds());
         assert_eq!(86_400 * 20_000, clock.epoch_s());
-        assert!(clock.time(CaptureTime { seconds: 5, picos: 0 }).is_err());
-        assert!(clock.time(CaptureTime { seconds: u64::MAX, picos: 0 }).is_err());
+        assert!(clock.relative_time(CaptureTime { seconds: 5, picos: 0 }).is_err());
+        assert!(clock.relative_time(CaptureTime { seconds: u64::MAX, picos: 0 }).is_err());
         let mut clock = CaptureClock::default();
-        assert_eq!(7.0, clock.time(CaptureTime { seconds: 7, picos: 0 }).unwrap().seconds());
-        assert_eq!(86_400.0, clock.time(CaptureTime { seconds: 86_400, picos: 0 }).unwrap().seconds());
+        assert_eq!(7.0, clock.relative_time(CaptureTime { seconds: 7, picos: 0 }).unwrap().seconds());
+        assert_eq!(86_400.0, clock.relative_time(CaptureTime { seconds: 86_400, picos: 0 }).unwrap().seconds());
     }
 }

@@ -9,7 +9,7 @@ const MOBILITY: u8 = 135;
 
 /// Bytes of an extension header, of which `kind` is the next-header value of the header before it and `second` is its second byte. `None`
 /// if `kind` is not an extension header: then the payload begins.
-pub const fn length(kind: u8, second: u8) -> Option<usize> {
+pub const fn header_length(kind: u8, second: u8) -> Option<usize> {
     match kind {
         HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY => Some(8 * (second as usize + 1)),
         AUTHENTICATION => Some(4 * (second as usize + 2)),

@@ -99,7 +99,7 @@ pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
 ///
 /// # Errors
 /// What is wrong with it, if its headers contradict themselves or too little was kept to tell who sent it to whom.
-pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, Malformed> {
+pub fn read_packet(bytes: Bytes, wire: u32) -> Result<Packet, Malformed> {
     let ip = read(bytes)?;
     if ip.source.is_ipv4() && ip.total.is_some_and(|total| (total as usize) < ip.length) {
         return Err(Malformed::Length);
@@ -215,7 +215,7 @@ fn skip_extension_headers(bytes: Bytes, ip: &mut IpHeader) {
     loop {
         let here = bytes.from(ip.length);
         let (Some(next), Some(units)) = (here.u8(0), here.u8(1)) else { return };
-        let Some(length) = extension::length(ip.protocol, units) else { return };
+        let Some(length) = extension::header_length(ip.protocol, units) else { return };
         if ip.protocol == extension::FRAGMENT {
             let location = here.u16(2).unwrap_or(0);
             ip.id = here.u32(4).map(u64::from);

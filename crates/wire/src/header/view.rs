@@ -1,6 +1,6 @@
 //! Headers of whole packets as hosts send them, read strictly: a packet whose headers contradict themselves is refused.
 //!
-//! Captures are read by [`ip::packet`], which extracts as much as possible from a truncated packet. Both read headers by the same
+//! Captures are read by [`ip::read_packet`], which extracts as much as possible from a truncated packet. Both read headers by the same
 //! functions; this one copies nothing.
 
 use core::net::IpAddr;
@@ -109,7 +109,7 @@ fn check_ip(ip: &IpHeader, bytes: &[u8]) -> Result<(), Malformed> {
         return Err(Malformed::Length);
     }
     // An extension header that is not there as a whole was not passed over.
-    let is_cut = ip.length > bytes.len() || (ip.fragment != Some(false) && extension::length(ip.protocol, 0).is_some());
+    let is_cut = ip.length > bytes.len() || (ip.fragment != Some(false) && extension::header_length(ip.protocol, 0).is_some());
     if is_cut || ip.extensions >= TOO_MANY_EXTENSIONS { Err(Malformed::Extensions) } else { Ok(()) }
 }
 
@@ -118,7 +118,7 @@ fn read_transport(number: u8, carried: &[u8], is_fragment: bool) -> Result<(Tran
     match number {
         protocol::TCP => {
             let header = tcp::read(Bytes(carried)).filter(|header| header.whole).ok_or(Malformed::Transport)?;
-            Ok((TransportHeader::Tcp(TcpSegment { ports: ports(carried), header: header.tcp }), header.length))
+            Ok((TransportHeader::Tcp(TcpSegment { ports: read_ports(carried), header: header.tcp }), header.length))
         }
         protocol::UDP => {
             let length: usize = Bytes(carried).u16(4).filter(|_| carried.len() >= UDP_HEADER_BYTES).ok_or(Malformed::Transport)?.into();
@@ -126,14 +126,14 @@ fn read_transport(number: u8, carried: &[u8], is_fragment: bool) -> Result<(Tran
             if length < UDP_HEADER_BYTES || (length > carried.len() && !is_fragment) {
                 return Err(Malformed::Transport);
             }
-            Ok((TransportHeader::Udp { ports: ports(carried) }, UDP_HEADER_BYTES))
+            Ok((TransportHeader::Udp { ports: read_ports(carried) }, UDP_HEADER_BYTES))
         }
         protocol::ICMP | protocol::ICMP_V6 => Ok((TransportHeader::Icmp, 0)),
         other => Ok((TransportHeader::Other(other), 0)),
     }
 }
 
-fn ports(header: &[u8]) -> (u16, u16) {
+fn read_ports(header: &[u8]) -> (u16, u16) {
     (u16::from_be_bytes([header[0], header[1]]), u16::from_be_bytes([header[2], header[3]]))
 }
 
