@@ -293,7 +293,7 @@ pub fn find_profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name || profile.alias == Some(name))
 }
 
-/// All names that [`find`] accepts; an alias follows its profile's name.
+/// All names that [`find_profile`] accepts; an alias follows its profile's name.
 pub fn names() -> Vec<&'static str> {
     PROFILES.iter().flat_map(|profile| [Some(profile.name), profile.alias]).flatten().collect()
 }
