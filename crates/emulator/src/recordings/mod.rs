@@ -1,16 +1,16 @@
-//! Records connections of hosts as cases of `ecnlab validate linux`: every packet at the devices of both hosts, what their applications wrote,
-//! and what the kernel of the side that opened told of itself after each packet that it was given.
+//! Records connections of hosts as cases of `ecnlab validate linux`: every packet at the devices of both hosts, the writes of their
+//! applications, and the kernel's `TCP_INFO` of the opening side after each packet that it received.
 //!
 //! ```text
-//!     router, a packet is read of a device      -> entered     when it left its host, and all that its headers say
-//!             a packet is written to a device   -> left        when it reached its host, with the marks of the path
+//!     router, a packet is read from a device    -> entered     time at which it left its host, and its headers
+//!             a packet is written to a device   -> left        time at which it reached its host, with the marks of the path
 //!             a packet is lost                  -> lost
 //!     hosts,  a connection, a write, a close    -> connects, wrote, closed
 //!             TCP_INFO after a packet, a timer  -> shown
 //! ```
 //!
-//! It asks the kernel for nothing but TCP_INFO, and reads no clock: a run that is recorded is the same run. Time zero of a case is when its
-//! connection was asked for.
+//! It requests only TCP_INFO from the kernel and reads no clock, so recording does not change the run. Time zero of a case is the request
+//! of its connection.
 
 mod path;
 mod writer;
@@ -30,22 +30,22 @@ use crate::tcp_tracker::seq_before;
 
 pub use self::writer::{JiffiesClock, RecordingContext};
 
-/// What is read of a host within this of what it was given, or of a write, it has sent then and because of that: its kernel answers before its
-/// clock goes on, and the loop's iterations take so long. What comes later is a timer's.
+/// A packet that is read from a host within this time after an input or a write was sent in response to it: the kernel replies before its
+/// clock advances, and iterations of the loop take so long. A timer sends later packets.
 const MAX_ANSWER_DELAY: Span = Span::from_micros(5);
 const MAX_BURST_DURATION: Span = Span::from_micros(20);
-/// As [`TcpInfo::state`] tells it.
+/// Value of [`TcpInfo::state`].
 const TCP_SYN_SENT: u8 = 2;
 
-/// Connections as they are recorded.
+/// Recorded connections.
 #[derive(Debug, Default)]
 pub struct ConnectionRecorder {
     connections: Vec<RecordedConnection>,
-    /// The newest connection of each slot from each port of its near side.
+    /// The latest connection of each slot from each port of its near side.
     newest_by_port: BTreeMap<(AddressSlot, u16), usize>,
-    /// Of packets in the network the connection and the packet's number there, by their tickets.
+    /// Connection and packet number of each packet in the network, by handle.
     in_flight: BTreeMap<u32, (usize, usize)>,
-    /// The packet that a host was given last.
+    /// The last packet that a host received.
     last_delivered: Option<(usize, usize)>,
 }
 
@@ -58,11 +58,11 @@ struct RecordedConnection {
     packets: Vec<RecordedPacket>,
     tcp_infos: Vec<TcpInfoRecord>,
     actions: Vec<(Side, Time, SocketAction)>,
-    /// When either side was last given something, by the network or by its application.
+    /// Time of the last input of either side, from the network or from its application.
     input_bursts: [InputBurst; 2],
-    /// The newest data that either side was given.
+    /// The latest data that either side received.
     received_data: [Option<ReceivedData>; 2],
-    /// The window's scale that the SYN of either side offers, and where its numbers begin.
+    /// Window scale in the SYN of either side, and its initial sequence number.
     first_syns: [Option<FirstSyn>; 2],
 }
 
@@ -73,15 +73,15 @@ struct FirstSyn {
     header: Header,
 }
 
-/// A segment with data: one past its last sequence number, and when its host was given it.
+/// A segment with data: the sequence number after it, and the time at which its host received it.
 #[derive(Clone, Copy, Debug)]
 struct ReceivedData {
     end: u32,
     at: Time,
 }
 
-/// When a side was given something: the last time, and the first of those that lie so near together that its kernel's answers to them are read
-/// at one time.
+/// Inputs of a side: the time of the last one, and of the first in a group so close that the router reads its kernel's replies to them at
+/// one time.
 #[derive(Clone, Copy, Debug)]
 struct InputBurst {
     first: Time,
@@ -99,7 +99,7 @@ impl InputBurst {
     }
 }
 
-/// A packet as its headers had it when it left its host.
+/// A packet with its headers when it left its host.
 #[derive(Clone, Debug)]
 struct RecordedPacket {
     side: Side,
@@ -109,7 +109,7 @@ struct RecordedPacket {
     /// Bytes on the wire, from the IP header on.
     size: u32,
     payload: u32,
-    /// Before and behind the path.
+    /// ECN field before and after the path.
     ecn: [Ecn; 2],
     header: Header,
 }
@@ -117,7 +117,7 @@ struct RecordedPacket {
 #[derive(Debug)]
 struct TcpInfoRecord {
     time: Time,
-    /// The number of the packet that the host was given; a timer's has none.
+    /// Number of the packet that the host received; `None` after a timer.
     packet: Option<usize>,
     info: TcpInfo,
 }
@@ -147,7 +147,7 @@ impl ConnectionObserver for ConnectionRecorder {
         });
     }
 
-    /// A packet has left its host. Whether a timer of the near side's kernel has sent it; which port that side has.
+    /// A packet has left its host. Returns whether a timer of the near side's kernel has sent it, and the port of that side.
     fn on_sent(&mut self, sent: SentPacket, now: Time) -> Option<u16> {
         let SentPacket { slot, side, handle, tcp, size, payload, ecn } = sent;
         self.in_flight.remove(&handle);
@@ -161,7 +161,7 @@ impl ConnectionObserver for ConnectionRecorder {
         self.in_flight.insert(handle, (at, connection.packets.len()));
         let burst = connection.input_bursts[side as usize];
         let is_answer = now.since(burst.last) <= MAX_ANSWER_DELAY;
-        // It was sent no earlier than the data came that it acknowledges.
+        // It was sent no earlier than the arrival of the data that it acknowledges.
         let acknowledged =
             connection.received_data[side as usize].filter(|data| header.flags.has(Flags::ACK) && !seq_before(header.ack, data.end));
         let sent = if is_answer { acknowledged.map_or(burst.first, |data| data.at.max(burst.first)) } else { now };
@@ -170,7 +170,7 @@ impl ConnectionObserver for ConnectionRecorder {
         (side == Side::Near && !is_answer).then_some(port)
     }
 
-    /// A packet has been given to its host, with this codepoint.
+    /// A packet was delivered to its host, with this codepoint.
     fn on_delivered(&mut self, handle: u32, ecn: Ecn, now: Time) {
         self.last_delivered = self.in_flight.remove(&handle);
         let Some((at, number)) = self.last_delivered else { return };
@@ -184,19 +184,19 @@ impl ConnectionObserver for ConnectionRecorder {
         connection.input_bursts[to].extend_or_restart(now);
     }
 
-    /// A packet is gone.
+    /// A packet is lost.
     fn on_lost(&mut self, handle: u32) {
         if let Some((at, number)) = self.in_flight.remove(&handle) {
             self.connections[at].packets[number].is_lost = true;
         }
     }
 
-    /// What the kernel tells of the near side of a slot, whose port is this: after the packet that it was just given, or, `by_timer`, after
-    /// its timer has sent something.
+    /// The kernel's `TCP_INFO` of the near side of a slot with this port: after the packet that it just received, or, with `by_timer`,
+    /// after its timer has sent something.
     fn on_tcp_info(&mut self, slot: AddressSlot, port: u16, info: TcpInfo, by_timer: bool, now: Time) {
         let Some(&at) = self.newest_by_port.get(&(slot, port)) else { return };
         if info.state == TCP_SYN_SENT {
-            // It tells a first window that the route's has not yet taken the place of.
+            // It reports an initial window before that of the route has replaced it.
             return;
         }
         let packet = self.last_delivered.filter(|&(given, _)| given == at && !by_timer).map(|(_, number)| number);
@@ -208,19 +208,19 @@ impl ConnectionObserver for ConnectionRecorder {
         }
     }
 
-    /// A side of the connection at a slot has written so many bytes in one call.
+    /// A side of the connection at a slot has written this number of bytes in one call.
     fn on_write(&mut self, slot: AddressSlot, port: u16, side: Side, bytes: u64, now: Time) {
         self.add_action(slot, port, side, SocketAction::Wrote(bytes), now);
     }
 
-    /// It has said that it writes no more.
+    /// It has shut down its direction.
     fn on_close(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time) {
         self.add_action(slot, port, side, SocketAction::Closed, now);
     }
 }
 
 impl ConnectionRecorder {
-    /// What is done in one iteration is done call by call, and behind what came in it.
+    /// Records an action. Actions of one iteration are ordered by calls, and follow its inputs.
     fn add_action(&mut self, slot: AddressSlot, port: u16, side: Side, action: SocketAction, now: Time) {
         let Some(&at) = self.newest_by_port.get(&(slot, port)) else { return };
         let connection = &mut self.connections[at];
@@ -230,10 +230,10 @@ impl ConnectionRecorder {
         connection.input_bursts[side as usize].extend_or_restart(at);
     }
 
-    /// The cases, one for each connection in the order in which they were asked for, as lines of JSON.
+    /// The cases, one for each connection in the order of their requests, as lines of JSON.
     ///
     /// # Errors
-    /// If the kernel does not tell its clock.
+    /// If the kernel does not report its clock.
     pub fn to_json_lines(self, of: &RecordingContext) -> io::Result<Vec<String>> {
         let clock = JiffiesClock::read(of.origin_ns)?;
         let mut of_seat: BTreeMap<AddressSlot, usize> = BTreeMap::new();
@@ -248,7 +248,7 @@ impl ConnectionRecorder {
     }
 }
 
-/// What of a scenario no case can hold, whose hosts are set to this, each with its place and a remedy.
+/// Parts of a scenario, with these settings of its hosts, that a case cannot represent, each with its place and a remedy.
 pub fn unsupported_settings(scenario: &Scenario, hosts: &[HostSettings], family: AddressFamily) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut refuse = |place: &str, message: &str| problems.push(Problem::new(place, format!("a case cannot contain it: {message}")));

@@ -1,5 +1,5 @@
-//! The path of a connection as a case has it: one link with a rate towards the far side, delays both ways, and a script of what became of
-//! which packet. Whether the network was that is seen by the packets themselves.
+//! The path of a connection in a case: one link with a rate towards the far side, delays in both directions, and a script of losses and
+//! marks. The packets show whether the network was such a path.
 
 use ecnlab_sim::Network;
 use ecnlab_units::{Ecn, Rate, Span, Time};
@@ -8,19 +8,20 @@ use serde_json::{Value as Json, json};
 use super::{RecordedConnection, RecordedPacket};
 use crate::address::Side;
 
-/// How much later or earlier than by the path a packet may have come. Hosts get packets a little late, several at one time by more.
+/// Permitted difference of a packet's arrival from the time of the path. Hosts get packets slightly late, and later if several arrive at
+/// one time.
 const ARRIVAL_TOLERANCE: Span = Span::from_micros(50);
 
 /// A path.
 #[derive(Debug)]
 pub struct RecordedPath {
     rate: Rate,
-    /// Towards the far side and back.
+    /// Delays towards the far side and back.
     delays: [Span; 2],
 }
 
 impl RecordedPath {
-    /// The narrowest link of a flow's route, and the delays of all; nothing of a flow that was not there from the beginning.
+    /// The slowest link of a flow's route, and the sum of the delays; `None` for a flow that was added during the run.
     pub fn of_flow(network: &Network, flow: u32, seed: u64) -> Option<RecordedPath> {
         let flow = network.flows.get(flow as usize)?;
         let links = |route: &[u32]| route.iter().map(|&link| &network.links[link as usize]).collect::<Vec<_>>();
@@ -31,10 +32,10 @@ impl RecordedPath {
         Some(RecordedPath { rate, delays: [delay(&forward), delay(&back)] })
     }
 
-    /// What the packets of a connection met, as a case says it, with the script.
+    /// The path of a connection's packets in the form of a case, with the script.
     ///
     /// # Errors
-    /// The packet that came at another time than this path has it, or as no script could have it.
+    /// The packet that arrived at another time than this path gives, or as no script could produce it.
     pub fn to_json(&self, connection: &RecordedConnection) -> Result<(Json, Vec<Json>), String> {
         let mut free = Time::ZERO;
         for (number, packet) in connection.packets.iter().enumerate() {
@@ -68,7 +69,7 @@ impl RecordedPath {
 }
 
 impl RecordedPacket {
-    /// What the path did to it, as a script says it.
+    /// The effect of the path on a packet, in the words of a script.
     fn script_action(&self) -> Result<Option<&'static str>, String> {
         match (self.is_lost, self.ecn) {
             (true, _) => Ok(Some("drop")),
@@ -80,7 +81,7 @@ impl RecordedPacket {
     }
 }
 
-/// Losses and marks by the packets' numbers in their direction, which are those of the path.
+/// Losses and marks by the packets' numbers in their direction.
 fn script_json(connection: &RecordedConnection) -> Result<Vec<Json>, String> {
     let mut lines: Vec<(Side, u64, u64, &'static str)> = Vec::new();
     for side in [Side::Near, Side::Far] {

@@ -57,32 +57,32 @@ const TCP_INFO_COLUMNS: [&str; 21] = [
     "min_rtt_us",
 ];
 
-/// Nothing of a connection that is still at work when the record ends is compared behind the last pause of this length, so that nobody is
-/// asked for a packet that was about to be sent.
+/// A connection that is still active at the end of the record is compared up to the last pause of this length, so that no packet is
+/// expected that was about to be sent.
 const MIN_PAUSE_BEFORE_END: Span = Span::from_micros(200);
 
-/// The first threshold of a kernel, which is none.
+/// Initial ssthresh of a kernel, which stands for none.
 const TCP_INFINITE_SSTHRESH: u32 = i32::MAX as u32;
 
-/// What was recorded.
+/// A recording.
 #[derive(Debug)]
 pub struct RecordingContext<'a> {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: &'a str,
-    /// Names of groups, and what their hosts were set to.
+    /// Names of groups, and the settings of their hosts.
     pub names: &'a [String],
     pub hosts: &'a [HostSettings],
     pub network: &'a Network,
     pub seed: u64,
-    /// The hosts' monotonic clock at the run's time zero, in nanoseconds.
+    /// The hosts' monotonic clock at time zero of the run, in nanoseconds.
     pub origin_ns: u64,
     pub tick: Span,
     pub end: Time,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
 }
 
-/// The hosts' clock: it ticks at multiples of a tick.
+/// Clock of the hosts, which advances in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct JiffiesClock {
     origin_ns: u64,
@@ -91,10 +91,10 @@ pub struct JiffiesClock {
 }
 
 impl JiffiesClock {
-    /// Asks the kernel, in the network of which nothing goes on any more.
+    /// Reads the clock of the kernel, after the end of all traffic.
     ///
     /// # Errors
-    /// If it does not tell.
+    /// If the kernel does not report it.
     pub fn read(origin_ns: u64) -> io::Result<JiffiesClock> {
         let text = fs::read_to_string("/proc/timer_list")?;
         let jiffies = text.lines().find_map(|line| line.strip_prefix("jiffies: ")?.trim().parse().ok());
@@ -102,7 +102,7 @@ impl JiffiesClock {
         Ok(JiffiesClock { origin_ns, now_ns: monotonic_time(), jiffies })
     }
 
-    /// How long before a time the last tick was, and how many ticks had gone then, modulo 512.
+    /// Time from the last tick to this one, and the number of ticks at it, modulo 512.
     fn tick_phase(&self, time: Time, tick: Span) -> (Span, u64) {
         let tick = tick.picos();
         let picos = self.origin_ns * 1000 + time.picos();
@@ -111,11 +111,12 @@ impl JiffiesClock {
     }
 }
 
-/// A connection: the how-manieth of its slot it is, and whether it is the only one.
+/// A connection as a case: its number in its slot, and whether it is the only one there.
 pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, bool), clock: &JiffiesClock, of: &RecordingContext) -> Json {
     let slot = connection.slot;
     let (group, host) = (&of.names[slot.group as usize], &of.hosts[slot.group as usize]);
-    // Neither scenario, group nor slot alone tells connections of a folder apart; the last number is behind another character than the slot's.
+    // Scenario, group and slot alone do not distinguish the connections of a folder; the last number follows another character than the
+    // slot.
     let name = format!("{}-{group}-{}", of.scenario, slot.number);
     let name = if is_only { name } else { format!("{name}_{number}") };
     let (phase, jiffies) = clock.tick_phase(connection.began, of.tick);
@@ -181,7 +182,7 @@ fn tcp_json(connection: &RecordedConnection, host: &HostSettings) -> Json {
 }
 
 impl RecordedConnection {
-    /// Until when it is told.
+    /// End of the recorded time.
     fn end_of_record(&self, run: Time) -> Time {
         let last = self.packets.last().map_or(run, |packet| packet.sent);
         if run.since(last) >= MIN_PAUSE_BEFORE_END {
@@ -261,12 +262,13 @@ impl RecordedConnection {
         packets.map(row).collect()
     }
 
-    /// Whether both SYNs offer to scale windows.
+    /// Whether both SYNs offer window scaling.
     fn scales_windows(&self) -> bool {
         self.first_syns.iter().all(|first| first.is_some_and(|first| first.header.window_scale.is_some()))
     }
 
-    /// A timestamp in milliseconds since time zero, as both hosts count them: that of a side's first SYN was made when it was sent.
+    /// A timestamp in milliseconds since time zero, in the clock of both hosts: that of a side's first SYN is the time at which it was
+    /// sent.
     fn timestamp_ms(&self, first: FirstSyn, stamp: u32, clock: &JiffiesClock) -> Option<i64> {
         let millis = |time: Time| (clock.origin_ns + time.picos() / 1000) / 1_000_000;
         let before = millis(first.at) - millis(self.began);
@@ -306,7 +308,7 @@ impl RecordedConnection {
 }
 
 impl FirstSyn {
-    /// A sequence number of this side in bytes, 0 its SYN; `near` is one not far from it.
+    /// A sequence number of this side in bytes, 0 for its SYN; `near` is a number close to it.
     fn relative_seq(&self, number: u32, near: u64) -> u64 {
         let offset = number.wrapping_sub(self.header.seq).wrapping_sub(near as u32) as i32;
         near.saturating_add_signed(i64::from(offset))
@@ -347,7 +349,7 @@ mod tests {
     fn the_tick_phase_is_that_of_the_connection_s_start() {
         let clock = JiffiesClock { origin_ns: 10_500_000, now_ns: 1_000_000_000, jiffies: 1000 };
         let at = |millis| clock.tick_phase(Time::ZERO + Span::from_millis(millis), Span::from_millis(4));
-        // It is tick 250 now, and was tick 2, 3 and 5 then.
+        // The present tick is 250; the three times are in the ticks 2, 3 and 5.
         let expected = [(2500, 752 % 512), (1500, 753 % 512), (500, 755 % 512)];
         assert_eq!(expected, [0, 3, 10].map(at).map(|(phase, jiffies)| (phase.picos() / 1_000_000, jiffies)));
     }
