@@ -9,7 +9,7 @@ use captures::{events, tshark};
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, TraceFormat, TraceSpec, Tracer};
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Event, Flags, IpVersion, Kind, Location, Reader, TraceEventKind};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
@@ -393,7 +393,7 @@ fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
     let all = RecordingConfig {
         queue_interval: every,
         window_interval: every,
-        rates: true,
+        rate_bin: Some(Span::from_secs(1)),
         events: true,
         distributions: true,
         transfers: true,

@@ -33,7 +33,7 @@ pub use network::{
 };
 pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
 pub use probe::{NoProbe, Probe, RecordingFull};
-pub use recorder::{Recorder, RecordingConfig};
+pub use recorder::{NewRows, Recorder, RecordingConfig, RowsSeen};
 pub use recorder_and_tracer::RecorderAndTracer;
 pub use trace::{IpVersion, TraceFormat, TraceSpec, Tracer};
 

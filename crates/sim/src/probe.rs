@@ -151,6 +151,11 @@ pub trait Probe {
         None
     }
 
+    /// Length of the bins of [`Probe::on_rate_bin`], which no measure depends on; one second if `None`.
+    fn rate_bin(&self) -> Option<Span> {
+        None
+    }
+
     /// The limit that it has reached, after which continuing the run is useless. The owner of the simulation checks it between two slices.
     fn recording_full(&self) -> Option<RecordingFull> {
         None
@@ -178,7 +183,7 @@ pub trait Probe {
     fn on_window_sample(&mut self, _now: Time, _flow: u32, _window: &CongestionWindow, _alpha: Option<f64>) {}
     /// The measured interval begins.
     fn on_measurement_start(&mut self, _now: Time) {}
-    /// A one-second bin of a group has ended.
+    /// A bin of a group has ended.
     fn on_rate_bin(&mut self, _now: Time, _group: u32, _bin: &RateBin) {}
     /// The end of a transfer of `bytes` of application data that a user of a group's flow has waited for since `began`.
     fn on_transfer_end(&mut self, _now: Time, _group: u32, _began: Time, _bytes: u64) {}
@@ -188,7 +193,7 @@ pub trait Probe {
     fn on_distribution(&mut self, _of: TimeHistogramKind, _times: &Histogram<8>) {}
 }
 
-/// Bytes and packets of a group in a bin of one second.
+/// Bytes and packets of a group in a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateBin {
     pub start: Time,

@@ -10,7 +10,7 @@ use ecnlab_units::{Span, Time, rate_columns, words};
 
 use crate::measures::Histogram;
 use crate::measures::table::{
-    NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
+    ColumnSlice, NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
 };
 use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, RateBin, RecordingFull, SignalEvent, TimeHistogramKind};
 use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
@@ -22,8 +22,8 @@ pub struct RecordingConfig {
     pub queue_interval: Option<Span>,
     /// Interval of samples of every sender's window.
     pub window_interval: Option<Span>,
-    /// Throughput of each group in one-second bins.
-    pub rates: bool,
+    /// Length of the bins in which the throughput of each group is recorded.
+    pub rate_bin: Option<Span>,
     /// Each mark, drop and lockout.
     pub events: bool,
     /// Distributions of one-way delays, round-trip times and sojourn times.
@@ -36,6 +36,21 @@ pub struct RecordingConfig {
 
 /// Maximum bytes of rows in the recording of one run.
 pub const MAX_RECORD_BYTES: u64 = 1 << 30;
+
+/// Rows of a recorder's table that were added since an earlier look at it.
+pub struct NewRows<'a> {
+    pub table: &'static str,
+    /// Number of the first row.
+    pub from: usize,
+    /// Values of these rows by column, without a copy.
+    pub columns: Vec<(&'static str, ColumnSlice<'a, NetworkNameSource>)>,
+}
+
+/// Number of rows of each growing table that a reader of a recorder has seen.
+#[derive(Clone, Debug, Default)]
+pub struct RowsSeen([usize; GROWING_TABLES]);
+
+const GROWING_TABLES: usize = 9;
 
 /// Records the configured tables.
 pub struct Recorder {
@@ -115,12 +130,10 @@ pub struct WindowSample {
     alpha: Option<f64>,
 }
 
-/// Length of a bin of rates.
-const RATE_BIN_SECONDS: f64 = 1.0;
-
 pub struct RateRow {
     group: u32,
     bin: RateBin,
+    bin_seconds: f64,
 }
 
 pub struct EventRow {
@@ -246,13 +259,13 @@ pub static WINDOW_SAMPLES: TableSpec<WindowSample> = TableSpec {
 
 pub static RATES: TableSpec<RateRow> = TableSpec {
     name: "series_rate",
-    doc: "each group in each bin of one second, if `record.rates` is on",
+    doc: "each group in each bin of `record.rates_interval`, if `record.rates` is on",
     columns: &[
         &[
             real_column("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
             name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
         ],
-        &rate_columns!(RATE_DOCS, |row| rates_bps(row.bin.bytes, RATE_BIN_SECONDS)),
+        &rate_columns!(RATE_DOCS, |row| rates_bps(row.bin.bytes, row.bin_seconds)),
         &[
             count_column("marks", "packets", "Data packets that were marked", |row| row.bin.marks),
             count_column("drops", "packets", "Data packets that were dropped, at any link", |row| row.bin.drops),
@@ -368,15 +381,14 @@ impl Recorder {
             return Err(full);
         }
         let distributions = self.distribution_rows(names.groups.len() as u32);
-        let gauges = self.gauge_names.iter().map(|&name| name.into()).collect();
-        let names = &NetworkNames { gauges, ..names.clone() };
-        let RecordingConfig { queue_interval, window_interval, rates, events, distributions: cells, transfers, arrivals } = self.config;
+        let names = &self.names_with_gauges(names);
+        let RecordingConfig { queue_interval, window_interval, rate_bin, events, distributions: cells, transfers, arrivals } = self.config;
         let all = [
             (queue_interval.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
             (queue_interval.is_some(), BAND_SAMPLES.name, self.bands.finish(names)),
             (queue_interval.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
             (window_interval.is_some(), WINDOW_SAMPLES.name, self.windows.finish(names)),
-            (rates, RATES.name, self.rates.finish(names)),
+            (rate_bin.is_some(), RATES.name, self.rates.finish(names)),
             (events, EVENTS.name, self.events.finish(names)),
             (events, LOCKOUTS.name, self.lockouts.finish(names)),
             (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.fill(names, distributions)),
@@ -384,6 +396,31 @@ impl Recorder {
             (arrivals, ARRIVALS.name, self.arrivals.finish(names)),
         ];
         Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
+    }
+
+    /// Rows that were added since `seen` was last passed here, of each table that grows during the run and is recorded. Reading them costs
+    /// the run nothing: the rows stay in their tables.
+    pub fn new_rows(&self, seen: &mut RowsSeen) -> Vec<NewRows<'_>> {
+        let RecordingConfig { queue_interval, window_interval, rate_bin, events, transfers, arrivals, .. } = self.config;
+        let queues = queue_interval.is_some();
+        let [of_queues, of_bands, of_gauges, of_windows, of_rates, of_events, of_lockouts, of_transfers, of_arrivals] = &mut seen.0;
+        let all = [
+            new_rows(queues, QUEUE_SAMPLES.name, &self.queues, of_queues),
+            new_rows(queues, BAND_SAMPLES.name, &self.bands, of_bands),
+            new_rows(queues, GAUGE_SAMPLES.name, &self.gauges, of_gauges),
+            new_rows(window_interval.is_some(), WINDOW_SAMPLES.name, &self.windows, of_windows),
+            new_rows(rate_bin.is_some(), RATES.name, &self.rates, of_rates),
+            new_rows(events, EVENTS.name, &self.events, of_events),
+            new_rows(events, LOCKOUTS.name, &self.lockouts, of_lockouts),
+            new_rows(transfers, TRANSFERS.name, &self.transfers, of_transfers),
+            new_rows(arrivals, ARRIVALS.name, &self.arrivals, of_arrivals),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// These names with those of the gauges recorded so far.
+    pub fn names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
+        NetworkNames { gauges: self.gauge_names.iter().map(|&name| name.into()).collect(), ..names.clone() }
     }
 
     /// The rows of all distributions, queues counted on from the last group.
@@ -438,6 +475,12 @@ impl Recorder {
         ];
         tables.into_iter().max().map_or("", |(_, name)| name)
     }
+}
+
+/// New rows of a recorded table; none if it is not recorded.
+fn new_rows<'a, R>(recorded: bool, table: &'static str, rows: &'a TableBuilder<R>, seen: &mut usize) -> Option<NewRows<'a>> {
+    let from = std::mem::replace(seen, rows.rows() as usize);
+    recorded.then(|| NewRows { table, from, columns: rows.columns_from(from).collect() })
 }
 
 impl RowBudget {
@@ -530,9 +573,14 @@ impl Probe for Recorder {
         self.round_trips.clear();
     }
 
+    fn rate_bin(&self) -> Option<Span> {
+        self.config.rate_bin
+    }
+
     fn on_rate_bin(&mut self, now: Time, group: u32, bin: &RateBin) {
-        if self.config.rates {
-            self.budget.store_row(&mut self.rates, &RateRow { group, bin: *bin }, now);
+        if self.config.rate_bin.is_some() {
+            let row = RateRow { group, bin: *bin, bin_seconds: now.since(bin.start).seconds() };
+            self.budget.store_row(&mut self.rates, &row, now);
         }
     }
 

@@ -69,6 +69,10 @@ impl<T: Probe> Probe for RecorderAndTracer<T> {
         self.recorder.window_sample_interval()
     }
 
+    fn rate_bin(&self) -> Option<Span> {
+        self.recorder.rate_bin()
+    }
+
     fn recording_full(&self) -> Option<RecordingFull> {
         self.recorder.recording_full()
     }

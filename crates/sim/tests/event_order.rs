@@ -216,7 +216,7 @@ proptest! {
         prop_assert_eq!((watched.fingerprint, watched.events), (off.fingerprint, off.events));
 
         let every = Some(Span::from_millis(1));
-        let all = RecordingConfig { queue_interval: every, window_interval: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
+        let all = RecordingConfig { queue_interval: every, window_interval: every, rate_bin: Some(Span::from_secs(1)), events: true, distributions: true, transfers: true, arrivals: true };
         let mut recorded = Simulation::new(&network, &options, Recorder::new(all, options.duration));
         for (millis, events) in slices {
             let until = recorded.now() + Span::from_millis(millis);

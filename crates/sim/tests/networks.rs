@@ -393,7 +393,7 @@ proptest! {
         let plain = options(10, seed);
         let off = run_off(&network, &plain);
         let every = Some(Span::from_millis(10));
-        let all = RecordingConfig { queue_interval: every, window_interval: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
+        let all = RecordingConfig { queue_interval: every, window_interval: every, rate_bin: Some(Span::from_secs(1)), events: true, distributions: true, transfers: true, arrivals: true };
         let (recorded, recorder) = run_with(&network, &plain, Recorder::new(all, plain.duration));
         prop_assert_eq!(off.fingerprint, recorded.fingerprint);
         prop_assert_eq!(tables(&off), tables(&recorded));

@@ -86,7 +86,7 @@ fn record_everything(duration: Time) -> Recorder {
         RecordingConfig {
             queue_interval: every,
             window_interval: every,
-            rates: true,
+            rate_bin: Some(Span::from_secs(1)),
             events: true,
             distributions: true,
             transfers: true,

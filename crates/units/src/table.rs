@@ -31,6 +31,16 @@ pub enum Column {
     },
 }
 
+/// Values of a column from a row on, of a table that still grows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ColumnSlice<'a, N> {
+    Real(&'a [f64]),
+    Count(&'a [u64]),
+    Index(&'a [u32]),
+    /// Indices into the names of a source.
+    Name(N, &'a [u32]),
+}
+
 /// Declaration of a table, whose rows are computed from an `R`.
 pub struct TableSpec<R: 'static, N: 'static> {
     pub name: &'static str,
@@ -250,6 +260,14 @@ impl<R, N: NameSource> TableBuilder<R, N> {
         self.rows * self.row_bytes
     }
 
+    /// Names and values of all columns from this row on; no value is copied.
+    ///
+    /// # Panics
+    /// If there are fewer rows.
+    pub fn columns_from(&self, row: usize) -> impl Iterator<Item = (&'static str, ColumnSlice<'_, N>)> {
+        self.spec.columns().map(|spec| spec.name).zip(self.columns.iter().map(move |column| column.slice_from(row)))
+    }
+
     /// The table that has been filled.
     pub fn finish(self, names: &N::Context) -> Table {
         let column = |column: ColumnBuilder<R, N>| match column {
@@ -262,11 +280,22 @@ impl<R, N: NameSource> TableBuilder<R, N> {
     }
 }
 
+impl<R, N: Copy> ColumnBuilder<R, N> {
+    fn slice_from(&self, row: usize) -> ColumnSlice<'_, N> {
+        match self {
+            ColumnBuilder::Real(_, values) => ColumnSlice::Real(&values[row..]),
+            ColumnBuilder::Count(_, values) => ColumnSlice::Count(&values[row..]),
+            ColumnBuilder::Index(_, values) => ColumnSlice::Index(&values[row..]),
+            ColumnBuilder::Name(source, _, index) => ColumnSlice::Name(*source, &index[row..]),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[derive(Clone, Copy)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     struct Parity;
 
     impl NameSource for Parity {
@@ -298,6 +327,21 @@ mod tests {
         assert_eq!(Column::Count(vec![1, 4, 9]), *table.column("square"));
         assert_eq!(Column::Name { index: vec![1, 0, 1], names: ["even".into(), "odd".into()].into() }, *table.column("parity"));
         assert_eq!((3, 16), (table.height(), SQUARES.row_bytes()));
+    }
+
+    #[test]
+    fn a_growing_table_shows_its_columns_from_a_row_on() {
+        let mut builder = TableBuilder::new(&SQUARES);
+        (1..=3).for_each(|number| builder.push(&number));
+        let columns: Vec<_> = builder.columns_from(1).collect();
+        assert_eq!(("number", ColumnSlice::Index(&[2, 3][..])), columns[0]);
+        assert_eq!(("parity", ColumnSlice::Name(Parity, &[0, 1][..])), columns[1]);
+        assert_eq!(("square", ColumnSlice::Count(&[4, 9][..])), columns[2]);
+        assert!(
+            builder
+                .columns_from(3)
+                .all(|(_, column)| matches!(column, ColumnSlice::Index([]) | ColumnSlice::Count([]) | ColumnSlice::Name(_, [])))
+        );
     }
 
     #[test]

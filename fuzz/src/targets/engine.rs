@@ -174,7 +174,7 @@ fn compare_with_probes(network: &Network, options: &Options, whole: &Run) {
     let recording = RecordingConfig {
         queue_interval: millis(5),
         window_interval: millis(5),
-        rates: true,
+        rate_bin: Some(Span::from_secs(1)),
         events: true,
         distributions: true,
         transfers: true,

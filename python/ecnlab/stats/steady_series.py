@@ -94,7 +94,8 @@ def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
     """Recording settings of a seed's series; empty without a series."""
     recording = result.recording(seed)
     has_queue = recording.get("queue", "off") != "off" and bool(result.queue_names)
-    return (recording["queue"], recording.get("rates", False)) if has_queue or recording.get("rates") else ()
+    rates = recording.get("rates", False) and recording.get("rates_interval", "1 s")
+    return (recording["queue"], rates) if has_queue or recording.get("rates") else ()
 
 
 def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
@@ -118,6 +119,7 @@ def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedS
 def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The throughput of all groups together."""
     runs = []
+    interval_s = 1.0
     for seed in seeds:
         if not result.recording(seed).get("rates"):
             return []
@@ -126,7 +128,8 @@ def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSer
         for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
             bins[time_s] = bins.get(time_s, 0.0) + throughput
         runs.append(list(bins.values()))
-    return [ObservedSeries("throughput", 1.0, runs)] if runs and runs[0] else []
+        interval_s = list(bins)[1] - list(bins)[0] if len(bins) > 1 else interval_s
+    return [ObservedSeries("throughput", interval_s, runs)] if runs and runs[0] else []
 
 
 def _is_idle_at_end(queues: Sequence[ObservedSeries], throughput: Sequence[ObservedSeries]) -> bool:

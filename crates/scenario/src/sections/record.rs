@@ -15,8 +15,11 @@ parameters! {
         pub queue: SampleInterval = "off", 1e-6..=8_640_000, "s";
         /// Interval between samples of each flow's congestion window and ssthresh.
         pub window: SampleInterval = "off", 1e-6..=8_640_000, "s";
-        /// Rates, marks and drops of each group in bins of one second.
+        /// Rates, marks and drops of each group in bins of `rates_interval`.
         pub rates: bool = "false";
+        /// Length of the bins of `rates`.
+        #[when(rates = "true")]
+        pub rates_interval: Span = "1 s", 0.001..=8_640_000, "s";
         /// Every mark and drop at a queue, and every lockout.
         pub events: bool = "false";
         /// Distributions of delays, round-trip times and sojourn times over the measured interval.
@@ -77,11 +80,11 @@ pub struct RecordingSize {
 impl Record {
     /// The recorder's configuration.
     pub fn recording(&self) -> RecordingConfig {
-        let Record { queue, window, rates, events, distributions, transfers, arrivals, plot: _ } = *self;
+        let Record { queue, window, rates, rates_interval, events, distributions, transfers, arrivals, plot: _ } = *self;
         RecordingConfig {
             queue_interval: queue.interval(),
             window_interval: window.interval(),
-            rates,
+            rate_bin: rates.then_some(rates_interval),
             events,
             distributions,
             transfers,
@@ -92,14 +95,14 @@ impl Record {
     /// Estimated bytes of a run's series, as key and bytes. The number of events is unknown before the run.
     pub fn estimated_bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
         let samples = |every: SampleInterval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
-        let seconds = if self.rates { size.duration.seconds() } else { 0.0 };
+        let bins = if self.rates { size.duration.seconds() / self.rates_interval.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
         let queues = rows(size.queues as u64, recorder::QUEUE_SAMPLES.row_bytes());
         let bands = rows(size.bands as u64, recorder::BAND_SAMPLES.row_bytes());
         [
             ("queue", samples(self.queue) * (queues + bands + rows(size.gauges as u64, recorder::GAUGE_SAMPLES.row_bytes()))),
             ("window", samples(self.window) * rows(size.flows, recorder::WINDOW_SAMPLES.row_bytes())),
-            ("rates", seconds * rows(size.groups as u64, recorder::RATES.row_bytes())),
+            ("rates", bins * rows(size.groups as u64, recorder::RATES.row_bytes())),
         ]
     }
 }
@@ -132,7 +135,7 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
     let remedy = match largest.0 {
         "queue" => format!("sample every {} or more", longer_interval(record.queue, total)),
         "window" => format!("sample every {} or more, or fewer flows", longer_interval(record.window, total)),
-        _ => "run shorter, or with fewer groups".to_owned(),
+        _ => "record longer bins (record.rates_interval), run shorter, or with fewer groups".to_owned(),
     };
     let message =
         format!("would take about {} a seed, and at most {} is recorded; fix: {remedy}", format_gib(total), format_gib(MAX_SERIES_BYTES));

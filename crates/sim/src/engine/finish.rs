@@ -80,13 +80,18 @@ impl<P: Probe> Simulation<P> {
         rows
     }
 
-    pub(super) fn into_run(mut self) -> (Run, P) {
-        self.finish_measures();
-        self.report_distributions();
+    /// Names of groups, queues, bands and impaired links so far, without gauges.
+    pub fn network_names(&self) -> NetworkNames {
         let bands = self.queue_bands.iter().copied().flatten().map(|&band| band.into()).collect();
         let [groups, queues] = [&self.group_names, &self.queue_names].map(|names| names.iter().cloned().collect());
         let links = self.impaired_link_labels.iter().cloned().collect();
-        let names = NetworkNames { groups, queues, bands, gauges: [].into(), links };
+        NetworkNames { groups, queues, bands, gauges: [].into(), links }
+    }
+
+    pub(super) fn into_run(mut self) -> (Run, P) {
+        self.finish_measures();
+        self.report_distributions();
+        let names = self.network_names();
         let reporter = ReportBuilder::new(&names, self.options.measure_from, self.now);
         let groups: Vec<_> = self
             .groups

@@ -31,7 +31,7 @@ use self::apps::App;
 use self::flow::FlowState;
 use self::link_changes::ScheduledLinkChange;
 use self::lookahead::OutputLookahead;
-use self::run_timers::{RUN_TIMER_COUNT, is_sampling_only};
+use self::run_timers::{RUN_TIMER_COUNT, RateBinStart, is_sampling_only};
 use crate::calendar_queue::CalendarQueue;
 use crate::component::{ComponentId, ComponentKind};
 use crate::external_hosts::SimOutput;
@@ -94,6 +94,7 @@ pub struct Simulation<P> {
     /// Names of each queue's bands, none if there is one band.
     queue_bands: Vec<&'static [&'static str]>,
     fairness: BinnedFairness,
+    rate_bin_start: RateBinStart,
     /// Output buffer of senders; kept to reuse its memory.
     unsent_segments: Vec<Segment>,
     /// Outputs that the driver has not drained yet.

@@ -1,9 +1,12 @@
 //! Timers of the whole run: rate bins, the beginning of the measured interval, samples.
+//!
+//! Bins of one second exist in every run, for Jain's index by second. A probe may ask for bins of another length: those are samples, which
+//! change neither the fingerprint nor a measure.
 
 use ecnlab_queue::Discipline;
 use ecnlab_units::{Span, Time};
 
-use super::Simulation;
+use super::{GroupMeasures, Simulation};
 use crate::component::{ComponentId, ComponentKind};
 use crate::measures::{CompletionsBySize, Histogram, JainIndex, QueueMeasures};
 use crate::network::RowPolicy;
@@ -16,12 +19,55 @@ const RATE_BIN_TIMER: u32 = 0;
 const MEASUREMENT_START_TIMER: u32 = 1;
 const QUEUE_SAMPLE_TIMER: u32 = 2;
 const WINDOW_SAMPLE_TIMER: u32 = 3;
-pub const RUN_TIMER_COUNT: usize = 4;
+const RATE_SAMPLE_TIMER: u32 = 4;
+pub const RUN_TIMER_COUNT: usize = 5;
 
 /// Whether an event only samples the run; the fingerprint leaves such events unhashed.
 #[inline(always)]
 pub fn is_sampling_only(component: ComponentId) -> bool {
-    component.is_kind_with_index_in(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=WINDOW_SAMPLE_TIMER)
+    component.is_kind_with_index_in(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=RATE_SAMPLE_TIMER)
+}
+
+/// Counters at the beginning of the current bin of a probe's own length. They wrap below zero if a counter was reset since.
+#[derive(Default)]
+pub struct RateBinStart {
+    /// Bytes by flow, as in [`RateBin`].
+    bytes: Vec<[u64; 3]>,
+    /// Marks and drops by group.
+    signals: Vec<[u64; 2]>,
+}
+
+impl RateBinStart {
+    /// Bytes of a flow since the bin began; the next bin begins.
+    fn take_bytes(&mut self, flow: usize, bytes: [u64; 3]) -> [u64; 3] {
+        let before = std::mem::replace(at_or_default(&mut self.bytes, flow), bytes);
+        [0, 1, 2].map(|kind| bytes[kind].wrapping_sub(before[kind]))
+    }
+
+    /// Marks and drops of a group since the bin began; the next bin begins.
+    fn take_signals(&mut self, group: usize, signals: [u64; 2]) -> [u64; 2] {
+        let before = std::mem::replace(at_or_default(&mut self.signals, group), signals);
+        [0, 1].map(|kind| signals[kind].wrapping_sub(before[kind]))
+    }
+
+    /// The counters of a flow's bytes, with these values, are about to become zero.
+    fn before_reset_of_bytes(&mut self, flow: usize, bytes: [u64; 3]) {
+        let before = at_or_default(&mut self.bytes, flow);
+        (0..3).for_each(|kind| before[kind] = before[kind].wrapping_sub(bytes[kind]));
+    }
+
+    /// The counters of a group's marks and drops, with these values, are about to become zero.
+    fn before_reset_of_signals(&mut self, group: usize, signals: [u64; 2]) {
+        let before = at_or_default(&mut self.signals, group);
+        (0..2).for_each(|kind| before[kind] = before[kind].wrapping_sub(signals[kind]));
+    }
+}
+
+fn at_or_default<T: Clone + Default>(values: &mut Vec<T>, at: usize) -> &mut T {
+    if values.len() <= at {
+        values.resize(at + 1, T::default());
+    }
+    &mut values[at]
 }
 
 impl<P: Probe> Simulation<P> {
@@ -35,6 +81,14 @@ impl<P: Probe> Simulation<P> {
                 self.set_run_timer(part, Time::ZERO);
             }
         }
+        if let Some(length) = self.own_rate_bin() {
+            self.set_run_timer(RATE_SAMPLE_TIMER, Time::ZERO + length);
+        }
+    }
+
+    /// Length of the probe's bins of rates, if it is not that of every run.
+    fn own_rate_bin(&self) -> Option<Span> {
+        self.probe.rate_bin().filter(|length| *length != RATE_BIN_LENGTH)
     }
 
     fn set_run_timer(&mut self, part: u32, due: Time) {
@@ -47,6 +101,7 @@ impl<P: Probe> Simulation<P> {
             RATE_BIN_TIMER => self.end_rate_bin(),
             MEASUREMENT_START_TIMER => self.begin_measured_interval(),
             QUEUE_SAMPLE_TIMER => self.sample_queues(),
+            RATE_SAMPLE_TIMER => self.sample_rates(),
             _ => self.sample_windows(),
         }
     }
@@ -69,17 +124,43 @@ impl<P: Probe> Simulation<P> {
         if start >= self.options.measure_from {
             self.fairness.add_bin(shares.map(|jain| jain.value()));
         }
+        let is_reported = self.own_rate_bin().is_none();
         for (at, bin) in bins.iter_mut().enumerate() {
-            bin.marks = std::mem::take(&mut self.groups[at].marks);
-            bin.drops = std::mem::take(&mut self.groups[at].drops);
-            self.probe.on_rate_bin(self.now, at as u32, bin);
+            let GroupMeasures { marks, drops, .. } = &mut self.groups[at];
+            if is_reported {
+                (bin.marks, bin.drops) = (*marks, *drops);
+                self.probe.on_rate_bin(self.now, at as u32, bin);
+            } else {
+                self.rate_bin_start.before_reset_of_signals(at, [*marks, *drops]);
+            }
+            (*marks, *drops) = (0, 0);
         }
         self.set_run_timer(RATE_BIN_TIMER, self.now + RATE_BIN_LENGTH);
     }
 
+    /// Ends a bin of the probe's own length.
+    fn sample_rates(&mut self) {
+        let Some(length) = self.own_rate_bin() else { return };
+        let mut bins = vec![RateBin::starting_at(self.now - length); self.groups.len()];
+        for (at, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.row_policy != RowPolicy::NotCounted) {
+            let bytes = self.rate_bin_start.take_bytes(at, flow.measures.bytes);
+            (0..3).for_each(|kind| bins[flow.group as usize].bytes[kind] += bytes[kind]);
+        }
+        for (at, bin) in bins.iter_mut().enumerate() {
+            let GroupMeasures { marks, drops, .. } = self.groups[at];
+            [bin.marks, bin.drops] = self.rate_bin_start.take_signals(at, [marks, drops]);
+            self.probe.on_rate_bin(self.now, at as u32, bin);
+        }
+        self.set_run_timer(RATE_SAMPLE_TIMER, self.now + length);
+    }
+
     fn begin_measured_interval(&mut self) {
         self.probe.on_measurement_start(self.now);
-        for flow in &mut self.flows {
+        let has_own_rate_bin = self.own_rate_bin().is_some();
+        for (at, flow) in self.flows.iter_mut().enumerate() {
+            if has_own_rate_bin {
+                self.rate_bin_start.before_reset_of_bytes(at, flow.measures.bytes);
+            }
             flow.measures.reset(self.now, &flow.send_counters());
         }
         for group in &mut self.groups {

@@ -14,7 +14,7 @@ use ecnlab_units::{Rng, Span, Time};
 
 use super::flow::FlowState;
 use super::lookahead::OutputLookahead;
-use super::run_timers::RUN_TIMER_COUNT;
+use super::run_timers::{RUN_TIMER_COUNT, RateBinStart};
 use super::{END_OF_ROUTE, GroupMeasures, Options, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
@@ -73,6 +73,7 @@ impl<P: Probe> Simulation<P> {
             queue_names: Vec::new(),
             queue_bands: Vec::new(),
             fairness: BinnedFairness::default(),
+            rate_bin_start: RateBinStart::default(),
             unsent_segments: Vec::new(),
             outputs: Vec::new(),
             lookahead: OutputLookahead::default(),

@@ -2,7 +2,8 @@
 
 use ecnlab_units::table;
 pub use ecnlab_units::table::{
-    Column, ColumnDescription, NameList, Table, TableDescription, count_column, index_column, name_column, real_column,
+    Column, ColumnDescription, ColumnSlice, NameList, NameSource, Table, TableDescription, count_column, index_column, name_column,
+    real_column,
 };
 
 pub type TableSpec<R> = table::TableSpec<R, NetworkNameSource>;
