@@ -10,6 +10,7 @@ mod renamed_keys;
 mod route;
 mod scenario;
 mod sections;
+mod to_toml;
 mod topologies;
 mod tree;
 mod warnings;

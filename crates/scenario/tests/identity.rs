@@ -41,7 +41,10 @@ fn what_is_in_force_reads_as_the_same_scenario() {
         let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin(), &beside).unwrap();
         let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files)
             .unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
-        assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{}", path.display());
+        let toml = Scenario::from_toml(&scenario.to_toml(), &[], &Registry::builtin(), &no_files)
+            .unwrap_or_else(|why| panic!("{}: {why:?}\n{}", path.display(), scenario.to_toml()));
+        assert_eq!((scenario.hash(), &scenario.resolved), (again.hash(), &again.resolved), "{}", path.display());
+        assert_eq!((scenario.hash(), &scenario.resolved), (toml.hash(), &toml.resolved), "{}", path.display());
     }
 }
 
