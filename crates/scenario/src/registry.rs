@@ -116,7 +116,7 @@ fn table_row(inner: &TableDeclaration) -> Json {
     };
     json!({
         "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
-        "doc": inner.doc, "source": "", "read_when": "", "set": false,
+        "doc": inner.doc, "source": "", "read_when": "", "set": false, "usual": null,
     })
 }
 
@@ -160,11 +160,13 @@ fn parameter_row(parameter: &Parameter, members: &[profile::ProfileMember], path
     // The last one applies: a profile's own members follow the shared ones.
     let member = members.iter().rfind(|member| member.0 == parameter.name);
     let (given, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
+    let usual = parameter.usual.map(|usual| json!({ "min": usual.min, "max": usual.max, "scale": usual.scale.word() }));
     let conditions: Vec<_> = parameter.read_when.iter().map(|of| format!("{} = {}", path(of.parameter), of.values.join(" or "))).collect();
     json!({
         "name": parameter.name, "kind": parameter.kind_name(), "unit": parameter.unit(),
         "default": if parameter.required { "" } else { given }, "example": given, "required": parameter.required,
         "bounds": parameter.bounds_text(), "doc": parameter.doc, "source": source, "read_when": conditions.join(" and "), "set": member.is_some(),
+        "usual": usual,
     })
 }
 
@@ -371,6 +373,20 @@ mod tests {
                     .for_each(|(value, _)| assert!(parameter.parse(value).is_ok(), "{table}.{}: {value}", parameter.name));
             }
         }
+    }
+
+    #[test]
+    fn both_ends_of_every_usual_range_can_be_read() {
+        let mut ranges = 0;
+        for (table, parameters) in all_parameter_tables() {
+            for (parameter, usual) in parameters.iter().filter_map(|parameter| Some((parameter, parameter.usual?))) {
+                for end in [usual.min, usual.max].map(|end| parameter.usual_text(end)) {
+                    assert!(parameter.parse(&end).is_ok(), "{table}.{}: {end}: {:?}", parameter.name, parameter.parse(&end));
+                }
+                ranges += 1;
+            }
+        }
+        assert!(ranges > 100, "{ranges} parameters have a usual range");
     }
 
     #[test]

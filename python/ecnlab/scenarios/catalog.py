@@ -17,6 +17,23 @@ from ecnlab.errors import UnknownName
 
 
 @dataclass(frozen=True)
+class UsualRange:
+    """Range of a parameter's usual values, for a slider.
+
+    Attributes
+    ----------
+    min, max : float
+        Numbers as they are, times in seconds, rates in bit/s, amounts in packets.
+    scale : str
+        "linear" or "log".
+    """
+
+    min: float
+    max: float
+    scale: str
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A parameter as the engine declares it.
 
@@ -34,6 +51,8 @@ class Parameter:
         Condition under which the engine reads it, as in "congestion_control = cubic"; "" if always.
     is_set : bool
         Whether the profile or variant sets it rather than keeping the default.
+    usual : UsualRange or None
+        Range of its usual values, if it has one.
     """
 
     name: str
@@ -47,6 +66,7 @@ class Parameter:
     source: str
     read_when: str
     is_set: bool
+    usual: UsualRange | None
 
     @property
     def meaning(self) -> str:
@@ -283,7 +303,8 @@ def _entry_from_json(kind: str, entry: dict[str, Any]) -> CatalogEntry:
 
 def _parameters_from_json(parameters: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
     for one in parameters:
-        yield Parameter(is_set=one["set"], **{name: value for name, value in one.items() if name != "set"})
+        usual = None if one["usual"] is None else UsualRange(**one["usual"])
+        yield Parameter(is_set=one["set"], usual=usual, **{name: value for name, value in one.items() if name not in ("set", "usual")})
 
 
 def _column_from_json(entry: dict[str, Any]) -> Column:

@@ -55,10 +55,12 @@ parameters! {
         /// Divisor of the fragile flows' probability: they are marked with max_p / alpha.
         #[source("Zheng 2001, section 5.2.4")]
         #[when(balance = "fixed")]
+        #[usual(1..=10, linear)]
         pub alpha: f64 = "2.5", 0.001..=1e6;
         /// Factor of the robust flows' probability: they are marked with min(max_p beta, 1).
         #[source("Zheng 2001, section 5.2.4")]
         #[when(balance = "fixed")]
+        #[usual(1..=10, linear)]
         pub beta: f64 = "2.5", 0.001..=1e6;
         /// Source of alpha and beta: fixed, or the lengths of the groups' queues (AECN2).
         #[source("Zheng 2001, section 5.7.1")]
@@ -69,18 +71,22 @@ parameters! {
         pub ratios: RatioRounding = "real";
         /// Separate min_th of the robust group (AECN3); auto is min_th.
         #[source("Zheng 2001, section 5.7.2")]
+        #[usual(1..=60, linear)]
         pub robust_min_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Scope of the count of packets since the last mark: one for each group, or one for the router.
         #[source("Zheng 2001, appendix B prints router; group gives the curves of chapter 5")]
         pub count: SpacingScope = "group";
         /// Smallest round-trip time of a robust flow; a smaller one counts as unknown, and so as average.
         #[source("Zheng 2001, section 5.4")]
+        #[usual(0.0005..=0.5, log)]
         pub robust_rtt: Span = "0.5 ms", 0..=3600, "s";
         /// Smallest round-trip time of an average flow.
         #[source("Zheng 2001, section 5.4")]
+        #[usual(0.0005..=0.5, log)]
         pub average_rtt: Span = "75 ms", 0..=3600, "s";
         /// Smallest round-trip time of a fragile flow.
         #[source("Zheng 2001, section 5.4")]
+        #[usual(0.0005..=0.5, log)]
         pub fragile_rtt: Span = "150 ms", 0..=3600, "s";
     }
 }

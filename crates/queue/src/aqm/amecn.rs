@@ -52,15 +52,19 @@ parameters! {
         /// Average queue length from which packets are marked with the higher level; auto is 2.25 min_th, or with a given max_th 0.625 of
         /// the way to it.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.3")]
+        #[usual(2..=90, linear)]
         pub mid_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Initial value of the higher level's probability at max_th (P2max); auto is max_p (P1max).
         #[source("Durresi, Sridharan and Jain 2007, section 2.1; auto is our choice")]
+        #[usual(0.01..=1, log)]
         pub mid_max_p: Option<f64> = "auto", 0..=1;
         /// Target of the average; auto is half way between the thresholds.
         #[source("Durresi, Sridharan and Jain 2007, section 3.2")]
+        #[usual(2..=90, linear)]
         pub target: Option<f64> = "auto", 0..=1e9, "packets";
         /// Time between two changes of max_p.
         #[source("Durresi, Sridharan and Jain 2007, figure 3")]
+        #[usual(0.05..=5, log)]
         pub interval: Span = "0.5 s", 0.001..=3600, "s";
         /// Lower bound of max_p.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.1")]
@@ -71,6 +75,7 @@ parameters! {
         /// Relative increase of max_p in an interval when the average is at twice the target.
         #[source("Durresi, Sridharan and Jain 2007, figure 3; equation (4) has 0.0425")]
         #[off("0", "max_p never rises")]
+        #[usual(0.01..=1, log)]
         pub increase: f64 = "0.25", 0..=1;
         /// Steps that may end beyond bottom or top; the next step in the same direction is then omitted.
         #[source("Durresi, Sridharan and Jain 2007, figure 3 by the letter; section 3.2 constrains max_p")]

@@ -52,12 +52,15 @@ parameters! {
         pub mark_limit: f64 = "1", 0..=1;
         /// Minimum time between two changes of max_p.
         #[source("Floyd, Gummadi and Shenker 2001")]
+        #[usual(0.05..=5, log)]
         pub interval: Span = "0.5 s", 0.001..=3600, "s";
         /// Largest increase of max_p; never more than a quarter of it.
         #[source("Floyd, Gummadi and Shenker 2001")]
+        #[usual(0.001..=0.1, log)]
         pub alpha: f64 = "0.01", 0..=1;
         /// Factor of a decrease of max_p.
         #[source("Floyd, Gummadi and Shenker 2001")]
+        #[usual(0.5..=0.99, linear)]
         pub beta: f64 = "0.9", 0..=1;
         /// Value below which max_p is not decreased further; auto is the smaller of 0.01 and the inverse of the number of 1000-byte packets
         /// in 100 ms.
@@ -65,6 +68,7 @@ parameters! {
         pub bottom: Option<f64> = "0.01", 0..=1;
         /// Value above which max_p is not increased further.
         #[source("Floyd, Gummadi and Shenker 2001")]
+        #[usual(0.05..=1, linear)]
         pub top: f64 = "0.5", 0..=1;
         /// Time of adaptation: by a timer, or at the first arrival after interval has passed since the last change.
         #[source("Floyd, Gummadi and Shenker 2001; arrivals is ns-2 2.35")]

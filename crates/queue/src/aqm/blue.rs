@@ -36,16 +36,20 @@ parameters! {
         /// Increase of the probability at a loss.
         #[source("Feng, Shin, Kandlur and Saha 2002, d1")]
         #[off("0", "the probability stays 0 and no packet is ever signalled")]
+        #[usual(0.001..=0.1, log)]
         pub increment: f64 = "0.02", 0..=1;
         /// Decrease of the probability while the link is idle; much smaller than the increment, since idle links are detected more easily.
         #[source("Feng, Shin, Kandlur and Saha 2002, d2")]
         #[off("0", "the probability never falls")]
+        #[usual(0.0001..=0.01, log)]
         pub decrement: f64 = "0.002", 0..=1;
         /// Minimum time between two changes of the probability.
         #[source("Feng, Shin, Kandlur and Saha 2002")]
+        #[usual(0.01..=1, log)]
         pub freeze_time: Span = "100 ms", 1e-6..=1000, "s";
         /// Queue length from which the probability rises as at a loss; auto is only at a loss.
         #[source("Feng, Shin, Kandlur and Saha 2002, L")]
+        #[usual(1..=200, linear)]
         pub threshold: Option<u32> = "auto", 1..=1_000_000_000, "packets";
         /// Marking of ECN-capable packets instead of dropping them.
         #[source("Feng, Shin, Kandlur and Saha 2002")]

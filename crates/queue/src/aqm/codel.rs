@@ -48,10 +48,12 @@ parameters! {
     pub struct Settings {
         /// Standing delay that is tolerated: 5 to 10 % of interval.
         #[source("RFC 8289, section 4.3")]
+        #[usual(0.001..=0.05, log)]
         pub target: Span = "5 ms", 1e-6..=10, "s";
         /// Time for which the sojourn time of every packet has to exceed target before the first signal; also the time from the first
         /// signal to the second.
         #[source("RFC 8289, section 4.2")]
+        #[usual(0.01..=1, log)]
         pub interval: Span = "100 ms", 1e-6..=100, "s";
         /// Backlog up to which the departing packet is not signalled; auto is the largest packet seen so far.
         #[source("RFC 8289, section 4.1")]
@@ -61,6 +63,7 @@ parameters! {
         pub ecn: bool = "true";
         /// Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's signals.
         #[source("RFC 8290, section 5.2.7")]
+        #[usual(0.0005..=0.02, log)]
         pub ce_threshold: OrOff<Span> = "off", 1e-6..=10, "s";
     }
 }

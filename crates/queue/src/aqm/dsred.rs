@@ -44,6 +44,7 @@ parameters! {
         pub ecn: bool = "true";
         /// Share of the probability's rise in the upper half.
         #[source("Zheng and Atiquzzaman 2000")]
+        #[usual(0.5..=1, linear)]
         pub gamma: f64 = "0.96", 0..=1;
     }
 }

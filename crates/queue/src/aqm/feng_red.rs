@@ -43,9 +43,11 @@ parameters! {
         pub ecn: bool = "true";
         /// Divisor of max_p when the average falls below min_th.
         #[source("Feng, Kandlur, Saha and Shin 1999")]
+        #[usual(1..=10, linear)]
         pub alpha: f64 = "3", 1..=1e6;
         /// Factor of max_p when the average rises above max_th.
         #[source("Feng, Kandlur, Saha and Shin 1999")]
+        #[usual(1..=10, linear)]
         pub beta: f64 = "2", 1..=1e6;
     }
 }

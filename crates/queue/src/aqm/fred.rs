@@ -56,20 +56,25 @@ parameters! {
         /// Average queue length below which only flows above their share lose packets, and the largest number of queued packets of one
         /// flow; auto is a quarter of the buffer.
         #[source("Lin and Morris 1997")]
+        #[usual(1..=60, linear)]
         pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Average queue length from which a flow may queue only two packets; auto is 2 min_th.
         #[source("Lin and Morris 1997")]
+        #[usual(5..=120, linear)]
         pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Value of the probability at max_th, before signals are spaced out.
         #[source("Lin and Morris 1997")]
         #[off("0", "no packet is signalled at random")]
+        #[usual(0.01..=1, log)]
         pub max_p: f64 = "0.02", 0..=1;
         /// Weight of the newest queue length in the average.
         #[source("Lin and Morris 1997")]
         #[off("0", "the average stays 0, so that only flows with min_th packets waiting lose any")]
+        #[usual(0.0005..=1, log)]
         pub w_q: f64 = "0.002", 0..=1;
         /// Queued packets of one flow that are exempt from random signals: 2 for small buffers, 4 for large ones.
         #[source("Lin and Morris 1997")]
+        #[usual(1..=10, linear)]
         pub min_q: u32 = "2", 0..=1_000_000, "packets";
         /// Two queued packets for each flow while the average is at max_th or above, instead of dropping all packets.
         #[source("Lin and Morris 1997")]

@@ -50,12 +50,15 @@ parameters! {
     pub struct Settings {
         /// Average below which no packet is signalled; auto is a third of max.
         #[source("tc-red(8), min")]
+        #[usual(1500..=90000, linear)]
         pub min: Option<u64> = "auto", 1..=1e9, "bytes";
         /// Average from which every packet is signalled; auto is 3 min if that is given, else a quarter of the buffer.
         #[source("tc-red(8), max; iproute2")]
+        #[usual(4500..=3e5, linear)]
         pub max: Option<u64> = "auto", 1..=1e9, "bytes";
         /// Value of the probability at max.
         #[source("tc-red(8), probability")]
+        #[usual(0.01..=1, log)]
         pub probability: f64 = "0.02", 0..=1;
         /// Packets that may arrive at once before the average reaches min; auto is (2 min + max) / (3 avpkt).
         #[source("tc-red(8), burst")]

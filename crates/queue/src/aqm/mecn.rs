@@ -40,9 +40,11 @@ parameters! {
         ..law: red::Settings;
         /// Average queue length from which packets are marked with the higher level; auto is half way between min_th and max_th.
         #[source("Durresi, Sridharan and Jain 2007, sections 2.1 and 4.2")]
+        #[usual(2..=90, linear)]
         pub mid_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Value of the higher level's probability at max_th (P2max); auto is max_p (P1max).
         #[source("Durresi, Sridharan and Jain 2007, section 2.1; auto is our choice")]
+        #[usual(0.01..=1, log)]
         pub mid_max_p: Option<f64> = "auto", 0..=1;
     }
 }

@@ -47,15 +47,19 @@ parameters! {
         pub ecn: bool = "true";
         /// Target of the average; auto is half way between the thresholds.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003; auto is our choice")]
+        #[usual(2..=90, linear)]
         pub target: Option<f64> = "auto", 0..=1e9, "packets";
         /// Proportional gain.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
+        #[usual(0.0001..=0.1, log)]
         pub k_p: f64 = "0.001", 0..=1000;
         /// Derivative gain.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
+        #[usual(0.001..=1, log)]
         pub k_d: f64 = "0.05", 0..=1000, "s";
         /// Time between two changes of max_p.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
+        #[usual(0.001..=0.1, log)]
         pub interval: Span = "10 ms", 0.0001..=3600, "s";
     }
 }

@@ -50,9 +50,11 @@ parameters! {
     pub struct Settings {
         /// Reference queue length.
         #[source("ns-2 2.35, qref_; Hollot et al. 2001 take 200")]
+        #[usual(1..=200, linear)]
         pub q_ref: f64 = "50", 0..=1e9, "packets";
         /// Samples of the queue per second.
         #[source("Hollot et al. 2001; 170 in ns-2")]
+        #[usual(10..=1000, log)]
         pub frequency: f64 = "160", 0.001..=1e6, "Hz";
         /// Weight of the current queue length; auto follows the design rule.
         #[source("Hollot et al. 2001: 1.822e-5")]
@@ -63,10 +65,12 @@ parameters! {
         /// Smallest number of flows for which the design is stable.
         #[source("Hollot et al. 2001")]
         #[when(a = "auto", b = "auto")]
+        #[usual(1..=200, log)]
         pub flows: u32 = "60", 1..=1_000_000_000, "flows";
         /// Longest round-trip time for which the design is stable.
         #[source("Hollot et al. 2001")]
         #[when(a = "auto", b = "auto")]
+        #[usual(0.01..=1, log)]
         pub rtt: Span = "246 ms", 0.000001..=100, "s";
         /// Mean packet size, which converts the link's rate into packets/s for the design.
         #[source("ns-2 2.35, mean_pktsize_")]

@@ -62,19 +62,24 @@ parameters! {
     pub struct Settings {
         /// Target queueing delay.
         #[source("RFC 8033, section 4.2, QDELAY_REF")]
+        #[usual(0.001..=0.1, log)]
         pub target: Span = "15 ms", 0..=10, "s";
         /// Time between two computations of the probability.
         #[source("RFC 8033, section 4.2, T_UPDATE")]
+        #[usual(0.001..=0.1, log)]
         pub t_update: Span = "15 ms", 0.000001..=10, "s";
         /// Integral gain: addition to the probability at each computation for a second of delay above target.
         #[source("RFC 8033, appendix A")]
+        #[usual(0.01..=1, log)]
         pub alpha: f64 = "0.125", 0..=1e6, "1/s";
         /// Proportional gain: addition to the probability for a second of growth since the last computation.
         #[source("RFC 8033, appendix A")]
+        #[usual(0.1..=10, log)]
         pub beta: f64 = "1.25", 0..=1e6, "1/s";
         /// Duration of a burst at an uncongested queue before the first signal.
         #[source("RFC 8033, section 4.4, MAX_BURST")]
         #[off("0 s", "no burst is spared")]
+        #[usual(0..=0.5, linear)]
         pub max_burst: Span = "150 ms", 0..=100, "s";
         /// Backlog up to which no packet is signalled: two packets of mean size.
         #[source("RFC 8033, section 4.1, with MEAN_PKTSIZE of RFC 8034, appendix A.1.2; Linux takes two packets of the MTU")]
@@ -86,6 +91,7 @@ parameters! {
         #[source("RFC 8033, section 5.1, mark_ecnth; Linux sch_pie.c")]
         #[when(ecn = "true")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
+        #[usual(0.01..=1, log)]
         pub mark_limit: f64 = "0.1", 0..=1;
         /// Factor of the probability at each computation while there is no congestion.
         #[source("RFC 8033, section 4.2; 1 - 1/64 in Linux")]

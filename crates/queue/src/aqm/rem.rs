@@ -45,20 +45,25 @@ parameters! {
         /// Step size of the price.
         #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35, gamma_")]
         #[off("0", "the price stays 0 and no packet is ever signalled")]
+        #[usual(0.0001..=0.1, log)]
         pub gamma: f64 = "0.001", 0..=1e6;
         /// Weight of a packet above the target relative to one above the link's rate: small for high utilization, large for short queues.
         #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35")]
         #[off("0", "the queue's length does not enter the price")]
+        #[usual(0.01..=1, log)]
         pub alpha: f64 = "0.1", 0..=1e6;
         /// Base of the probability 1 - phi^-price.
         #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35, phi_")]
         #[off("1", "the probability stays 0")]
+        #[usual(1.0001..=1.1, linear)]
         pub phi: f64 = "1.001", 1..=1e6;
         /// Target queue length.
         #[source("ns-2 2.35, pbo_")]
+        #[usual(1..=100, linear)]
         pub target: f64 = "20", 0..=1e9, "packets";
         /// Time between two changes of the price.
         #[source("ns-2 2.35, pupdtime_")]
+        #[usual(0.001..=0.1, log)]
         pub interval: Span = "2 ms", 1e-6..=100, "s";
         /// Weight of the newest interval in the input x; 1 uses that interval only.
         #[source("ns-2 2.35, inw_")]

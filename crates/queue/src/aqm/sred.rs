@@ -48,6 +48,7 @@ parameters! {
         /// Probability of a signal from a third of the buffer on, with many flows.
         #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "no packet is signalled before the buffer is full")]
+        #[usual(0.01..=1, log)]
         pub p_max: f64 = "0.15", 0..=1;
         /// Length M of the list of zombies.
         #[source("Ott, Lakshman and Wong 1999")]
@@ -55,6 +56,7 @@ parameters! {
         /// Probability with which a packet that does not hit overwrites the zombie.
         #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "the list keeps the flows that came first")]
+        #[usual(0.01..=1, log)]
         pub overwrite: f64 = "0.25", 0..=1;
         /// Weight of the newest comparison in P; auto is overwrite / list, at which P forgets as fast as the list.
         #[source("Ott, Lakshman and Wong 1999")]

@@ -45,10 +45,12 @@ parameters! {
         /// Queue length above which each packet is marked; DCTCP needs more than a seventh of the bandwidth-delay product.
         #[source("Alizadeh and others 2010: 20 packets at 1 Gbps, 65 at 10 Gbps")]
         #[when(measure = "queue")]
+        #[usual(1..=100, linear)]
         pub threshold: Amount = "20";
         /// Sojourn time above which each packet is marked.
         #[source("RFC 8290, section 5.2.7")]
         #[when(measure = "sojourn")]
+        #[usual(0.0001..=0.02, log)]
         pub sojourn: Span = "1 ms", 0..=10, "s";
         /// Marking of ECN-capable packets instead of dropping them.
         #[source("RFC 8257, section 3.1")]

@@ -56,6 +56,7 @@ parameters! {
         /// Rate of the class.
         #[source("tc-cbq(8), rate; RFC 2884, section 4.1")]
         #[required]
+        #[usual(1e5..=1e9, log)]
         pub rate: Rate = "1.5 Mbps";
         /// Packets of the average size that may leave at once after a pause.
         #[source("tc-cbq(8), maxburst; Linux, the root's default")]

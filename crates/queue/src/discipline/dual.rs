@@ -70,9 +70,11 @@ parameters! {
         ..law: pi::Settings;
         /// Sojourn time from which packets of the L band are marked by its native AQM.
         #[source("RFC 9332, appendix A.1, minTh")]
+        #[usual(0.0001..=0.01, log)]
         pub min_th: Span = "800 us", 0..=10, "s";
         /// Further sojourn time at which every packet of the L band is marked; 0 makes the ramp a step.
         #[source("RFC 9332, appendix A.1")]
+        #[usual(0.0001..=0.01, log)]
         pub range: Span = "400 us", 0..=10, "s";
         /// Length of the L band, with the packet under test, up to which its native AQM marks none.
         #[source("RFC 9332, appendix A.2, Th_len")]
@@ -90,10 +92,12 @@ parameters! {
         /// Weight of the C band; L has the rest.
         #[source("RFC 9332, section 4.2.2; Linux takes 0.1")]
         #[when(scheduler = "wrr")]
+        #[usual(0.01..=0.5, log)]
         pub classic_weight: f64 = "0.0625", 0.001..=0.999;
         /// Time shift: additional sojourn time of the C band's packets before they are served first.
         #[source("RFC 9332, appendix A.2")]
         #[when(scheduler = "time-shifted")]
+        #[usual(0.005..=0.2, log)]
         pub tshift: Span = "50 ms", 0..=10, "s";
     }
 }

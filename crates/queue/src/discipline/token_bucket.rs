@@ -50,10 +50,12 @@ parameters! {
         /// Rate of the tokens.
         #[source("tc-tbf(8), rate")]
         #[required]
+        #[usual(1e5..=1e9, log)]
         pub rate: Rate = "1.5 Mbps";
         /// Capacity of the bucket: bytes that may leave at once after a pause.
         #[source("tc-tbf(8), burst")]
         #[required]
+        #[usual(1500..=1e6, log)]
         pub burst: u64 = "10 KB", 1..=1e13, "bytes";
         /// Rate at which a burst leaves; auto is the link's.
         #[source("tc-tbf(8), peakrate")]

@@ -22,6 +22,7 @@ parameters! {
         #[required]
         pub name: String = "flows";
         /// Number of flows. Of an application that opens several flows, or opens and closes them, the number of applications.
+        #[usual(1..=100, log)]
         pub count: u32 = "1", 1..=MAX_FLOWS;
         /// Node of the senders; auto is the node that access leads to, so it is required without access.
         pub from: Option<String> = "auto";

@@ -27,11 +27,14 @@ parameters! {
         #[required]
         pub to: String = "sink";
         /// Transmission rate; required unless deliveries are given, whose mean is then the default.
+        #[usual(1e5..=1e9, log)]
         pub rate: Option<Rate> = "auto";
         /// Propagation delay.
         #[required]
+        #[usual(0.0001..=0.5, log)]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
         /// Capacity of the plain drop-tail buffer of a link without a queue, in packets. That buffer is not measured.
+        #[usual(10..=10000, log)]
         pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
         /// No reverse direction.
         pub one_way: bool = "false";
@@ -42,10 +45,13 @@ parameters! {
     /// Keys of the reverse direction.
     struct ReverseLinkKeys {
         /// Transmission rate; auto is the link's.
+        #[usual(1e5..=1e9, log)]
         pub rate: Option<Rate> = "auto";
         /// Propagation delay; auto is the link's.
+        #[usual(0.0001..=0.5, log)]
         pub delay: Option<Span> = "auto", 0..=8_640_000, "s";
         /// Capacity of the plain drop-tail buffer of a link without a queue, in packets. That buffer is not measured.
+        #[usual(10..=10000, log)]
         pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }
 }

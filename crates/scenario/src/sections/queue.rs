@@ -41,6 +41,7 @@ parameters! {
         /// Buffer capacity, without the packet in transmission.
         #[source("ns-2 2.35, queue-limit")]
         #[required]
+        #[usual(10..=2000, log)]
         pub limit: Amount = "120";
     }
 }

@@ -19,8 +19,10 @@ parameters! {
         pub name: String = "my scenario";
         /// Simulated time.
         #[required]
+        #[usual(5..=300, log)]
         pub duration: Span = "100 s", 0..=8_640_000, "s";
         /// Begin of the measured interval; before duration.
+        #[usual(0..=100, linear)]
         pub measure_from: Span = "0 s", 0..=8_640_000, "s";
         /// Random processing time at each sender's host before packets leave, which removes phase effects. It is uniform from zero to this
         /// value and keeps the order. `packet` is the transmission time of one full packet of the flow at the slowest link of its route

@@ -19,13 +19,16 @@ parameters! {
     struct PrivateLinkKeys {
         /// Transmission rate of one flow's link; a list is assigned to the flows in turn.
         #[required]
+        #[usual(1e5..=1e10, log)]
         pub rate: Vec<Rate> = "10 Mbps";
         /// Propagation delay, one way; a list is assigned to the flows in turn. From a distribution, such as normal 40 ms, deviation 5 ms,
         /// each run draws one delay for each flow, the same for both directions.
         #[required]
+        #[usual(0.0001..=0.5, log)]
         pub delay: Vec<TimeDistribution> = "5 ms", 0..=8_640_000, "s";
         /// Largest random addition to each flow's delay, uniform, drawn in each run; it keeps identical flows out of step.
         #[source("Floyd and Jacobson 1992, phase effects")]
+        #[usual(0..=0.05, linear)]
         pub spread: Span = "0 s", 0..=8_640_000, "s";
         /// Buffer capacity in packets; a list is assigned to the flows in turn.
         pub limit: Vec<u32> = "1000", 1..=MAX_PACKETS, "packets";

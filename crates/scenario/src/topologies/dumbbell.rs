@@ -41,9 +41,11 @@ parameters! {
         ..hosts: HostKeys;
         /// Rate of the bottleneck.
         #[required]
+        #[usual(1e5..=1e9, log)]
         pub rate: Rate = "10 Mbps";
         /// Propagation delay of the bottleneck, one way.
         #[required]
+        #[usual(0.0001..=0.5, log)]
         pub delay: Span = "20 ms", 0..=8_640_000, "s";
     }
 }

@@ -39,15 +39,19 @@ parameters! {
     /// A leaf with incast as a scenario sets it.
     pub struct Incast {
         /// Rate of every link.
+        #[usual(1e8..=4e10, log)]
         pub rate: Rate = "10 Gbps";
         /// Propagation delay of every link, one way, including the hosts' delays.
+        #[usual(1e-6..=0.001, log)]
         pub delay: Span = "10 us", 0..=8_640_000, "s";
         /// Largest random addition to each server's delay, uniform, drawn in each run; it keeps identical servers out of step.
         pub spread: Span = "0 s", 0..=8_640_000, "s";
         /// Buffer of the port, without a queue.
+        #[usual(20..=2000, log)]
         pub limit: Amount = "300 KB";
         /// Queue length from which the port marks, without a queue.
         #[source("Alizadeh and others 2010: 65 packets at 10 Gbps")]
+        #[usual(5..=500, log)]
         pub threshold: Amount = "65";
         /// Buffer of each server's private link, in packets.
         pub server_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";

@@ -51,12 +51,15 @@ parameters! {
     /// The hosts of a topology, each with a private link to its router.
     struct HostKeys {
         /// Transmission rate of each host's private link; a list is assigned to the flows in turn.
+        #[usual(1e6..=1e10, log)]
         pub host_rate: Vec<Rate> = "1 Gbps";
         /// Propagation delay of each host's private link, one way; a list is assigned to the flows in turn, and a distribution is drawn
         /// from.
+        #[usual(0.0001..=0.5, log)]
         pub host_delay: Vec<TimeDistribution> = "1 ms", 0..=8_640_000, "s";
         /// Largest random addition to the delay of each host's private link, uniform, drawn in each run; it keeps identical flows out of
         /// step.
+        #[usual(0..=0.05, linear)]
         pub host_spread: Span = "0 s", 0..=8_640_000, "s";
         /// Buffer of each host's private link in packets.
         pub host_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";

@@ -68,12 +68,15 @@ parameters! {
     pub struct ParkingLot {
         ..hosts: HostKeys;
         /// Number of bottlenecks.
+        #[usual(1..=10, linear)]
         pub hops: u32 = "3", 1..=100;
         /// Rate of each hop.
         #[required]
+        #[usual(1e5..=1e9, log)]
         pub rate: Rate = "10 Mbps";
         /// Propagation delay of each hop, one way.
         #[required]
+        #[usual(0.0001..=0.5, log)]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
     }
 }

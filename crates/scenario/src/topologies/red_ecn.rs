@@ -50,10 +50,13 @@ parameters! {
     pub struct RedEcn {
         /// Propagation delay of the long link, one way; the paper has 25 to 500 ms.
         #[required]
+        #[usual(0.001..=0.5, log)]
         pub delay: Span = "100 ms", 0..=8_640_000, "s";
         /// Rate of the bottleneck. The paper does not give it; ten sources got 1.44 Mbps at its shortest delay.
+        #[usual(1e5..=1e8, log)]
         pub rate: Rate = "1.5 Mbps";
         /// Propagation delay of the bottleneck, one way. The paper does not give it.
+        #[usual(0.001..=0.2, log)]
         pub bottleneck_delay: Span = "10 ms", 0..=8_640_000, "s";
         /// Rate of the long link. The paper does not give it.
         pub long_rate: Rate = "10 Mbps";
@@ -68,6 +71,7 @@ parameters! {
         pub host_delay: Span = "10 ms", 0..=8_640_000, "s";
         /// Buffer of each link without a queue, in packets.
         #[source("Gharegozi, section III")]
+        #[usual(10..=500, log)]
         pub limit: u32 = "25", 1..=MAX_PACKETS, "packets";
     }
 }

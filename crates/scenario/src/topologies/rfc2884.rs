@@ -38,9 +38,11 @@ parameters! {
     pub struct Testbed {
         /// Rate to which R1 shapes.
         #[source("RFC 2884, section 4.1")]
+        #[usual(1e5..=1e8, log)]
         pub rate: Rate = "1.5 Mbps";
         /// Delay of R2, each way.
         #[source("RFC 2884, section 4.1")]
+        #[usual(0.001..=0.5, log)]
         pub delay: Span = "20 ms", 0..=8_640_000, "s";
         /// Rate of all physical links.
         #[source("RFC 2884, section 4.1")]

@@ -63,6 +63,7 @@ parameters! {
         #[source("RFC 3168, section 5")]
         #[required]
         #[off("0", "no packet is marked")]
+        #[usual(0.0001..=0.5, log)]
         pub rate: f64 = "0.01", 0..=1;
         /// Level of the marks: CE, or MECN's lower level, which only senders with ecn_echo = "mecn" read.
         #[source("RFC 3168, section 5; Durresi, Sridharan, Liu, Goyal and Jain 2001")]

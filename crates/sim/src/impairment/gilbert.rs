@@ -51,9 +51,11 @@ parameters! {
         pub k: f64 = "1", 0..=1;
         /// Share of packets that are lost, instead of p.
         #[source("Hasslinger and Hohlfeld 2008")]
+        #[usual(0.0001..=0.2, log)]
         pub rate: Option<f64> = "auto", 0..=1;
         /// Mean length of the bad state in packets, instead of r.
         #[source("Hasslinger and Hohlfeld 2008")]
+        #[usual(1..=50, log)]
         pub burst: Option<f64> = "auto", 1..=1_000_000_000, "packets";
     }
 }

@@ -33,6 +33,7 @@ parameters! {
         #[required]
         #[off("0", "no packet is lost")]
         #[off("1", "every packet is lost")]
+        #[usual(0.0001..=0.2, log)]
         pub rate: f64 = "0.01", 0..=1;
     }
 }
@@ -44,6 +45,7 @@ parameters! {
         #[source("ns-2 2.35, ErrorModel/Periodic, period_")]
         #[required]
         #[off("1", "every packet is lost")]
+        #[usual(10..=1e5, log)]
         pub every: u64 = "1000", 1..=1e12, "packets";
     }
 }

@@ -36,6 +36,7 @@ parameters! {
         /// Probability that a packet is lost before the queue, each independently of the others.
         #[source("ns-2 2.35, ErrorModel")]
         #[off("1", "every packet is lost")]
+        #[usual(0..=0.1, linear)]
         pub loss: f64 = "0", 0..=1;
         /// Period of losses before the queue: the last of every N arriving packets is lost; 0 loses none.
         #[source("RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic")]

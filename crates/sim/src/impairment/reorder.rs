@@ -34,11 +34,13 @@ parameters! {
         #[source("netem, reorder: its share passes at once and the others are held")]
         #[required]
         #[off("0", "no packet is held")]
+        #[usual(0.0001..=0.5, log)]
         pub rate: f64 = "0.01", 0..=1;
         /// Longest delay.
         #[source("netem, delay")]
         #[required]
         #[off("0 s", "a packet that is held goes on at once")]
+        #[usual(0.0001..=0.1, log)]
         pub delay: Span = "10 ms", 0..=8_640_000, "s";
         /// Number of overtaking packets after which a packet continues before that time; off uses the time only.
         #[source("RFC 4737, section 4.2: the extent of reordering")]
@@ -54,6 +56,7 @@ parameters! {
         #[source("netem, duplicate")]
         #[required]
         #[off("0", "no packet is copied")]
+        #[usual(0.0001..=0.5, log)]
         pub rate: f64 = "0.01", 0..=1;
     }
 }

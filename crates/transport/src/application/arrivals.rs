@@ -15,9 +15,11 @@ parameters! {
     pub struct ArrivalsSettings {
         /// Mean arrivals of flows per second; 0 if load is given.
         #[source("Kleinrock 1975, section 2.4")]
+        #[usual(0.1..=200, log)]
         pub flows_per_second: f64 = "0", 0..=10_000_000, "1/s";
         /// Offered application data as a share of rate; 0 if flows_per_second is given.
         #[source("Kleinrock 1975, section 2.1")]
+        #[usual(0.05..=1.2, linear)]
         pub load: f64 = "0", 0..=100;
         /// Reference rate of load, such as the bottleneck's rate.
         #[source("Kleinrock 1975, section 2.1")]

@@ -14,6 +14,7 @@ parameters! {
     pub struct CbrSettings {
         /// Rate of application data, without headers.
         #[source("ns-2 Application/Traffic/CBR, rate_")]
+        #[usual(10000..=1e8, log)]
         pub rate: Rate = "448 kbps";
         /// Variation of each interval by up to half of it, so that identical flows do not stay in step.
         #[source("ns-2 Application/Traffic/CBR, random_")]

@@ -18,6 +18,7 @@ parameters! {
     pub struct OnOffSettings {
         /// Rate of application data within a burst, without headers.
         #[source("ns-2 Application/Traffic/Exponential, rate_")]
+        #[usual(10000..=1e8, log)]
         pub rate: Rate = "64 kbps";
         /// Length of a burst.
         #[source("ns-2 Application/Traffic/Exponential, burst_time_")]

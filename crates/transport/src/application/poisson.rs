@@ -11,6 +11,7 @@ parameters! {
     pub struct PoissonSettings {
         /// Mean rate of application data, without headers.
         #[source("Kleinrock 1975, section 2.4")]
+        #[usual(10000..=1e8, log)]
         pub rate: Rate = "1 Mbps";
         /// Application data sent each time; auto is the payload of a full packet. More than that is sent in several packets at once.
         #[source("Kleinrock 1975, section 3.2")]

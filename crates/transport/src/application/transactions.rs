@@ -13,9 +13,11 @@ parameters! {
     pub struct TransactionsSettings {
         /// Application data of each transfer.
         #[source("Mah 1997, reply length")]
+        #[usual(1000..=1e7, log)]
         pub bytes: u64 = "10000 B", 1..=MAX_TRANSFER_BYTES, "bytes";
         /// Mean pause from the end of a transfer to the start of the next.
         #[source("Mah 1997, user think time")]
+        #[usual(0.01..=10, log)]
         pub gap: Span = "1 s", 0..=86_400, "s";
         /// Distribution of the pauses.
         #[source("Mah 1997, user think time")]

@@ -28,12 +28,14 @@ parameters! {
         pub rates: Option<Vec<Rate>> = "auto";
         /// Playing time of a segment.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 3")]
+        #[usual(1..=10, linear)]
         pub segment: Span = "4 s", 0.1..=60, "s";
         /// Rule for the next segment's rate.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, algorithm 1; Yin, Jindal, Sekar and Sinopoli 2015, section 7")]
         pub rule: RateRule = "buffer";
         /// Capacity of the buffer in playing time.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 3")]
+        #[usual(5..=300, log)]
         pub buffer: Span = "240 s", 0.1..=3600, "s";
         /// Buffered video up to which the lowest rate is chosen.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 4")]

@@ -21,6 +21,7 @@ parameters! {
     pub struct WebSettings {
         /// Parallel connections for the objects.
         #[source("RFC 9112, section 9.4")]
+        #[usual(1..=16, linear)]
         pub connections: u32 = "4", 1..=64;
         /// Application data of a request.
         #[source("3GPP TR 25.892, HTTP traffic model")]

@@ -29,6 +29,7 @@ parameters! {
         pub loss_detection: LossDetection = "rack";
         /// DupThresh: number of duplicate ACKs that indicate a loss.
         #[source("RFC 5681, section 3.2; RFC 6675, section 2; Linux sysctl tcp_reordering")]
+        #[usual(1..=10, linear)]
         pub dupthresh: u32 = "3", 1..=1000, "ACKs";
         /// Tail loss probe.
         #[source("RFC 8985, section 7; Linux sysctl tcp_early_retrans")]
@@ -57,48 +58,59 @@ parameters! {
         /// Share of the window that ABE leaves after a mark.
         #[source("RFC 8511, section 3.1")]
         #[when(ecn = "true", ecn_response = "abe")]
+        #[usual(0.5..=1, linear)]
         pub abe_beta: f64 = "0.8", 0.5..=1;
         /// DCTCP's gain g of the estimate of the share of marks.
         #[source("RFC 8257, section 4.2")]
         #[when(ecn = "true", ecn_response = "dctcp")]
+        #[usual(0.005..=1, log)]
         pub dctcp_g: f64 = "0.0625", 0.0001..=1;
         /// Relative decrease of the window for a mark of incipient congestion with MECN.
         #[source("Durresi et al. 2001, section 2")]
         #[when(ecn = "true", ecn_response = "mecn")]
         #[off("0", "a mark of incipient congestion reduces nothing")]
+        #[usual(0..=0.5, linear)]
         pub mecn_incipient_decrease: f64 = "0.2", 0..=1;
         /// Relative decrease of the window for a mark of moderate congestion with MECN.
         #[source("Durresi et al. 2001, section 2")]
         #[when(ecn = "true", ecn_response = "mecn")]
         #[off("0", "a mark of moderate congestion reduces nothing")]
+        #[usual(0..=0.8, linear)]
         pub mecn_moderate_decrease: f64 = "0.4", 0..=1;
         /// AIMD's additive increase a per round trip.
         #[source("Chiu and Jain 1989")]
         #[when(congestion_control = "aimd")]
+        #[usual(0.1..=10, log)]
         pub aimd_a: f64 = "1", 0..=1000, "packets";
         /// AIMD's multiplicative decrease b, the relative reduction of the window.
         #[source("Chiu and Jain 1989")]
         #[when(congestion_control = "aimd")]
+        #[usual(0.1..=0.9, linear)]
         pub aimd_b: f64 = "0.5", 0.01..=0.99;
         /// CUBIC's constant C, the scale of its growth.
         #[source("RFC 9438, section 5")]
         #[when(congestion_control = "cubic")]
+        #[usual(0.04..=4, log)]
         pub cubic_c: f64 = "0.4", 0.001..=100, "packets/s^3";
         /// Share of the window that CUBIC leaves after a loss.
         #[source("RFC 9438, section 4.6")]
         #[when(congestion_control = "cubic")]
+        #[usual(0.3..=0.95, linear)]
         pub cubic_beta: f64 = "0.7", 0.1..=0.99;
         /// Number of queued packets below which Vegas grows.
         #[source("Brakmo and Peterson 1995; ns-2 v_alpha_")]
         #[when(congestion_control = "vegas")]
+        #[usual(1..=20, linear)]
         pub vegas_alpha: f64 = "1", 0..=1000, "packets";
         /// Number of queued packets above which Vegas shrinks.
         #[source("Brakmo and Peterson 1995; ns-2 v_beta_")]
         #[when(congestion_control = "vegas")]
+        #[usual(1..=40, linear)]
         pub vegas_beta: f64 = "3", 0..=1000, "packets";
         /// Number of queued packets above which Vegas leaves slow start.
         #[source("Brakmo and Peterson 1995; ns-2 v_gamma_")]
         #[when(congestion_control = "vegas")]
+        #[usual(1..=20, linear)]
         pub vegas_gamma: f64 = "1", 0..=1000, "packets";
         /// End of the initial slow start before a loss: HyStart by the round-trip time or by the length of an ACK train, or HyStart++ by
         /// the round-trip time.
@@ -119,12 +131,15 @@ parameters! {
         pub pacing: bool = "false";
         /// Congestion window at the start, or after the first packet is acknowledged.
         #[source("RFC 5681, section 3.1; RFC 6928; ns-2 windowInit_; Linux route attribute initcwnd")]
+        #[usual(1..=40, linear)]
         pub initial_window: u64 = "2", 1..=1000, "packets";
         /// Largest window of the receiver.
         #[source("RFC 9293, section 3.8.6; ns-2 window_; tcp(7), TCP_WINDOW_CLAMP")]
+        #[usual(10..=10000, log)]
         pub max_rwnd: u64 = "20", 1..=MAX_WINDOW_PACKETS, "packets";
         /// Size of a data packet on the wire, headers included.
         #[source("ns-2 packetSize_; on a host the MTU")]
+        #[usual(200..=9000, log)]
         pub packet_size: u32 = "1000 B", 41..=65535, "bytes";
         /// Opening of a connection: with data, with a first packet instead of the SYN, or by RFC 9293's three-way handshake.
         #[source("RFC 9293, section 3.5; ns-2 syn_")]
@@ -146,12 +161,15 @@ parameters! {
         /// Longest delay of an ACK; arrivals can shorten it.
         #[source("RFC 5681, section 4.2; ns-2 TCPSink/DelAck interval_; Linux TCP_DELACK_MIN")]
         #[when(delayed_ack = "true")]
+        #[usual(0.001..=0.5, log)]
         pub delayed_ack_time: Span = "100 ms", 0.000001..=3600, "s";
         /// Smallest retransmission timeout.
         #[source("RFC 6298, section 2.4; ns-2 minrto_; Linux route attribute rto_min")]
+        #[usual(0.01..=3, log)]
         pub rto_min: Span = "0.2 s", 0..=3600, "s";
         /// Retransmission timeout before the first sample.
         #[source("RFC 6298, section 2.1; ns-2 rtxcur_init_; Linux TCP_TIMEOUT_INIT")]
+        #[usual(0.1..=6, log)]
         pub rto_initial: Span = "3 s", 0.001..=3600, "s";
         /// Advertised window: none, so that max_rwnd applies; the free space of a buffer of fixed size; or that of an autotuned buffer,
         /// which grows with the data that the application reads in a round trip.
@@ -166,6 +184,7 @@ parameters! {
         /// Largest size of an autotuned receive buffer.
         #[source("Linux sysctl tcp_rmem")]
         #[when(receive_window = "fixed" | "autotuned")]
+        #[usual(65536..=6.710886e7, log)]
         pub receive_buffer_max: u64 = "6291456 B", 4608..=2_147_483_647, "bytes";
     }
 }

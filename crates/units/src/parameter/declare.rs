@@ -14,6 +14,7 @@
 //!         /// Probability of a mark as the average reaches max_th.
 //!         #[source("Floyd and Jacobson 1993, section 4")]
 //!         #[off("0", "no packet is marked")]
+//!         #[usual(0.01..=1, log)]
 //!         pub max_p: f64 = "0.1", 0..=1;
 //!     }
 //! }
@@ -46,7 +47,7 @@
 //! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`Amount`], [`Span`], [`Rate`], `bool`, `String`, a distribution
 //! ([`TimeDistribution`](crate::TimeDistribution), [`SizeDistribution`](crate::SizeDistribution), [`CountDistribution`](crate::CountDistribution)), an enum of [`words!`](crate::words); `Option` of one of them
 //! may be `auto`, [`OrOff`] may be `off`, `Vec` takes a list. After the default come the bounds, of times in seconds, and the unit; a bound
-//! beyond 2^31 is written as `1e12`.
+//! beyond 2^31 is written as `1e12`. `usual` is the range of a slider, with its scale: `linear` or `log`.
 
 use super::{Kind, Parameter, Value};
 use crate::quantity::Amount;
@@ -214,6 +215,7 @@ macro_rules! parameters {
                 $(#[required $($required:lifetime)?])?
                 $(#[when($($on:ident = $($word:literal)|+),+)])?
                 $(#[off($off:literal, $effect:literal)])*
+                $(#[usual($low:literal..=$high:literal, $scale:ident)])?
                 pub $name:ident: $type:ty = $default:literal $(, $min:tt..=$max:tt $(, $unit:literal)?)?;
             )*
         }
@@ -242,6 +244,7 @@ macro_rules! parameters {
                     source: concat!($($source)?),
                     read_when: &[$($($crate::parameter::ReadCondition { parameter: stringify!($on), values: &[$($word),+] }),+)?],
                     off_values: &[$(($off, $effect)),*],
+                    ..$crate::Parameter { $(usual: Some($crate::parameter::UsualRange::$scale($low as f64, $high as f64)),)? ..$crate::Parameter::DEFAULTS }
                 },)*
             ];
             const ALL_PARAMETERS: [$crate::Parameter; $(<$Part>::PARAMETERS.len() +)* $Settings::OWN_PARAMETERS.len()] =

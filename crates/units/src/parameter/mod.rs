@@ -10,6 +10,8 @@ mod values;
 
 pub use declare::{OrOff, ParameterType, concat_parameter_tables, panic_mistyped};
 pub use kind::Kind;
+
+use crate::distribution::DrawnQuantity;
 pub use values::{Value, Values};
 
 /// Declaration of a parameter: kind, default and source.
@@ -33,6 +35,47 @@ pub struct Parameter {
     pub read_when: &'static [ReadCondition],
     /// Values that switch something off, each with what they do.
     pub off_values: &'static [(&'static str, &'static str)],
+    /// Values among which one usually chooses.
+    pub usual: Option<UsualRange>,
+}
+
+/// Range of a parameter's usual values, for a slider: numbers as they are, times in seconds, rates in bit/s, amounts in packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UsualRange {
+    pub min: f64,
+    pub max: f64,
+    pub scale: Scale,
+}
+
+/// Scale of a slider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    Linear,
+    Log,
+}
+
+impl UsualRange {
+    /// A range whose steps are equal differences.
+    pub const fn linear(min: f64, max: f64) -> UsualRange {
+        assert!(min < max, "the usual values are a range");
+        UsualRange { min, max, scale: Scale::Linear }
+    }
+
+    /// A range whose steps are equal ratios.
+    pub const fn log(min: f64, max: f64) -> UsualRange {
+        assert!(0.0 < min && min < max, "a logarithmic scale begins above 0");
+        UsualRange { min, max, scale: Scale::Log }
+    }
+}
+
+impl Scale {
+    /// The word for it in descriptions.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Scale::Linear => "linear",
+            Scale::Log => "log",
+        }
+    }
 }
 
 /// That another parameter of the same table has one of some values.
@@ -55,6 +98,7 @@ impl Parameter {
         source: "",
         read_when: &[],
         off_values: &[],
+        usual: None,
     };
 
     /// Reads what a user wrote for this parameter. The error names the remedy, not the place.
@@ -91,6 +135,16 @@ impl Parameter {
         let list = if self.accepts_list { " or list" } else { "" };
         let word = self.special_word.map_or(String::new(), |word| format!(" or {word}"));
         format!("{}{list}{word}", self.kind.name())
+    }
+
+    /// A value of the usual range as a user would write it.
+    pub fn usual_text(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Span { .. } | Kind::Distribution { dimension: DrawnQuantity::Time, .. } => format!("{value} s"),
+            Kind::Rate => format!("{value} bps"),
+            Kind::Amount => format!("{value} packets"),
+            _ => value.to_string(),
+        }
     }
 
     /// Name of the effect that this value switches off, if any.

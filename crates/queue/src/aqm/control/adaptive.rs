@@ -24,19 +24,24 @@ parameters! {
         /// Average queueing delay from which the thresholds are derived.
         #[source("Floyd, Gummadi and Shenker 2001; ns-2 2.35, targetdelay_")]
         #[when(min_th = "auto")]
+        #[usual(0.001..=0.1, log)]
         pub target_delay: Span = "5 ms", 0..=3600, "s";
         /// Average queue length below which no packet is signalled; auto is half of the packets that the link sends in target_delay.
         #[source("Floyd, Gummadi and Shenker 2001")]
+        #[usual(1..=60, linear)]
         pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Average queue length at which the line of probabilities ends; auto is 3 min_th.
         #[source("Floyd, Gummadi and Shenker 2001")]
+        #[usual(5..=120, linear)]
         pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Initial value of p_b, the probability before signals are spaced out, at max_th.
         #[source("Floyd and Jacobson 1993, section 4")]
+        #[usual(0.01..=1, log)]
         pub max_p: f64 = "0.1", 0..=1;
         /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
         #[source("Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
+        #[usual(0.0005..=1, log)]
         pub w_q: Option<f64> = "auto", 0..=1;
         /// Increase of the probability from max_p to 1 between max_th and 2 max_th, instead of signalling every packet from max_th on.
         #[source("Floyd, Gummadi and Shenker 2001")]

@@ -85,18 +85,23 @@ parameters! {
     pub struct Settings {
         /// Target queueing delay.
         #[source("RFC 9332, appendix A.1; De Schepper et al. 2016 take 20 ms")]
+        #[usual(0.001..=0.1, log)]
         pub target: Span = "15 ms", 0..=10, "s";
         /// Time between two samples of the delay.
         #[source("RFC 9332, appendix A.1; De Schepper et al. 2016 take 32 ms")]
+        #[usual(0.001..=0.1, log)]
         pub t_update: Span = "16 ms", 0.000001..=10, "s";
         /// Integral gain: addition to p' at each sample for a second of delay above target.
         #[source("RFC 9332, appendix A.1: 0.1 t_update / RTT_max^2 with RTT_max 100 ms; De Schepper et al. 2016 take 5/16")]
+        #[usual(0.01..=2, log)]
         pub alpha: f64 = "0.16", 0..=1e6, "1/s";
         /// Proportional gain: addition to p' for a second of growth since the last sample.
         #[source("RFC 9332, appendix A.1: 0.3 / RTT_max, rounded; De Schepper et al. 2016 take 50/16")]
+        #[usual(0.1..=20, log)]
         pub beta: f64 = "3.2", 0..=1e6, "1/s";
         /// Coupling factor k: scalable packets are marked with k p', classic packets are signalled with p'^2.
         #[source("RFC 9332, section 2.1 and appendix C")]
+        #[usual(0.5..=8, log)]
         pub coupling: f64 = "2", 0.01..=1000;
         /// Behaviour when k p' reaches 1: p' continues to 1 and ECN-capable packets are dropped with p'^2 like all others; or p' stays
         /// there, and the delay grows until the buffer is full.

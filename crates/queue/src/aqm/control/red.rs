@@ -31,18 +31,22 @@ parameters! {
     pub struct Settings {
         /// Average queue length below which no packet is signalled.
         #[source("Floyd and Jacobson 1993, section 4")]
+        #[usual(1..=60, linear)]
         pub min_th: f64 = "5", 0..=1e9, "packets";
         /// Average queue length from which every packet is signalled.
         #[source("Floyd and Jacobson 1993, section 4")]
+        #[usual(5..=120, linear)]
         pub max_th: f64 = "15", 0..=1e9, "packets";
         /// Value of p_b, the probability before signals are spaced out, at max_th. The share of packets signalled there is about 2 max_p
         /// without wait, and two thirds of max_p with it.
         #[source("Floyd and Jacobson 1993, section 4")]
         #[off("0", "no packet is signalled before the average reaches max_th")]
+        #[usual(0.01..=1, log)]
         pub max_p: f64 = "0.1", 0..=1;
         /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
         #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
+        #[usual(0.0005..=1, log)]
         pub w_q: Option<f64> = "0.002", 0..=1;
         /// Increase of the probability from max_p to 1 between max_th and 2 max_th, instead of signalling every packet from max_th on.
         #[source("Floyd 2000, Recommendation on using the gentle_ variant of RED")]
@@ -69,6 +73,7 @@ parameters! {
         /// Largest p_b at which packets are marked; above it they are dropped.
         #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
+        #[usual(0.01..=1, log)]
         pub mark_limit: f64 = "1", 0..=1;
         /// Packet that a drop removes: the arriving, the oldest or a random one. A packet that would be marked and is not ECN-capable is
         /// dropped itself.

@@ -68,9 +68,11 @@ parameters! {
     pub struct RoundRobinParams {
         /// Number of queues over which a hash spreads the flows; flows with the same hash share a queue.
         #[source("RFC 8290, section 5.2.5; McKenney 1990; Linux sfq, divisor")]
+        #[usual(1..=4096, log)]
         pub flows: u32 = "1024", 1..=65_536, "queues";
         /// Bytes that a queue may send in a round.
         #[source("RFC 8290, section 5.2.4; Shreedhar and Varghese 1995")]
+        #[usual(300..=9000, log)]
         pub quantum: u32 = "1514 B", 64..=1_000_000, "bytes";
         /// Perturbation of the hash; auto draws it from the queue's random stream at the first packet.
         #[source("RFC 8290, section 4.1")]
