@@ -49,6 +49,11 @@ pub fn cbrt(x: f64) -> f64 {
     libm::cbrt(x)
 }
 
+/// `x` where it is above zero, otherwise +0. `f64::max` leaves open which zero it returns of two, and machines differ.
+pub fn positive_part(x: f64) -> f64 {
+    if x > 0.0 { x } else { 0.0 }
+}
+
 /// `base^exponent` by squaring.
 pub fn powi(base: f64, exponent: u64) -> f64 {
     let (mut result, mut square, mut rest) = (1.0, base, exponent);
@@ -69,6 +74,13 @@ mod tests {
     #[test]
     fn cube_roots_of_cubes_are_exact() {
         assert_eq!((0.0, 3.0, -0.5), (cbrt(0.0), cbrt(27.0), cbrt(-0.125)));
+    }
+
+    #[test]
+    fn the_positive_part_of_a_negative_zero_is_zero() {
+        let zero = 0.0_f64.to_bits();
+        assert_eq!([zero, zero, zero], [-0.0, -1.0, f64::NAN].map(|x| positive_part(x).to_bits()));
+        assert_eq!(0.5, positive_part(0.5));
     }
 
     #[test]

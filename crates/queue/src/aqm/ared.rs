@@ -49,6 +49,7 @@ parameters! {
         #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
         #[when(ecn = "true")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
+        #[usual(0.01..=1, log)]
         pub mark_limit: f64 = "1", 0..=1;
         /// Minimum time between two changes of max_p.
         #[source("Floyd, Gummadi and Shenker 2001")]

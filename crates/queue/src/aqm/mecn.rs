@@ -11,7 +11,7 @@
 //! speaks classic ECN cannot carry level 10 and passes unmarked there; one that is not ECN-capable is dropped.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{CongestionLevel, Rate, Rng, Time, parameters};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math, parameters};
 
 use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
 use super::entry::{AqmEntry, Contradictions};
@@ -187,7 +187,7 @@ impl Aqm for Mecn {
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("average", self.average.value());
-        report("probability", self.incipient.ramp.probability(self.average.value()).max(0.0));
+        report("probability", math::positive_part(self.incipient.ramp.probability(self.average.value())));
     }
 }
 

@@ -1,6 +1,6 @@
 //! RED (Floyd and Jacobson 1993), and ECN as the papers name it: RED that marks. The law is [`control::red`](super::control::red).
 
-use ecnlab_units::{CongestionLevel, Rate, Rng, Time};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math};
 
 use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
 use super::entry::AqmEntry;
@@ -166,7 +166,7 @@ impl Aqm for Red {
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("average", self.average.value());
-        report("probability", self.ramp.probability(self.average.value()).max(0.0));
+        report("probability", math::positive_part(self.ramp.probability(self.average.value())));
     }
 }
 

@@ -136,12 +136,12 @@ impl<F: QueueItem> Cbq<F> {
 
     /// How much longer a packet takes at the class's rate than at the link's; a class above the link's rate never waits.
     fn extra_transmission_time(&self, size: u32) -> f64 {
-        (transmission_picos(size, self.settings.rate) - transmission_picos(size, self.link)).max(0.0)
+        math::positive_part(transmission_picos(size, self.settings.rate) - transmission_picos(size, self.link))
     }
 
     /// Wait time that the average adds.
     fn average_deficit(&self) -> f64 {
-        (1.0 / self.ewma_weight() - 1.0) * (-self.avgidle).max(0.0)
+        (1.0 / self.ewma_weight() - 1.0) * math::positive_part(-self.avgidle)
     }
 
     /// A packet begins to leave. A wait is cut to whole picoseconds, so that none makes an idle time that the average would notice.

@@ -1,0 +1,220 @@
+//! Scenarios that a page has opened, each with at most one run.
+
+use ecnlab_queue::Registry;
+use ecnlab_scenario::{BUILD, Problem, Scenario, registry};
+use ecnlab_sim::measures::Table;
+use ecnlab_sim::{Options, Probe, Recorder, RecordingFull, RowsSeen, Run, Simulation};
+use ecnlab_units::{Span, Time};
+use serde_json::{Map, Value as Json, json};
+
+use crate::columns::{new_rows_json, table_json};
+use crate::user_aqm;
+
+/// Maximum bytes of the rows that a run records: a page holds several runs, and copies what it draws.
+const MAX_RECORD_BYTES: u64 = 256 << 20;
+
+/// Events between two looks for a failure of the page's AQM, after which going on is useless.
+const AQM_SLICE_EVENTS: u64 = 1 << 8;
+
+/// The scenarios by number; closed ones leave a gap.
+#[derive(Default)]
+pub struct Labs(Vec<Option<Lab>>);
+
+/// A scenario, and its run.
+struct Lab {
+    scenario: Scenario,
+    state: RunState,
+}
+
+enum RunState {
+    None,
+    Running(Box<Simulation<Recorder>>, RowsSeen),
+    Finished(Box<Run>, Vec<(&'static str, Table)>),
+    /// The recording has reached its limit.
+    Full(RecordingFull),
+}
+
+/// Version, build, and all that scenarios may name.
+pub fn catalog() -> Json {
+    let registry_json = registry::registry(&Registry::builtin());
+    json!({
+        "version": env!("CARGO_PKG_VERSION"), "build": BUILD, "registry": registry_json, "columns": registry::columns(),
+        "units": registry::units(),
+    })
+}
+
+impl Labs {
+    /// Reads a scenario; returns its number and what it is, or its problems.
+    pub fn open(&mut self, request: &str) -> Json {
+        let request: Json = match serde_json::from_str(request) {
+            Ok(request) => request,
+            Err(why) => return problems_json(&[Problem::new("request", format!("not valid JSON: {why}"))]),
+        };
+        match read_scenario(&request) {
+            Err(problems) => problems_json(&problems),
+            Ok(scenario) => {
+                let number = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
+                    self.0.push(None);
+                    self.0.len() - 1
+                });
+                let opened = opened_json(number, &scenario);
+                self.0[number] = Some(Lab { scenario, state: RunState::None });
+                opened
+            }
+        }
+    }
+
+    /// The scenario in force as TOML.
+    pub fn toml(&self, lab: u32) -> String {
+        self.lab(lab).scenario.to_toml()
+    }
+
+    /// Begins a run; the one before ends.
+    pub fn start(&mut self, lab: u32, seed: f64) {
+        assert!(seed.fract() == 0.0 && (0.0..=MAX_SEED).contains(&seed), "a seed is a whole number from 0 to 2^53, not {seed}");
+        drop(user_aqm::take_failure());
+        let Lab { scenario, state } = self.lab_mut(lab);
+        *state = RunState::None;
+        let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
+        let recorder = Recorder::new(scenario.record.recording(), duration).with_max_bytes(MAX_RECORD_BYTES);
+        let options = Options { duration, measure_from, seed: seed as u64 };
+        *state = RunState::Running(Box::new(Simulation::new(&scenario.network, &options, recorder)), RowsSeen::default());
+    }
+
+    /// Advances to a time or the end, or by so many events; returns the time. NaN if the run has failed.
+    pub fn advance(&mut self, lab: u32, until_s: f64, events: f64) -> f64 {
+        let Lab { scenario, state } = self.lab_mut(lab);
+        let RunState::Running(simulation, _) = state else { panic!("lab {lab} has no run to advance; fix: start one") };
+        let until = Time::ZERO + Span::from_secs_f64(until_s).unwrap_or(scenario.duration).min(scenario.duration);
+        let mut left = events as u64;
+        let slice = if scenario.user_aqms.is_empty() { left } else { AQM_SLICE_EVENTS };
+        while left > 0 {
+            let part = slice.min(left);
+            left -= part;
+            let over = simulation.advance(until, part);
+            if user_aqm::has_failure() {
+                return f64::NAN;
+            }
+            if let Some(full) = simulation.probe().recording_full() {
+                *state = RunState::Full(full);
+                return f64::NAN;
+            }
+            if over {
+                break;
+            }
+        }
+        simulation.now().seconds()
+    }
+
+    /// Reason for which the last call of [`Labs::advance`] or [`Labs::start`] failed; null if it did not.
+    pub fn failure(&mut self, lab: u32) -> Json {
+        if let Some(failure) = user_aqm::take_failure() {
+            let user_aqm::Failure { aqm, hook, now, packet, message } = failure;
+            let time_s = now.map(Time::seconds);
+            return json!({ "kind": "aqm", "aqm": aqm, "hook": hook, "time_s": time_s, "packet": packet, "message": message });
+        }
+        match &self.lab(lab).state {
+            RunState::Full(full) => json!({ "kind": "recording", "message": format!("record: {full}") }),
+            _ => Json::Null,
+        }
+    }
+
+    /// Rows that were recorded since the last call.
+    pub fn fresh(&mut self, lab: u32) -> Json {
+        let RunState::Running(simulation, seen) = &mut self.lab_mut(lab).state else {
+            panic!("lab {lab} has no run in progress; fix: call fresh between start and finish")
+        };
+        let recorder = simulation.probe();
+        let names = recorder.names_with_gauges(&simulation.network_names());
+        let rows = recorder.new_rows(seen).into_iter().map(|rows| (rows.table.to_owned(), new_rows_json(rows.from, &rows.columns, &names)));
+        let tables: Map<String, Json> = rows.collect();
+        json!({ "now_s": simulation.now().seconds(), "tables": tables })
+    }
+
+    /// Ends the run: its identity and all tables, whose columns stay in memory until the next run or the lab's end.
+    pub fn finish(&mut self, lab: u32) -> Json {
+        let Lab { state, .. } = self.lab_mut(lab);
+        if let RunState::Running(simulation, _) = std::mem::replace(state, RunState::None) {
+            let (run, recorder) = simulation.finish();
+            *state = match recorder.tables(&run.names) {
+                Ok(tables) => RunState::Finished(Box::new(run), tables),
+                Err(full) => RunState::Full(full),
+            };
+        }
+        match state {
+            RunState::Finished(run, recorded) => {
+                let tables = run.report.tables.iter().chain(recorded.iter());
+                let tables: Map<String, Json> = tables.map(|(name, table)| ((*name).to_owned(), table_json(table))).collect();
+                json!({
+                    "fingerprint": format!("{:016x}", run.fingerprint), "events": run.events, "packet_hops": run.packet_hops,
+                    "tables": tables,
+                })
+            }
+            RunState::Full(full) => json!({ "failure": { "kind": "recording", "message": format!("record: {full}") } }),
+            _ => panic!("lab {lab} has no run to finish; fix: start one"),
+        }
+    }
+
+    /// Frees a scenario and its run.
+    pub fn close(&mut self, lab: u32) {
+        if let Some(place) = self.0.get_mut(lab as usize) {
+            *place = None;
+        }
+    }
+
+    fn lab(&self, lab: u32) -> &Lab {
+        self.0.get(lab as usize).and_then(Option::as_ref).unwrap_or_else(|| panic!("lab {lab} is not open"))
+    }
+
+    fn lab_mut(&mut self, lab: u32) -> &mut Lab {
+        self.0.get_mut(lab as usize).and_then(Option::as_mut).unwrap_or_else(|| panic!("lab {lab} is not open"))
+    }
+}
+
+/// Largest seed that a double holds with all smaller ones.
+const MAX_SEED: f64 = 9_007_199_254_740_992.0;
+
+fn read_scenario(request: &Json) -> Result<Scenario, Vec<Problem>> {
+    let mut registry = Registry::builtin();
+    for declaration in request["aqms"].as_array().into_iter().flatten() {
+        let problem = |why| vec![Problem::new(declaration["name"].as_str().unwrap_or("aqms"), why)];
+        let entry = user_aqm::entry(declaration).map_err(problem)?;
+        registry = registry.with_aqm(entry).map_err(problem)?;
+    }
+    let pair = |pair: &Json| (json_text(&pair[0]), json_text(&pair[1]));
+    let record = request["record"].as_object().into_iter().flatten().map(|(key, value)| (format!("record.{key}"), json_text(value)));
+    let overrides: Vec<_> = request["set"].as_array().into_iter().flatten().map(pair).chain(record).collect();
+    let files = |name: &str| {
+        let text = request["files"][name].as_str();
+        text.map(str::to_owned).ok_or_else(|| "this page has no such file; fix: give its content with the scenario".to_owned())
+    };
+    let scenario = match (request["toml"].as_str(), request["json"].as_str()) {
+        (Some(toml), _) => Scenario::from_toml(toml, &overrides, &registry, &files),
+        (None, Some(json)) => Scenario::from_json(json, &overrides, &registry, &files),
+        (None, None) => Err(vec![Problem::new("request", "has no scenario; fix: give toml or json".to_owned())]),
+    }?;
+    let needs_kernel = scenario.needs_kernel();
+    if needs_kernel.is_empty() { Ok(scenario) } else { Err(needs_kernel) }
+}
+
+/// A value of an override as text: a string's content, anything else as JSON.
+fn json_text(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn opened_json(number: usize, scenario: &Scenario) -> Json {
+    json!({
+        "lab": number, "name": scenario.name, "hash": scenario.hash(), "duration_s": scenario.duration.seconds(),
+        "measure_from_s": scenario.measure_from.seconds(), "groups": scenario.groups, "queues": scenario.queues,
+        "routes": scenario.routes, "record": scenario.resolved["record"], "resolved": scenario.resolved,
+        "warnings": problem_list(&scenario.warnings),
+    })
+}
+
+fn problems_json(problems: &[Problem]) -> Json {
+    json!({ "problems": problem_list(problems) })
+}
+
+fn problem_list(problems: &[Problem]) -> Json {
+    problems.iter().map(|problem| json!({ "place": problem.place, "line": problem.line, "message": problem.message })).collect()
+}
