@@ -128,7 +128,8 @@ def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSer
         for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
             bins[time_s] = bins.get(time_s, 0.0) + throughput
         runs.append(list(bins.values()))
-        interval_s = list(bins)[1] - list(bins)[0] if len(bins) > 1 else interval_s
+        times = list(bins)
+        interval_s = times[1] - times[0] if len(times) > 1 else interval_s
     return [ObservedSeries("throughput", interval_s, runs)] if runs and runs[0] else []
 
 
