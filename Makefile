@@ -9,9 +9,10 @@ READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 GUEST := python/ecnlab/backends/uml/guest.so
 SITE := python/ecnlab/site
-SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
+# Without the engine for browsers, which `make web` builds.
+SOURCES := $(shell find crates -path crates/web -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup demo studies site test lint bench fuzz build clean
+.PHONY: help tools setup demo studies site web test lint bench fuzz build clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -55,6 +56,11 @@ site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` op
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
 	@$(BIN)/python tools/links.py $(SITE)
 
+# Apart from the tests, since it needs a standard library that not every toolchain has. The command refuses a page of another engine.
+web: | tools ## the laboratory in the browser, which `ecnlab lab` opens: python/ecnlab/lab/
+	@echo "Compiling the engine for browsers ..."
+	@crates/web/build
+
 test: $(BUILT) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
 	@cargo test --quiet --workspace --profile tests --exclude ecnlab-py
@@ -82,5 +88,5 @@ build: $(BUILT) site ## a wheel in dist/, with the site in it
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -rf $(SITE) .cache
+	rm -rf $(SITE) python/ecnlab/lab .cache
 	rm -f python/ecnlab/_core*.so $(GUEST)

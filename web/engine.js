@@ -184,8 +184,8 @@
   }
 
   /** Begin of a script that holds the reader's text, in its first line: so the lines of both are the same. */
-  function beforeText(key) {
-    return `"use strict"; self.${key.padEnd(24)}(({ Aqm, param, gauge, PASS, mark, drop, exp, ln, powi }) => { `;
+  function beforeText(call) {
+    return `"use strict"; ${call.padEnd(32)}(({ Aqm, param, gauge, PASS, mark, drop, exp, ln, powi }) => { `;
   }
 
   /** Line and column of an exception in a script with this address, from its stack. */
@@ -204,19 +204,16 @@
   function runScript(source, take) {
     const names = [...source.matchAll(CLASSES)].map((found) => found[1]);
     const key = `ecnlabScript${scripts++}`;
-    const text = `${beforeText(key)}${source}\n; return { ${names.join(", ")} }; });`;
+    const text = `${beforeText(`self.${key}`)}${source}\n; return { ${names.join(", ")} }; });`;
     let body = null;
     globalThis[key] = (given) => { body = given; };
     const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    let syntax = null;
-    const listen = (event) => { syntax = readersPlace(event.lineno || null, event.colno || null); };
-    self.addEventListener("error", listen);
     try {
       importScripts(address);
     } catch (error) {
-      throw new AqmError(`${error.name}: ${error.message}`, syntax ?? placeOf(error, address));
+      const message = error.message.replace(/^Failed to execute 'importScripts' on 'WorkerGlobalScope': /, "");
+      throw new AqmError(`${error.name}: ${message}`, placeOf(error, address));
     } finally {
-      self.removeEventListener("error", listen);
       delete globalThis[key];
       URL.revokeObjectURL(address);
     }
@@ -526,6 +523,22 @@
     const bytes = Uint8Array.from(atob(base64.replace(/\s+/g, "")), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   }
+
+  /** Line and column of a syntax error in the reader's text, which only a worker's error event has; null if there is none. */
+  Engine.placeOfSyntaxError = (source) => new Promise((resolve) => {
+    const address = URL.createObjectURL(new Blob([beforeText("void"), source, "\n});", "postMessage(0);"], { type: "text/javascript" }));
+    const worker = new Worker(address);
+    const end = (place) => {
+      worker.terminate();
+      URL.revokeObjectURL(address);
+      resolve(place);
+    };
+    worker.onmessage = () => end(null);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      end(readersPlace(event.lineno, event.colno));
+    };
+  });
 
   Engine.page = {
     /** What the command wrote into the page: version, build, examples, scenario. */

@@ -17,6 +17,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("validation", &["units", "queue", "transport", "wire", "sim"]),
     ("emulator", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
     ("uml_guest", &["units", "queue", "transport", "sim", "scenario", "emulator"]),
+    ("web", &["units", "queue", "sim", "scenario"]),
     ("py", &["units", "queue", "testkit", "transport", "wire", "sim", "scenario", "validation", "trace", "emulator"]),
 ];
 
@@ -33,6 +34,8 @@ const CORE_CRATES: &[&str] = &["units", "queue", "transport", "sim", "scenario",
 const FILES_WITH_UNSAFE: &[&str] = &[
     "uml_guest/src/calls.rs",
     "uml_guest/src/host_syscalls.rs",
+    "web/src/exports.rs",
+    "web/src/host.rs",
     "py/src/aqm/compiled.rs",
     "py/src/aqm/entry.rs",
     "emulator/src/sys/mod.rs",

@@ -134,13 +134,16 @@ impl Labs {
     /// Ends the run: its identity and all tables, whose columns stay in memory until the next run or the lab's end.
     pub fn finish(&mut self, lab: u32) -> Json {
         let Lab { state, .. } = self.lab_mut(lab);
-        if let RunState::Running(simulation, _) = std::mem::replace(state, RunState::None) {
-            let (run, recorder) = simulation.finish();
-            *state = match recorder.tables(&run.names) {
-                Ok(tables) => RunState::Finished(Box::new(run), tables),
-                Err(full) => RunState::Full(full),
-            };
-        }
+        *state = match std::mem::replace(state, RunState::None) {
+            RunState::Running(simulation, _) => {
+                let (run, recorder) = simulation.finish();
+                match recorder.tables(&run.names) {
+                    Ok(tables) => RunState::Finished(Box::new(run), tables),
+                    Err(full) => RunState::Full(full),
+                }
+            }
+            other => other,
+        };
         match state {
             RunState::Finished(run, recorded) => {
                 let tables = run.report.tables.iter().chain(recorded.iter());
