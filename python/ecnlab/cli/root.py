@@ -30,6 +30,7 @@ COMMANDS = {
     "validate": "validate:validate",
     "uml": "uml:uml",
     "completion": "completion:completion",
+    "lab": "lab:lab",
     "docs": "docs:docs",
     "cite": "cite:cite",
 }

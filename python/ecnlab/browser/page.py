@@ -1,0 +1,143 @@
+"""The page of the laboratory with a scenario in it, served or as a single file.
+
+`make web` builds the folder of the page: the engine as a WebAssembly module, and the files of `web/`. The module's section `ecnlab-build`
+holds the digest of the engine's sources. A module of other sources is refused, since its results would have other keys.
+
+In a single file all scripts and styles are inline, and the module is gzip in base64: a browser opens it without a server.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.errors import UsageError
+from ecnlab.packaged_examples import examples
+from ecnlab.scenarios.load import load
+
+FOLDER = Path(__file__).parents[1] / "lab"
+PAGE, MODULE, ENGINE, WORKER = "lab.html", "ecnlab.wasm", "engine.js", "worker.js"
+# Scripts, styles, images and connections come from the page's own server or the page itself; the module may be compiled, no text evaluated.
+CONTENT_SECURITY_POLICY = "default-src 'self' 'unsafe-inline' blob: data: 'wasm-unsafe-eval'"
+
+_BUILD_SECTION = "ecnlab-build"
+_CONFIG = re.compile(r'(<script type="application/json" id="ecnlab-config">)[^<]*(</script>)')
+_STYLE = re.compile(r'<link rel="stylesheet" href="([^"/]+\.css)" */?>')
+_SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
+# Keys of a scenario whose value may be the name of a file.
+_FILE_KEYS = ("deliveries", "file")
+
+
+def require_page() -> Path:
+    """The folder of the built page. Raises UsageError if it was not built, or from other sources of the engine."""
+    if not (FOLDER / MODULE).is_file() or not (FOLDER / PAGE).is_file():
+        raise UsageError("lab: this installation has no page of the laboratory; fix: run make web in a checkout")
+    build = module_build((FOLDER / MODULE).read_bytes())
+    if build != _core.BUILD:
+        found = f"of build {build}" if build else "of no build"
+        raise UsageError(f"lab: the page's engine is {found}, and the package's of build {_core.BUILD}; fix: run make web")
+    return FOLDER
+
+
+def module_build(module: bytes) -> str | None:
+    """The digest of the engine's sources in a WebAssembly module; None if it has none."""
+    at = 8
+    if module[:4] != b"\0asm":
+        return None
+    while at < len(module):
+        kind = module[at]
+        length, begin = _unsigned(module, at + 1)
+        if kind == 0:
+            name_length, name_begin = _unsigned(module, begin)
+            if module[name_begin : name_begin + name_length] == _BUILD_SECTION.encode():
+                return module[name_begin + name_length : begin + length].decode("ascii", "replace")
+        at = begin + length
+    return None
+
+
+def _unsigned(module: bytes, at: int) -> tuple[int, int]:
+    """A number in LEB128, and the place after it."""
+    value = shift = 0
+    while at < len(module):
+        byte = module[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            break
+    return value, at
+
+
+def page_config(file: Path | None) -> dict[str, Any]:
+    """What the page reads: version, build, the packaged scenarios, and the scenario of `file`. Raises ScenarioError, UsageError."""
+    packaged = [one for one in examples() if one.kind == "scenario"]
+    shown = [{"name": one.name, "title": one.title, **_scenario_with_files(one.path)} for one in packaged]
+    scenario = None if file is None else {"name": file.name, **_checked_scenario(file)}
+    return {"version": _core.VERSION, "build": _core.BUILD, "examples": shown, "scenario": scenario, "seed": None}
+
+
+def _checked_scenario(file: Path) -> dict[str, Any]:
+    """A scenario's text and files, if the simulator runs it. Raises ScenarioError, UsageError."""
+    if refusals := load(file).refusals():
+        raise UsageError("\n".join(refusal.as_text(str(file)) for refusal in refusals))
+    return _scenario_with_files(file)
+
+
+def _scenario_with_files(file: Path) -> dict[str, Any]:
+    """A scenario's text, and the text of each file that it names, by name."""
+    text = file.read_text(encoding="utf-8")
+    names = dict.fromkeys(_file_names(tomllib.loads(text)))
+    return {"toml": text, "files": {name: (file.parent / name).read_text(encoding="utf-8") for name in names}}
+
+
+def _file_names(tree: Any) -> Iterator[str]:
+    members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in members:
+        if key in _FILE_KEYS and isinstance(value, str):
+            yield value
+        yield from _file_names(value)
+
+
+def served_page(config: dict[str, Any]) -> str:
+    """The page for a server that also has the other files of the folder."""
+    return _with_config((require_page() / PAGE).read_text(encoding="utf-8"), config)
+
+
+def single_file(config: dict[str, Any]) -> str:
+    """The page with everything in it."""
+    folder = require_page()
+    page = _with_config((folder / PAGE).read_text(encoding="utf-8"), config)
+    page = _STYLE.sub(lambda found: f"<style>\n{_text(folder, found[1], '</style')}</style>", page)
+    page = _SCRIPT.sub(lambda found: f"<script>\n{_text(folder, found[1], '</script')}</script>", page)
+    module = base64.b64encode(gzip.compress((folder / MODULE).read_bytes(), 9, mtime=0)).decode("ascii")
+    worker = "\n".join(_text(folder, name, "</script") for name in (ENGINE, WORKER))
+    licences = "\n\n".join(f"{path.name}\n\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*LICENSE*")))
+    inline = "".join(
+        f'<script type="text/plain" id="{name}">{text}</script>\n'
+        for name, text in (("ecnlab-worker", worker), ("ecnlab-wasm", module), ("ecnlab-licences", licences))
+    )
+    marker = '<script type="application/json" id="ecnlab-config">'
+    return page.replace(marker, inline + marker, 1)
+
+
+def _text(folder: Path, name: str, end: str) -> str:
+    """A file that becomes the content of an element, which `end` would end."""
+    text = (folder / name).read_text(encoding="utf-8")
+    if end in text:
+        raise ValueError(f"{name} contains {end}, which ends an element of the page")
+    return text
+
+
+def _with_config(page: str, config: dict[str, Any]) -> str:
+    # No element ends within the text, whatever a scenario holds.
+    text = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
+    page, count = _CONFIG.subn(lambda found: f"{found[1]}{text}{found[2]}", page)
+    if count != 1:
+        raise ValueError(f"{PAGE} has {count} places for its configuration instead of one")
+    return page
