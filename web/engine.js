@@ -519,8 +519,20 @@
     return document.getElementById(id)?.textContent ?? null;
   }
 
-  async function gunzip(base64) {
-    const bytes = Uint8Array.from(atob(base64.replace(/\s+/g, "")), (letter) => letter.charCodeAt(0));
+  const BASE85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
+
+  /** The bytes of a text in base 85: five digits for four bytes, as ecnlab/browser/page.py writes them. */
+  function bytesOfBase85(text) {
+    const missing = (5 - (text.length % 5)) % 5;
+    const digits = Uint8Array.from(text + "~".repeat(missing), (letter) => BASE85.indexOf(letter));
+    const bytes = new DataView(new ArrayBuffer((digits.length / 5) * 4));
+    for (let at = 0, word = 0; at < digits.length; at += 5, word += 4) {
+      bytes.setUint32(word, digits.subarray(at, at + 5).reduce((value, digit) => value * 85 + digit, 0));
+    }
+    return bytes.buffer.slice(0, bytes.byteLength - missing);
+  }
+
+  async function gunzip(bytes) {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   }
 
@@ -547,7 +559,7 @@
     /** The module, to be posted to workers. */
     async wasmModule() {
       const packed = embedded("ecnlab-wasm");
-      if (packed !== null) return WebAssembly.compile(await gunzip(packed));
+      if (packed !== null) return WebAssembly.compile(await gunzip(bytesOfBase85(packed)));
       const response = await fetch("ecnlab.wasm");
       if (!response.ok) throw new Error(`ecnlab.wasm: ${response.status} ${response.statusText}`);
       return WebAssembly.compile(await response.arrayBuffer());
@@ -557,7 +569,7 @@
     newWorker() {
       const source = embedded("ecnlab-worker");
       if (source === null) return new Worker("worker.js");
-      const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      const address = URL.createObjectURL(new Blob([embedded("ecnlab-engine"), "\n", source], { type: "text/javascript" }));
       const worker = new Worker(address);
       URL.revokeObjectURL(address);
       return worker;
