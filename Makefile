@@ -54,6 +54,7 @@ site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` op
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
 	@rm -rf $(SITE) && PYTHONPATH=tools NO_COLOR=1 $(BIN)/zensical build --clean --strict
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
+	@test ! -f python/ecnlab/lab/ecnlab.wasm || $(BIN)/ecnlab lab --out $(SITE)/lab.html
 	@$(BIN)/python tools/links.py $(SITE)
 
 # Apart from the tests, since it needs a standard library that not every toolchain has. The command refuses a page of another engine.

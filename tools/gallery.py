@@ -284,7 +284,7 @@ def _study_files() -> Iterator[tuple[Path, str]]:
         (item,) = study.choose_items([KEY_FIGURES[name]])
         shown += (
             f"\n![{item.title}](figures/{name}-result.svg)\n\n"
-            f"*{item.heading}: {item.title}; {len(_KEY_FIGURE_SEEDS)} seeds, 95 % intervals.*\n"
+            f"*{item.heading}: {item.title}; {len(_KEY_FIGURE_SEEDS)} seeds, 95 % intervals.*\n\n<!-- runs of {name} -->\n"
         )
         head, question, results, *rest = re.split(r"^(?=## )", page.page_path(name).read_text(encoding="utf-8"), flags=re.MULTILINE)
         source = page.page_path(name).relative_to(ROOT).as_posix()

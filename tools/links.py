@@ -21,6 +21,8 @@ from urllib.parse import unquote, urlsplit
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[1]
+# The laboratory of the site: its fragments are states of the page (web/link.js), not anchors.
+_LAB = "lab.html"
 # Attributes that load a file, by element; `href` of an element `a` is a link that a reader follows.
 _LOADED = {"img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src"}
 
@@ -118,7 +120,7 @@ def _problem_of_target(page: Path, target: str, is_loaded: bool, site: Path, par
         return f"{target}: a folder, which a browser does not open from file://"
     if not file.is_relative_to(site) or not file.exists():
         return f"{target}: no such file"
-    if split.fragment and file in parsed and unquote(split.fragment) not in parsed[file].ids:
+    if split.fragment and file != site / _LAB and file in parsed and unquote(split.fragment) not in parsed[file].ids:
         return f"{target}: no such anchor"
     return None
 

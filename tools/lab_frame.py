@@ -1,0 +1,104 @@
+"""A Markdown extension for the site: explorables in frames, and links that open a scenario in the laboratory.
+
+A line `<!-- explorable NAME -->` becomes a frame with the laboratory (`lab.html` beside the pages, one file that works offline) at that
+explorable. A line `<!-- runs of STUDY -->` becomes a link for each figure of the study, which opens one of its runs there, and the picture
+of an example's queue gets such a link. On GitHub the lines are invisible. A site that is built without the laboratory has neither.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import scenario, studies
+from ecnlab.errors import EcnlabError
+from ecnlab.packaged_examples import FOLDER
+
+if TYPE_CHECKING:
+    from ecnlab.studies.framework.model import StudyItem
+
+ROOT = Path(__file__).parents[1]
+ENGINE = ROOT / "python" / "ecnlab" / "lab" / "ecnlab.wasm"
+# The laboratory in the site's folder, from a page that is one folder below.
+LAB = "../lab.html"
+
+_EXPLORABLE = re.compile(r"<!-- explorable ([\w-]+) -->")
+_RUNS = re.compile(r"<!-- runs of ([\w-]+) -->")
+_QUEUE_OF_EXAMPLE = re.compile(r"!\[[^\]]*\]\(figures/([\w-]+)-queue\.svg\)")
+
+
+def with_lab(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a page with frames and links."""
+    for line in lines:
+        if explorable := _EXPLORABLE.fullmatch(line):
+            yield from frame(explorable[1])
+        elif runs := _RUNS.fullmatch(line):
+            yield from links_of_study(runs[1])
+        else:
+            yield line
+            if (queue := _QUEUE_OF_EXAMPLE.fullmatch(line)) and (FOLDER / f"{queue[1]}.toml").exists():
+                yield from ("", f'<p><a href="{LAB}#example={queue[1]}">Open this run in the laboratory</a></p>')
+
+
+def frame(name: str) -> list[str]:
+    """The frame of an explorable, and a link for those who want it larger."""
+    address = f"{LAB}#explorable={name}"
+    return [
+        f'<iframe class="lab" src="{address}&amp;frame" title="Explorable: {name.replace("-", " ")}" loading="lazy"></iframe>',
+        "",
+        f'<p><a href="{address}">Open this explorable in a window</a></p>',
+    ]
+
+
+def links_of_study(name: str) -> list[str]:
+    """A list with a link for each figure and table of a study whose scenarios a link can hold."""
+    items = [(item, scenario_of_item(item)) for item in studies.find_study(name).items]
+    links = [
+        f'<li><a href="{LAB}#scenario={packed(text)}">{escape(item.heading)}: {escape(item.title)}</a></li>'
+        for item, text in items
+        if text is not None
+    ]
+    head = "Open a run of a figure in the laboratory: of the scenarios that the figure compares, the one in the middle."
+    return [f"<details><summary>{head}</summary><ul>{''.join(links)}</ul></details>"]
+
+
+def scenario_of_item(item: StudyItem) -> str | None:
+    """The middle one of an item's scenarios as JSON; None if it has none, or one that needs a file."""
+    needs = list(item.needs.values())
+    if not needs:
+        return None
+    try:
+        text = json.dumps(needs[len(needs) // 2].scenario, separators=(",", ":"), ensure_ascii=False)
+        scenario(json.loads(text))
+    except (TypeError, EcnlabError):
+        return None
+    return text
+
+
+def packed(text: str) -> str:
+    """A text as a part of an address: deflated and in base64url, as web/link.js reads it."""
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = compressor.compress(text.encode()) + compressor.flush()
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def makeExtension(**options: Any) -> Any:  # noqa: N802
+    """The extension; the Markdown package, which only the site needs, looks for this name."""
+    from markdown import Extension, Markdown
+    from markdown.preprocessors import Preprocessor
+
+    class LabFramePreprocessor(Preprocessor):  # type: ignore[misc]
+        def run(self, lines: list[str]) -> list[str]:
+            return list(with_lab(lines)) if ENGINE.exists() else lines
+
+    class LabFrameExtension(Extension):  # type: ignore[misc]
+        def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+            md.preprocessors.register(LabFramePreprocessor(md), "lab_frame", 99)
+
+    return LabFrameExtension(**options)
