@@ -33,8 +33,8 @@ def test_the_comment_of_an_explorable_becomes_a_frame_and_a_link() -> None:
     assert '<a href="../lab.html#explorable=why-ecn">' in shown
 
 
-def test_the_picture_of_an_examples_queue_gets_a_link() -> None:
-    lines = list(lab_frame.with_lab(["![Length](figures/codel-queue.svg)", "![Other](figures/nothing-queue.svg)"]))
+def test_the_comment_of_an_example_becomes_a_link() -> None:
+    lines = list(lab_frame.with_lab(["![Length](figures/codel-queue.svg)", "<!-- run of codel -->"]))
     assert [line for line in lines if "lab.html" in line] == [
         '<p><a href="../lab.html#example=codel">Open this run in the laboratory</a></p>'
     ]

@@ -45,7 +45,7 @@ SUBSTITUTES_OF = {
 # Commands that need a cluster of processes; tests/execution/test_cluster.py has one.
 TESTED_ELSEWHERE = {"ADDRESS"}
 # Commands that need namespaces or open a browser; other tests cover them.
-SEPARATE_COMMANDS = {"shell", "docs"}
+SEPARATE_COMMANDS = {"shell", "docs", "lab"}
 SHORTER_OPTIONS = {
     ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
     ("compare",): ["--seeds", "2"],

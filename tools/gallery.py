@@ -127,6 +127,7 @@ class Example:
                 "The first command draws the network, the third the queue against time.",
                 "`--seeds 10` instead of `--seed 1` gives means with 95 % intervals.\n",
                 f"![Length of the queue {queue} against time](figures/{self.name}-queue.svg)\n",
+                f"<!-- run of {self.name} -->\n",
                 "## Results of seed 1\n",
                 _queue_table(self.result),
                 _group_table(self.result),

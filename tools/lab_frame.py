@@ -1,8 +1,9 @@
 """A Markdown extension for the site: explorables in frames, and links that open a scenario in the laboratory.
 
 A line `<!-- explorable NAME -->` becomes a frame with the laboratory (`lab.html` beside the pages, one file that works offline) at that
-explorable. A line `<!-- runs of STUDY -->` becomes a link for each figure of the study, which opens one of its runs there, and the picture
-of an example's queue gets such a link. On GitHub the lines are invisible. A site that is built without the laboratory has neither.
+explorable. A line `<!-- run of EXAMPLE -->` becomes a link that opens the example there, and `<!-- runs of STUDY -->` a link for each
+figure of the study, which opens one of its runs. On GitHub the lines are invisible. A site without the
+laboratory has neither.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import scenario, studies
 from ecnlab.errors import EcnlabError
-from ecnlab.packaged_examples import FOLDER
 
 if TYPE_CHECKING:
     from ecnlab.studies.framework.model import StudyItem
@@ -30,7 +30,7 @@ LAB = "../lab.html"
 
 _EXPLORABLE = re.compile(r"<!-- explorable ([\w-]+) -->")
 _RUNS = re.compile(r"<!-- runs of ([\w-]+) -->")
-_QUEUE_OF_EXAMPLE = re.compile(r"!\[[^\]]*\]\(figures/([\w-]+)-queue\.svg\)")
+_RUN_OF_EXAMPLE = re.compile(r"<!-- run of ([\w-]+) -->")
 
 
 def with_lab(lines: Sequence[str]) -> Iterator[str]:
@@ -40,10 +40,10 @@ def with_lab(lines: Sequence[str]) -> Iterator[str]:
             yield from frame(explorable[1])
         elif runs := _RUNS.fullmatch(line):
             yield from links_of_study(runs[1])
+        elif example := _RUN_OF_EXAMPLE.fullmatch(line):
+            yield f'<p><a href="{LAB}#example={example[1]}">Open this run in the laboratory</a></p>'
         else:
             yield line
-            if (queue := _QUEUE_OF_EXAMPLE.fullmatch(line)) and (FOLDER / f"{queue[1]}.toml").exists():
-                yield from ("", f'<p><a href="{LAB}#example={queue[1]}">Open this run in the laboratory</a></p>')
 
 
 def frame(name: str) -> list[str]:

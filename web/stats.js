@@ -14,7 +14,9 @@ Lab.stats = (() => {
     const mean = values.reduce((sum, value) => sum + value, 0) / n;
     if (n < 2) return { n, mean, half: NaN };
     const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1);
-    return { n, mean, half: T_975[n - 2] * Math.sqrt(variance / n) };
+    const half = T_975[n - 2] * Math.sqrt(variance / n);
+    // Equal values differ from their mean by rounding alone.
+    return { n, mean, half: half < 1e-12 * Math.abs(mean) ? 0 : half };
   }
 
   /** Estimate of b - a, paired by seed. */

@@ -1,0 +1,401 @@
+"""The page of the laboratory as a reader uses it: one file, opened from file:// in headless Chromium.
+
+Selenium drives Debian's packages chromium and chromium-driver, offline. The page must have been built (`make web`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecnlab
+import explorables
+import lab_frame
+from ecnlab.browser import page
+from ecnlab.errors import UsageError
+from ecnlab.packaged_examples import FOLDER
+
+# Each scenario is congested enough that every control of it matters.
+TWO_GROUPS = """
+name = "two groups"
+duration = "4 s"
+measure_from = "1 s"
+
+[[link]]
+name = "bottleneck"
+from = "router"
+to = "sink"
+rate = "4 Mbps"
+delay = "5 ms"
+queue = { aqm = "ecn", limit = 30, min_th = 2, max_th = 6, max_p = 0.1 }
+
+[[flows]]
+name = "bulk"
+count = 6
+to = "sink"
+access = { to = "router", rate = "20 Mbps", delay = "15 ms", spread = "1 ms" }
+tcp = { profile = "rfc", variant = "newreno", ecn = true }
+
+[[flows]]
+name = "short"
+count = 4
+to = "sink"
+access = { to = "router", rate = "20 Mbps", delay = "15 ms", spread = "1 ms" }
+tcp = { profile = "linux", ecn = true }
+app = { kind = "transactions", bytes = "15 kB", gap = "200 ms", connection = "keep" }
+"""
+IN_BANDS = TWO_GROUPS.replace('aqm = "ecn", limit = 30, min_th = 2, max_th = 6, max_p = 0.1', 'discipline = "dualpi2", limit = 30').replace(
+    '"rfc", variant = "newreno"', '"linux", variant = "dctcp", ect_codepoint = "ect1"'
+)
+
+MOVE = """
+const [id, toEnd] = arguments;
+const field = document.querySelector(`#panel [data-control="${id}"]`);
+if (!field) return null;
+field.closest("details").open = true;
+if (field.type === "range") {
+  field.value = toEnd ? field.max : field.min;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+} else if (field.type === "checkbox") field.click();
+else if (field.tagName === "SELECT") {
+  field.selectedIndex = (field.selectedIndex + (toEnd ? 1 : field.options.length - 1)) % field.options.length;
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+} else return "text";
+return field.type;
+"""
+PICTURE = """
+const canvases = [...document.querySelectorAll("#figures canvas")];
+return canvases.map((canvas) => canvas.toDataURL()).join(" ") + document.querySelector("#differences").innerText;
+"""
+WITHOUT_NAME = """
+const named = (one) => one.labels?.length || one.getAttribute("aria-label") || one.textContent.trim();
+const all = [...document.querySelectorAll("input, select, textarea, button, summary, [role=img]")];
+return all.filter((one) => one.checkVisibility() && !named(one)).map((one) => one.outerHTML);
+"""
+
+
+class Laboratory:
+    """The page in a browser."""
+
+    def __init__(self, driver: Any, file: Path) -> None:
+        self.driver = driver
+        self.address = file.as_uri()
+
+    def open(self, fragment: str = "") -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.address}#{fragment}" if fragment else self.address)
+        self.wait("document.body.dataset.ready === 'true'")
+        self.wait_for_runs()
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, condition: str, seconds: float = 120) -> None:
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        WebDriverWait(self.driver, seconds, 0.05).until(lambda driver: driver.execute_script(f"return {condition}"), condition)
+
+    def wait_for_runs(self) -> None:
+        self.wait("document.body.dataset.running === 'false'")
+        self.run_async("setTimeout(() => requestAnimationFrame(done), 50)")
+        self.wait("document.body.dataset.running === 'false'")
+
+    def run_async(self, script: str) -> Any:
+        return self.driver.execute_async_script(f"const done = arguments[arguments.length - 1]; {script}")
+
+    def text(self, id_: str) -> str:
+        return str(self.run("return document.getElementById(arguments[0]).textContent", id_))
+
+    def click(self, id_: str) -> None:
+        self.run("document.getElementById(arguments[0]).click()", id_)
+
+    def without_background(self) -> None:
+        """One seed alone, so that the table does not change later."""
+        self.run("const field = document.getElementById('seeds'); field.value = 1; field.dispatchEvent(new Event('change'))")
+
+    @property
+    def results(self) -> list[str]:
+        """The lines with fingerprint and key."""
+        return [line for line in self.text_lines("foot") if "fingerprint" in line]
+
+    def text_lines(self, id_: str) -> list[str]:
+        return str(self.run("return document.getElementById(arguments[0]).innerText", id_)).split("\n")
+
+    @property
+    def controls(self) -> list[str]:
+        return list(self.run("return [...document.querySelectorAll('#panel [data-control]')].map((one) => one.dataset.control)"))
+
+    def move(self, control: str, to_end: bool) -> None:
+        assert self.run(MOVE, control, to_end) is not None
+        self.wait_for_runs()
+
+    def edit_aqm(self, text: str, error: str) -> None:
+        """Types an AQM into the editor, and waits until the page shows this error, or none."""
+        script = "const field = document.getElementById('aqm-text'); field.value = arguments[0]; field.dispatchEvent(new Event('input'))"
+        self.run(script, text)
+        self.wait(f"document.getElementById('aqm-error').textContent.includes({json.dumps(error)})")
+
+    def errors_of_console(self) -> list[str]:
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    chromium, chromedriver = (shutil.which(name) for name in ("chromium", "chromedriver"))
+    if chromium is None or chromedriver is None:
+        pytest.skip("chromium or chromedriver is not installed")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    os.environ["SE_OFFLINE"] = "true"
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
+    made.set_script_timeout(120)
+    yield made
+    made.quit()
+
+
+@pytest.fixture(scope="module")
+def single_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        page.require_page()
+    except UsageError as reason:
+        pytest.skip(str(reason))
+    file: Path = tmp_path_factory.mktemp("lab") / "lab.html"
+    file.write_text(page.single_file(page.page_config(None)), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def lab(driver: Any, single_file: Path) -> Iterator[Laboratory]:
+    # All figures are within the window: those outside of it are drawn later.
+    driver.set_window_size(1280, 5000)
+    driver.get_log("browser")
+    laboratory = Laboratory(driver, single_file)
+    yield laboratory
+    assert laboratory.errors_of_console() == []
+
+
+def scenario_fragment(toml: str) -> str:
+    return f"scenario={lab_frame.packed(toml)}"
+
+
+def test_the_page_with_everything_in_it_is_below_one_megabyte(single_file: Path) -> None:
+    assert single_file.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("toml", [TWO_GROUPS, IN_BANDS], ids=["RED", "DualPI2"])
+def test_every_control_changes_a_picture(lab: Laboratory, toml: str) -> None:
+    lab.open(scenario_fragment(toml))
+    lab.without_background()
+    lab.wait_for_runs()
+    before = lab.run(PICTURE)
+    dead = []
+    assert len(lab.controls) > 20
+    for control in lab.controls:
+        pictures = []
+        for to_end in (True, False):
+            lab.move(control, to_end)
+            if lab.text("problems") == "":
+                pictures.append(lab.run(PICTURE))
+            lab.click("reset-side")
+            lab.wait_for_runs()
+        if all(picture == before for picture in pictures):
+            dead.append(control)
+    assert dead == []
+    assert lab.run(PICTURE) == before
+
+
+def test_a_link_restores_both_sides_seed_and_range(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.click("compare")
+    lab.wait_for_runs()
+    lab.click("tab-B")
+    lab.move("link.0.queue.max_p", True)
+    lab.run("const field = document.getElementById('seed'); field.value = 7; field.dispatchEvent(new Event('change'))")
+    lab.run("const field = document.getElementById('range-to'); field.value = 2; field.dispatchEvent(new Event('change'))")
+    lab.wait_for_runs()
+    results = lab.results
+    assert len(results) == 2
+    assert results[0][3:] != results[1][3:]
+    lab.click("copy-link")
+    lab.wait("document.body.dataset.link")
+    fragment = lab.run("return document.body.dataset.link").partition("#")[2]
+    assert len(fragment) < 2000
+    lab.open(fragment)
+    assert (lab.results, lab.run("return document.getElementById('range-to').value")) == (results, "2")
+    lab.open(fragment[: len(fragment) // 2])
+    assert "copy the whole link again" in lab.text("status")
+
+
+def test_the_exported_toml_gives_the_fingerprint_of_the_page(lab: Laboratory, tmp_path: Path) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.move("link.0.queue.max_p", True)
+    (result,) = lab.results
+    lab.click("open-text")
+    lab.wait("document.getElementById('text').open")
+    text = lab.run("return document.getElementById('toml').value")
+    file = tmp_path / "exported.toml"
+    file.write_text(text, encoding="utf-8")
+    scenario = ecnlab.load(file)
+    assert f"key {scenario.hash}." in result
+    (fingerprint,) = ecnlab.run(scenario, seeds=[1]).fingerprints.values()
+    assert f"fingerprint {fingerprint}" in result
+
+    lab.run("document.getElementById('toml').value = arguments[0]", TWO_GROUPS)
+    lab.click("toml-use")
+    lab.wait("!document.getElementById('text').open")
+    lab.wait_for_runs()
+    assert lab.results != [result]
+    lab.click("open-text")
+    lab.wait("document.getElementById('text').open")
+    lab.run("document.getElementById('toml').value = arguments[0]", TWO_GROUPS.replace("min_th = 2", "min_th = 30"))
+    lab.click("toml-use")
+    lab.wait("document.getElementById('toml-problems').textContent.includes('min_th')")
+
+
+def test_a_mistake_in_the_readers_aqm_is_shown_with_its_line(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    (before,) = lab.results
+    lab.run("document.getElementById('editor').open = true; document.querySelector('[data-use=A]').click()")
+    lab.wait("document.getElementById('panel').textContent.includes('most')")
+    lab.wait_for_runs()
+    (with_own,) = lab.results
+    assert with_own != before
+    text = lab.run("return document.getElementById('aqm-text').value")
+    line = next(number for number, one in enumerate(text.split("\n"), 1) if "arrival.backlog" in one)
+    lab.edit_aqm(text.replace("arrival.backlog", "arrival.nothing"), f"line {line}, on_arrival")
+    assert lab.run("return document.querySelector('.line-numbers .wrong').textContent") == f"{line}\n"
+    lab.edit_aqm(text.replace(">=", ">= >="), f"line {line}: SyntaxError")
+    lab.edit_aqm(text, "")
+    lab.wait("document.getElementById('aqm-error').textContent === ''")
+    lab.wait_for_runs()
+    assert lab.results == [with_own]
+
+
+def test_a_link_with_javascript_runs_only_after_the_reader_agrees(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.run("document.querySelector('[data-use=A]').click()")
+    lab.wait("document.getElementById('panel').textContent.includes('most')")
+    lab.wait_for_runs()
+    results = lab.results
+    lab.click("copy-link")
+    lab.wait("document.body.dataset.link")
+    lab.open(lab.run("return document.body.dataset.link").partition("#")[2])
+    assert (lab.results, lab.run("return document.getElementById('consent').hidden")) == ([], False)
+    lab.click("run-sources")
+    lab.wait("document.getElementById('foot').textContent.includes('fingerprint')")
+    lab.wait_for_runs()
+    assert lab.results == results
+
+
+def test_the_keyboard_reaches_and_moves_the_controls(lab: Laboratory) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    lab.open(scenario_fragment(TWO_GROUPS))
+    before = lab.results
+
+    def press(key: str) -> dict[str, str]:
+        ActionChains(lab.driver).send_keys(key).perform()
+        return dict(
+            lab.run("const one = document.activeElement; return { ...one.dataset, id: one.id, class: one.className, href: one.hash ?? '' }")
+        )
+
+    assert press(Keys.TAB)["href"] == "#figures", "the first stop is the link to the figures"
+    assert any(press(Keys.TAB).get("control") == "link.0.queue.max_p" for _ in range(60))
+    press(Keys.END)
+    lab.wait("document.querySelector('[data-exact=\"link.0.queue.max_p\"]').value === '1'")
+    lab.wait_for_runs()
+    assert lab.results != before
+
+    lab.run("document.getElementById('packets').open = true; document.getElementById('play-head').focus()")
+    lab.wait("document.querySelector('#play').dataset.time")
+    time = float(lab.run("return document.getElementById('play').dataset.time"))
+    press(Keys.ARROW_RIGHT)
+    press(".")
+    assert float(lab.run("return document.getElementById('play').dataset.time")) > time
+
+
+def test_the_play_head_shows_the_packets_that_wait_with_their_marks(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.run("document.getElementById('packets').open = true")
+    lab.wait("document.querySelectorAll('.lanes rect').length > 0")
+    lab.run("const one = document.getElementById('play-head'); one.value = 1000; one.dispatchEvent(new Event('input'))")
+    text = lab.run("return document.querySelector('.lanes h4').textContent")
+    waiting, marked = (int(word) for word in text.split() if word.isdigit())
+    count = "return document.querySelectorAll(arguments[0]).length"
+    drawn = [lab.run(count, f".side-A .lane {shape}") for shape in ("svg > rect[height='12']", "circle")]
+    assert drawn == [waiting, marked]
+
+
+@pytest.mark.parametrize("name", explorables.PAGES)
+def test_an_explorable_has_two_sliders_that_change_its_pictures(lab: Laboratory, name: str) -> None:
+    lab.open(f"explorable={name}&frame")
+    lab.without_background()
+    lab.wait_for_runs()
+    before = lab.run(PICTURE)
+    assert len(lab.controls) == 2
+    for control in lab.controls:
+        pictures = []
+        for to_end in (True, False):
+            lab.move(control, to_end)
+            # One end may contradict the other slider, which the page then says.
+            if lab.text("problems") == "":
+                pictures.append(lab.run(PICTURE))
+            lab.click("reset-side")
+            lab.wait_for_runs()
+        assert any(picture != before for picture in pictures)
+    assert lab.run(PICTURE) == before
+
+
+@pytest.mark.parametrize(
+    "example", sorted(file.stem for file in FOLDER.glob("*.toml") if file.stem not in ("today", "incast", "parking_lot"))
+)
+def test_an_example_of_the_gallery_opens_with_pictures_and_named_controls(lab: Laboratory, example: str) -> None:
+    lab.open(f"example={example}")
+    assert (lab.text("problems"), len(lab.results)) == ("", 1)
+    assert lab.run("return document.querySelectorAll('#figures canvas').length") >= 3
+    assert lab.run(WITHOUT_NAME) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_narrow_screen_needs_no_scrolling_to_the_side(lab: Laboratory, theme: str) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.driver.set_window_size(400, 900)
+    lab.run("const field = document.getElementById('theme'); field.value = arguments[0]; field.dispatchEvent(new Event('change'))", theme)
+    lab.click("compare")
+    lab.wait_for_runs()
+    assert lab.run("return document.documentElement.dataset.theme") == theme
+    assert lab.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_a_figure_is_saved_as_svg_with_its_key(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.run("Lab.download = (name, type, text) => { document.body.dataset.saved = JSON.stringify([name, text]); }")
+    lab.run("document.querySelector('[data-figure=length] button').click()")
+    name, text = json.loads(lab.run("return document.body.dataset.saved"))
+    (result,) = lab.results
+    assert name == "length.svg"
+    assert text.startswith("<svg ")
+    assert text.count("<path ") == 2
+    assert result.partition("key ")[2].rstrip(".") in text
+
+
+def test_seeds_in_the_background_give_intervals(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.wait("document.body.dataset.background === 'done'")
+    rows = {row.split("\t")[0]: row.split("\t")[1] for row in lab.text_lines("differences") if "\t" in row}
+    assert "n = 5 seeds" in lab.text("measures")
+    result = ecnlab.run(ecnlab.scenario(tomllib.loads(TWO_GROUPS)), seeds=5)
+    mean = sum(result.queues["length_mean_packets"]) / 5
+    assert rows["mean queue length (packets)"].startswith(f"{mean:.4g}")
