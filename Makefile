@@ -12,7 +12,7 @@ SITE := python/ecnlab/site
 # Without the engine for browsers, which `make web` builds.
 SOURCES := $(shell find crates -path crates/web -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup demo studies site web test lint bench fuzz build clean
+.PHONY: help tools setup guest demo studies site web test lint bench fuzz build clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -28,11 +28,11 @@ $(READY): requirements.lock | tools
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@
 
-# A rebuilt engine may answer differently, so the demo's report goes.
+# A rebuilt engine may answer differently, so the demo's report goes. A guest program that exists is of the same sources as the engine.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
-	@echo "Compiling the engine, which takes some minutes the first time ..."
-	@$(MAKE) --no-print-directory $(GUEST)
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
+	@echo "Compiling the engine, which takes two minutes the first time ..."
+	@test ! -e $(GUEST) || $(MAKE) --no-print-directory $(GUEST)
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile setup --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@
 
 # The guest program is compiled as the tests are, with which it shares nearly all of it. It is built on Linux on x86-64 alone.
@@ -40,6 +40,8 @@ $(GUEST): $(SOURCES) | tools
 	@test "$$(uname -sm)" != "Linux x86_64" || { cargo build --quiet --profile tests -p ecnlab-uml-guest && cp target/tests/libecnlab_uml_guest.so $@; }
 
 setup: $(BUILT) ## build the engine and install the package into .venv
+
+guest: $(GUEST) ## the program in the UML kernel; `make test` and `make build` build it, and `ecnlab uml build-kernel` does
 
 demo: $(BUILT) ## the thesis' central comparison, computed afresh: figures and report in demo/
 	@echo "Running what the AECN study is about with 5 seeds, then deciding claims and drawing figures ..."
@@ -62,7 +64,7 @@ web: | tools ## the laboratory in the browser, which `ecnlab lab` opens: python/
 	@echo "Compiling the engine for browsers ..."
 	@crates/web/build
 
-test: $(BUILT) ## all tests, Rust and Python
+test: $(BUILT) $(GUEST) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
 	@cargo test --quiet --workspace --profile tests --exclude ecnlab-py
 	@echo "Testing the package and the command ..."
@@ -84,7 +86,7 @@ bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a p
 fuzz: | tools ## RUNS executions of each fuzz target, or of TARGET alone; needs a C++ compiler
 	@fuzz/run
 
-build: $(BUILT) site ## a wheel in dist/, with the site in it
+build: $(BUILT) $(GUEST) site ## a wheel in dist/, with the guest program and the site in it
 	$(BIN)/maturin build --release --out dist
 
 clean: ## remove everything that was built

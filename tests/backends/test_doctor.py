@@ -31,6 +31,7 @@ SOUND: dict[str, Any] = {
     "cores": 4,
     "free_mb": 8000,
     "images": ["6.1.174-abc"],
+    "guest_program": True,
     "missing": {},
     "fetches": True,
 }
@@ -121,6 +122,7 @@ def test_what_live_is_only_better_for_does_not_keep_it_from_working(name: str, c
     [
         ("machine", {"machine": "aarch64"}, "x86_64"),
         ("UML kernel", {"images": []}, "ecnlab uml build-kernel"),
+        ("program in the kernel", {"guest_program": False}, "make guest"),
         ("memory", {"free_mb": 100}, "stop programs that use memory"),
     ],
 )

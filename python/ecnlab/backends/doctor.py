@@ -18,7 +18,7 @@ from typing import Any
 from ecnlab import _core
 from ecnlab.backends import interpreter
 from ecnlab.backends.base import SIMULATOR_NAME as SIM
-from ecnlab.backends.uml import build, kernels
+from ecnlab.backends.uml import build, kernels, process
 
 LIVE_NAME, UML_NAME, UML_BUILD_NAME = "live", "uml", "uml build-kernel"
 KERNEL_BACKENDS = (LIVE_NAME, UML_NAME)
@@ -101,6 +101,7 @@ def gather_machine_facts() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "free_mb": _available_memory_mb(),
         "images": [image.name for image in kernels.built_kernels() if image.is_image_intact],
+        "guest_program": process.GUEST_PROGRAM.is_file(),
         "missing": build.missing_build_packages(),
         "fetches": shutil.which("apt-get") is not None,
     }
@@ -202,6 +203,8 @@ def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     images = found["images"]
     state = ", ".join(images) or "none is built"
     yield BackendCheck(UML_NAME, "UML kernel", state, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
+    state = "guest.so" if found["guest_program"] else "missing"
+    yield BackendCheck(UML_NAME, "program in the kernel", state, found["guest_program"], process.missing_program_remedy())
     side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
     state = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
     yield BackendCheck(UML_NAME, "memory", state, side_by_side > 0, "stop programs that use memory")

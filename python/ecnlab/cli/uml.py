@@ -38,8 +38,11 @@ def uml() -> None:
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Number of parallel compile jobs (default: one for each core).")
 @options.quiet_option
 def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet: bool) -> None:
-    """Build a kernel for the backend uml, unless it is built already."""
-    from ecnlab.backends.uml import build, kernels
+    """Build a kernel for the backend uml, unless it is built already.
+
+    In a source checkout the command also builds the program that runs in the kernel, which wheels contain.
+    """
+    from ecnlab.backends.uml import build, kernels, process
     from ecnlab.cli import output
     from ecnlab.execution.progress import ProgressLine
 
@@ -50,6 +53,8 @@ def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet:
         known = "" if made.about["known"] else ", a source that ecnlab was not tested with"
         output.print_line(f"{made.name} from {made.about['version']} (sha256 {made.about['sha256'] or 'of a folder: none'}){known}")
         output.print_line(f"in {made.folder}")
+    if build.build_guest_program() and not quiet:
+        output.print_line(f"and the program in it: {process.GUEST_PROGRAM}")
 
 
 @uml.command("list")

@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import pytest
 from click.testing import CliRunner
 
-from ecnlab.backends.uml import build, kernels, recipe, source
+from ecnlab.backends.uml import build, kernels, process, recipe, source
 from ecnlab.cli.root import root
 from ecnlab.errors import BackendError, UnknownName
 
@@ -334,3 +334,35 @@ def test_the_command_lists_kernels(home: Path) -> None:
     assert "ecnlab uml build-kernel" in CliRunner().invoke(root, ["uml", "list"]).output
     built_image(home, "6.1.1-aa")
     assert json.loads(CliRunner().invoke(root, ["uml", "list", "--json"]).output)[0]["name"] == "6.1.1-aa"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source checkout in which nothing is built."""
+    folder = tmp_path / "checkout"
+    (folder / "crates" / "uml_guest").mkdir(parents=True)
+    (folder / "crates" / "uml_guest" / "Cargo.toml").touch()
+    monkeypatch.setattr(process, "_SOURCE_CHECKOUT", folder)
+    monkeypatch.setattr(process, "GUEST_PROGRAM", folder / "guest.so")
+    return folder
+
+
+def test_the_guest_program_is_built_once_in_a_source_checkout(checkout: Path) -> None:
+    (checkout / "Makefile").write_text("guest:\n\techo program > guest.so\n")
+    assert [build.build_guest_program(), build.build_guest_program()] == [True, False]
+    assert (checkout / "guest.so").read_text() == "program\n"
+
+
+def test_a_failed_build_of_the_guest_program_is_reported_with_its_output(checkout: Path) -> None:
+    (checkout / "Makefile").write_text("guest:\n\t@echo no compiler >&2; exit 1\n")
+    with pytest.raises(BackendError, match=r"building the guest program failed; output of `make guest` in .*:\nno compiler"):
+        build.build_guest_program()
+
+
+def test_a_missing_guest_program_has_a_remedy_for_checkouts_and_for_installed_packages(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert process.missing_program_remedy() == f"run `make guest` in {checkout}"
+    monkeypatch.setattr(process, "_SOURCE_CHECKOUT", checkout.parent)
+    assert not build.build_guest_program()
+    assert str(process.missing_program_error()).endswith("the guest program is missing; fix: install a wheel of ecnlab for Linux on x86-64")

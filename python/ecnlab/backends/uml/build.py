@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from time import time
 
-from ecnlab.backends.uml import kernels, recipe, source
+from ecnlab.backends.uml import kernels, process, recipe, source
 from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
 from ecnlab.errors import BackendError
 from ecnlab.storage import atomic
@@ -59,6 +59,17 @@ def missing_build_packages() -> dict[str, str]:
     """Build requirements missing on this machine, with the Debian package of each."""
     tools = {tool: package for tool, package in REQUIRED_TOOLS.items() if shutil.which(tool) is None}
     return tools | {header: package for header, package in REQUIRED_HEADERS.items() if not Path(header).exists()}
+
+
+def build_guest_program() -> bool:
+    """Build the guest program in a source checkout that lacks it; returns whether it was built. Raises BackendError."""
+    checkout = process.source_checkout()
+    if process.GUEST_PROGRAM.is_file() or checkout is None:
+        return False
+    made = subprocess.run(["make", "--no-print-directory", "guest"], cwd=checkout, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise BackendError(f"building the guest program failed; output of `make guest` in {checkout}:\n{made.stdout}{made.stderr}".rstrip())
+    return process.GUEST_PROGRAM.is_file()
 
 
 def build_kernel(

@@ -24,8 +24,9 @@ from ecnlab.backends.uml import console, tmpdir
 from ecnlab.backends.uml.kernels import BuiltKernel
 from ecnlab.errors import BackendError
 
-# The guest program, in the folder of this file.
+# The guest program, in the folder of this file. Wheels contain it; `make guest` builds it in a source checkout.
 GUEST_PROGRAM = Path(__file__).with_name("guest.so")
+_SOURCE_CHECKOUT = Path(__file__).parents[4]
 
 JOB_FILE, RESULT_FILE, CAPTURE_FILE, CASES_FILE = "job.json", "result.json", "capture.pcapng", "cases.jsonl"
 
@@ -210,7 +211,18 @@ def silence_timeout_s(duration_s: float) -> float:
 
 def missing_program_error() -> BackendError:
     """The error for a missing guest program."""
-    return BackendError(f"{GUEST_PROGRAM}: the guest program is missing; fix: run `make setup`, on Linux on x86-64")
+    return BackendError(f"{GUEST_PROGRAM}: the guest program is missing; fix: {missing_program_remedy()}")
+
+
+def missing_program_remedy() -> str:
+    """How to get the guest program: by a build in a source checkout, otherwise by another installation."""
+    checkout = source_checkout()
+    return "install a wheel of ecnlab for Linux on x86-64" if checkout is None else f"run `make guest` in {checkout}"
+
+
+def source_checkout() -> Path | None:
+    """The folder of the source checkout that this package runs from, if it does."""
+    return _SOURCE_CHECKOUT if (_SOURCE_CHECKOUT / "crates" / "uml_guest" / "Cargo.toml").is_file() else None
 
 
 def _parse_progress_seconds(line: str) -> float | None:
