@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+CONTAINER ?= podman
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 GUEST := python/ecnlab/backends/uml/guest.so
@@ -12,10 +13,10 @@ SITE := python/ecnlab/site
 # Without the engine for browsers, which `make web` builds.
 SOURCES := $(shell find crates -path crates/web -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup guest demo studies site web test lint bench fuzz build clean
+.PHONY: help tools setup guest demo studies site web test lint bench fuzz build container clean
 
 help: ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 tools:
 	@command -v cargo >/dev/null || { echo "ecnlab needs Rust: install the stable toolchain so that 'cargo' is on the PATH." >&2; exit 1; }
@@ -32,12 +33,12 @@ $(READY): requirements.lock | tools
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 	@echo "Compiling the engine, which takes two minutes the first time ..."
 	@test ! -e $(GUEST) || $(MAKE) --no-print-directory $(GUEST)
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile setup --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile tests --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@
 
-# The guest program is compiled as the tests are, with which it shares nearly all of it. It is built on Linux on x86-64 alone.
+# Like the engine, it is compiled as the tests are, so that all share what is compiled. It is built on Linux on x86-64 alone.
 $(GUEST): $(SOURCES) | tools
-	@test "$$(uname -sm)" != "Linux x86_64" || { cargo build --quiet --profile tests -p ecnlab-uml-guest && cp target/tests/libecnlab_uml_guest.so $@; }
+	@test "$$(uname -sm)" != "Linux x86_64" || { cargo rustc --quiet --profile tests -p ecnlab-uml-guest -- -C strip=symbols && cp target/tests/libecnlab_uml_guest.so $@; }
 
 setup: $(BUILT) ## build the engine and install the package into .venv
 
@@ -88,6 +89,16 @@ fuzz: | tools ## RUNS executions of each fuzz target, or of TARGET alone; needs 
 
 build: $(BUILT) $(GUEST) site ## a wheel in dist/, with the guest program and the site in it
 	$(BIN)/maturin build --release --out dist
+
+# The engine distributes nothing under GPL-2.0 but its changes to the kernel; with a built kernel in it, the image has the sources of both.
+container: $(BUILT) $(GUEST) site ## an image with the package, a UML kernel and their sources; needs podman, buildah or docker (CONTAINER=...)
+	@rm -rf dist/container && mkdir -p dist/container/wheel dist/container/sources
+	@$(BIN)/maturin build --release --quiet --out dist/container/wheel
+	@cp requirements.lock dist/container/wheel/
+	@git archive --format=tar.gz --prefix=ecnlab/ --output=dist/container/sources/ecnlab.tar.gz HEAD
+	@cargo vendor --quiet --locked dist/container/vendor >/dev/null
+	@tar --create --xz --file=dist/container/sources/crates.tar.xz --directory=dist/container vendor && rm -rf dist/container/vendor
+	@$(CONTAINER) build --tag ecnlab --file Containerfile .
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -91,6 +91,7 @@ pub mod discipline;
 mod from_text;
 mod limit;
 pub mod registry;
+pub mod virtual_link;
 
 pub use aqm::entry::{AqmEntry, Contradictions, Gauge, LinkParams, MakeAqm};
 pub use aqm::{
@@ -105,3 +106,4 @@ pub use discipline::{
 };
 pub use limit::Limit;
 pub use registry::Registry;
+pub use virtual_link::{Datagram, VirtualLink};

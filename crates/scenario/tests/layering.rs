@@ -21,8 +21,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("py", &["units", "queue", "testkit", "transport", "wire", "sim", "scenario", "validation", "trace", "emulator"]),
 ];
 
-/// Test kits that the tests of a crate use although the kit depends on the crate itself.
-const TEST_KIT_CYCLES: &[(&str, &str)] = &[("queue", "testkit")];
+/// Dependencies of a crate's tests and examples alone. The test kit depends on the crate that it tests.
+const TEST_DEPENDENCIES: &[(&str, &str)] = &[("queue", "testkit"), ("transport", "queue")];
 
 /// Files of `py` that use each checking crate: no run may depend on one.
 const VALIDATION_USERS: &[(&str, &[&str])] =
@@ -70,7 +70,7 @@ fn manifest(crate_name: &str) -> DocumentMut {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display())).parse().expect("a manifest is TOML")
 }
 
-/// Crates that a crate depends on, tests included, except for its test kit.
+/// Crates that a crate depends on, tests included, except for `TEST_DEPENDENCIES`.
 fn dependencies(crate_name: &str) -> Vec<String> {
     let manifest = manifest(crate_name);
     let names_in = |key: &str| {
@@ -78,7 +78,7 @@ fn dependencies(crate_name: &str) -> Vec<String> {
         let names = table.into_iter().flat_map(|table| table.iter().map(|(key, item)| package_name(key, item)));
         names.filter_map(|name| name.strip_prefix("ecnlab-").map(str::to_owned)).collect::<Vec<_>>()
     };
-    let for_tests = names_in("dev-dependencies").into_iter().filter(|name| !TEST_KIT_CYCLES.contains(&(crate_name, name.as_str())));
+    let for_tests = names_in("dev-dependencies").into_iter().filter(|name| !TEST_DEPENDENCIES.contains(&(crate_name, name.as_str())));
     names_in("dependencies").into_iter().chain(names_in("build-dependencies")).chain(for_tests).collect()
 }
 
