@@ -70,7 +70,7 @@ fn engine_deliveries(config: &QueueConfig, rate: Rate) -> Deliveries {
     for (time, packet) in arrivals() {
         simulation.advance_to(time);
         let Datagram { payload: handle, size, ecn, flow } = packet;
-        simulation.inject(&ExternalPacket { flow: flow as u32, size, ecn, handle, payload: size, ..ExternalPacket::default() });
+        simulation.inject_host_packet(&ExternalPacket { flow: flow as u32, size, ecn, handle, payload: size, ..ExternalPacket::default() });
     }
     simulation.advance_to(Time::ZERO + Span::from_secs(59));
     let outputs = simulation.drain_outputs();
