@@ -7,7 +7,7 @@ import ecnlab
 PACKAGE = Path(ecnlab.__file__).parent
 
 # Imports that are allowed inside functions: optional or slow libraries, modules of ours that need them, and modules of the
-# standard library that would slow down the start of the command.
+# standard library that would slow down the start of the command or that Windows lacks.
 LATE = {
     "difflib",
     "hashlib",
@@ -22,6 +22,8 @@ LATE = {
     "polars",
     "scipy",
     "warnings",
+    "fcntl",
+    "pwd",
     "ecnlab.aqm.compiled",
     "ecnlab.aqm.fingerprint",
     "ecnlab.aqm.plugins",

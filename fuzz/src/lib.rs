@@ -11,7 +11,9 @@ pub mod input;
 pub mod memory;
 mod targets;
 
-use targets::{emulator, engine, guest, kernel, scenario, store, trace, wire};
+#[cfg(target_os = "linux")]
+use targets::{emulator, guest};
+use targets::{engine, kernel, scenario, store, trace, wire};
 
 /// A target; returns how many bytes more than its bound it may hold for what it has found, such as the flows of a scenario.
 type Run = fn(&[u8]) -> usize;
@@ -67,7 +69,9 @@ pub const TARGETS: &[Target] = &[
     target("kernel_fields", plain!(kernel::fields), kernel::prepare, (64 * MB, 4 * KB), 64),
     // A page of 2 MB may be a dictionary of half a million texts of 32 bytes.
     target("parquet", plain!(store::parquet), store::panic::install_hook, (20 * MB, 1024), 2048),
+    #[cfg(target_os = "linux")]
     target("emulator", plain!(emulator::packets), nothing, (512 * KB, 64), 1024),
+    #[cfg(target_os = "linux")]
     target("guest_job", guest::job, scenario::prepare, (4 * MB, 4 * KB), 2048),
     target("engine", plain!(engine::ways), engine::prepare, (32 * MB, 4 * KB), 64),
 ];

@@ -71,7 +71,7 @@ VERSION: str
 AQM_SOURCES: bytes
 BUILD: str
 DERIVATION: int
-EMULATOR: str
+EMULATOR: str | None
 FORMAT: int
 
 class ScenarioError(Exception):

@@ -43,7 +43,7 @@ def resolve_example(path: str | Path) -> Path:
     name = text.removeprefix(PREFIX)
     for candidate in (name, *(name + suffix for suffix in _SUFFIXES)):
         file = FOLDER / candidate
-        if file.is_file() and FOLDER in file.resolve().parents:
+        if file.is_file() and FOLDER.resolve() in file.resolve().parents:
             return file
     raise UsageError(f"{text}: {UnknownName('example', name, [example.name for example in examples()])}")
 

@@ -5,6 +5,8 @@
 mod aqm;
 mod backends;
 mod conformance;
+#[cfg_attr(not(all(target_os = "linux", feature = "emulator")), path = "no_emulator.rs")]
+mod emulator;
 mod errors;
 mod file_io;
 mod panic;
@@ -12,7 +14,6 @@ mod parquet;
 mod progress;
 mod replay;
 mod scenario;
-mod shell;
 mod table;
 mod trace;
 mod tracing;
@@ -83,7 +84,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD", ecnlab_scenario::BUILD)?;
     module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;
-    module.add("EMULATOR", ecnlab_emulator::BUILD)?;
+    module.add("EMULATOR", emulator::BUILD)?;
     module.add("FORMAT", FORMAT_VERSION)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
@@ -93,7 +94,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TraceError", module.py().get_type::<TraceError>())?;
     aqm::add_to(module)?;
     trace::add_to(module)?;
-    shell::add_to(module)?;
+    emulator::add_to(module)?;
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
     module.add_class::<Table>()?;
@@ -106,10 +107,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validation::validate_kernel_case, module)?)?;
     module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
     module.add_function(wrap_pyfunction!(backends::refusals, module)?)?;
-    module.add_function(wrap_pyfunction!(backends::run_live, module)?)?;
-    module.add_function(wrap_pyfunction!(backends::unshare_network_namespace, module)?)?;
-    module.add_function(wrap_pyfunction!(backends::unshare_as_root, module)?)?;
-    module.add_function(wrap_pyfunction!(backends::set_realtime_scheduling, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_queues, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;

@@ -24,9 +24,10 @@ pub struct TraceFileOptions {
     form: String,
     /// "gzip", "zstd", or empty.
     compression: String,
-    links: Vec<String>,
+    /// Selected links; empty for the default selection.
+    pub links: Vec<String>,
     /// Maximum bytes of each packet in a capture.
-    keep: u32,
+    pub keep: u32,
     /// IP version of a capture, 4 or 6.
     ip: u32,
 }
@@ -61,16 +62,6 @@ impl TraceFileOptions {
             _ => TraceFormat::Pcapng { keep: self.keep, version: if self.ip == 6 { IpVersion::V6 } else { IpVersion::V4 } },
         };
         TraceSpec { format, links: self.links.clone() }
-    }
-
-    /// Selected links; empty for the default selection.
-    pub fn links(&self) -> &[String] {
-        &self.links
-    }
-
-    /// Maximum bytes of each packet in a capture.
-    pub fn keep(&self) -> u32 {
-        self.keep
     }
 
     /// Creates the file under a temporary name.

@@ -1,7 +1,9 @@
 //! The targets, by what they read.
 
+#[cfg(target_os = "linux")]
 pub mod emulator;
 pub mod engine;
+#[cfg(target_os = "linux")]
 pub mod guest;
 pub mod kernel;
 pub mod scenario;
@@ -62,6 +64,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn jobs_are_read() {
         for name in SCENARIOS {

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ecnlab import _core
-from ecnlab.errors import Problem, UsageError
+from ecnlab.errors import BackendError, Problem, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.packet_traces.write import TraceOutput
@@ -94,6 +94,14 @@ class Backend(Protocol):
 
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Run a scenario. Raises BackendError and the engine's errors."""
+
+
+def require_linux(part: str) -> None:
+    """Check that this build has kernel hosts, which `part` needs: a backend or a command. Raises BackendError."""
+    if _core.EMULATOR is None:
+        raise BackendError(
+            f"{part}: needs Linux, since its hosts are a Linux kernel; fix: run it on Linux, or a scenario with --backend sim"
+        )
 
 
 def require_duration(name: str, given: object) -> None:

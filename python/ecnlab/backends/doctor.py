@@ -113,11 +113,15 @@ def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck
     yield BackendCheck(SIM, "cores", f"{found['cores']}, one run for each at a time")
     yield from _checks_of_live_backend(found)
     yield from _checks_of_uml_backend(found)
-    yield from _uml_build_checks(found)
+    if _uml_fits(found):
+        yield from _uml_build_checks(found)
 
 
 def _checks_of_live_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
-    yield BackendCheck(LIVE_NAME, "kernel", f"{found['system']} {found['kernel']}", found["system"] == "Linux", "live needs Linux")
+    is_linux = found["system"] == "Linux"
+    yield BackendCheck(LIVE_NAME, "kernel", f"{found['system']} {found['kernel']}", is_linux, "live needs Linux")
+    if not is_linux:
+        return
     yield _namespace_check(found)
     yield _tun_check(found)
     settings = found["settings"]
@@ -197,9 +201,15 @@ def _real_time_check(found: Mapping[str, Any]) -> BackendCheck:
     return BackendCheck(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error_text(found['real_time'])}", False, remedy, needed=False)
 
 
+def _uml_fits(found: Mapping[str, Any]) -> bool:
+    return bool(found["system"] == "Linux" and found["machine"] == "x86_64")
+
+
 def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
-    fits = found["system"] == "Linux" and found["machine"] == "x86_64"
+    fits = _uml_fits(found)
     yield BackendCheck(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
+    if not fits:
+        return
     images = found["images"]
     state = ", ".join(images) or "none is built"
     yield BackendCheck(UML_NAME, "UML kernel", state, bool(images), "ecnlab uml build-kernel, once, in about four minutes")

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.backends import doctor, interpreter
-from ecnlab.backends.base import ProgressCallback, RunOutput, require_duration, require_ip_version
+from ecnlab.backends.base import ProgressCallback, RunOutput, require_duration, require_ip_version, require_linux
 from ecnlab.errors import BackendError, EcnlabError, Failure, Problem, RemoteRunFailed
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Live:
         return ("pcapng",)
 
     def identity(self) -> Mapping[str, Any]:
-        """The kernel's release, a digest of the router's sources, and parameters that differ from the defaults."""
+        """The kernel's release, a digest of the router's sources, and parameters that differ from the defaults. Raises BackendError."""
+        require_linux(f"backend: {LIVE_NAME}")
         chosen = {"ip": self.ip if self.ip != 4 else None, "lateness_budget_s": self.lateness_budget_s}
         return {
             "kernel": platform.release(),
@@ -88,7 +89,8 @@ class Live:
         }
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
-        """Problems of a scenario that this machine's kernel cannot run."""
+        """Problems of a scenario that this machine's kernel cannot run. Raises BackendError."""
+        require_linux(f"backend: {LIVE_NAME}")
         asks = any(flow.get("tcp", {}).get("ecn_echo") == "accurate" for flow in scenario.resolved["flows"])
         accurate_ecn = asks and _supports_accurate_ecn()
         return list(map(Problem.from_engine, _core.refusals(scenario._core, LIVE_NAME, ip=self.ip, accurate_ecn=accurate_ecn)))

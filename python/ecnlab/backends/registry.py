@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
-from ecnlab.backends.base import Backend
+from ecnlab.backends.base import SIMULATOR_NAME, Backend, require_linux
 from ecnlab.errors import UnknownName, UsageError
 
 # Error messages for parameters that a backend does not have.
@@ -35,12 +35,14 @@ def backend_names() -> list[str]:
 
 
 def resolve_backend(given: str | Backend) -> Backend:
-    """Return the backend for an argument, which is a name or an object. Raises UnknownName, UsageError."""
+    """Return the backend for an argument, which is a name or an object. Raises UnknownName, UsageError, BackendError."""
     if not isinstance(given, str):
         if all(hasattr(given, name) for name in ("name", "identity", "refusals", "run")):
             return given
         raise UsageError(f"backend: must be {', '.join(backend_names())}, or a backend such as ecnlab.Live(), not {type(given).__name__}")
     module, name = _BACKEND_CLASSES[require_backend_name(given)].split(":")
+    if given != SIMULATOR_NAME:
+        require_linux(f"backend: {given}")
     backend: Backend = getattr(import_module(module), name)()
     return backend
 

@@ -59,7 +59,8 @@ def _prepare_standard_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
         elif isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            # On Windows a pipe or a file would get the encoding of the user's language.
+            stream.reconfigure(encoding="utf-8" if sys.platform == "win32" else None, errors="backslashreplace")
 
 
 def version_text() -> str:

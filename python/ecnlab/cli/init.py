@@ -21,7 +21,7 @@ def init(name: Path, quiet: bool) -> None:
     """
     from ecnlab.cli import output
     from ecnlab.errors import UsageError
-    from ecnlab.storage.atomic import locked_partial, partial_path
+    from ecnlab.storage.atomic import locked_partial, partial_path, rename
 
     if name.exists() or name.is_symlink():
         raise UsageError(f"{name}: exists; fix: choose the name of a new folder")
@@ -29,7 +29,7 @@ def init(name: Path, quiet: bool) -> None:
         with locked_partial(partial_path(name), folder=True) as partial:
             for file in sorted(TEMPLATE.iterdir()):
                 (partial / _RENAMED_FILES.get(file.name, file.name)).write_bytes(file.read_bytes())
-            partial.rename(name)
+            rename(partial, name)
     except OSError as error:
         raise UsageError(f"{name}: cannot be created: {error.strerror}") from None
     if not quiet:

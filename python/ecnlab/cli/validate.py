@@ -1,4 +1,4 @@
-"""`ecnlab validate`: comparison with ns-2, with a real kernel and with formulas."""
+"""`ecnlab validate`: comparison with ns-2, with a real kernel, with formulas and with other machines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TABLE_HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed"
 
 @click.group()
 def validate() -> None:
-    """Compare with ns-2, with a real kernel and with formulas.
+    """Compare with ns-2, with a real kernel, with formulas and with other machines.
 
     The exit code is 1 if a comparison disagrees.
     """
@@ -153,6 +153,29 @@ def compare_with_formulas(
     elif not quiet:
         _print_formula_checks(outcomes, failed)
     sys.exit(EXIT_DISAGREES if failed else 0)
+
+
+@validate.command("fingerprints")
+@options.threads_option
+@options.json_option
+@options.quiet_option
+def compare_with_fingerprints(threads: int | None, as_json: bool, quiet: bool) -> None:
+    """Compare every packaged example with a run on another machine.
+
+    The fingerprint of a run with seed 1 has each event with its time. It is the same on every system and processor.
+    """
+    from ecnlab.cli import output
+    from ecnlab.validation.fingerprints import compare_fingerprints
+
+    outcomes = compare_fingerprints(options.workers_from_options(threads, None), progress=not quiet)
+    different = [outcome for outcome in outcomes if not outcome.is_equal]
+    if as_json:
+        output.print_json({"fingerprints": [outcome.to_dict() for outcome in outcomes], "different": len(different)})
+    elif not quiet:
+        for outcome in different:
+            output.print_line(f"FAIL  {outcome.example}: {outcome.computed or 'is missing'}, recorded {outcome.recorded or 'none'}")
+        output.print_line(f"{count_text(len(outcomes), 'example')}, {len(outcomes) - len(different)} equal, {len(different)} different")
+    sys.exit(EXIT_DISAGREES if different else 0)
 
 
 def _print_packet_exact_cases(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread, current_thread, main_thread
 from time import monotonic, sleep
 from types import FrameType
@@ -48,7 +48,7 @@ def run_interruptibly_in_thread(work: Callable[[], T], name: str) -> T:
     thread = Thread(target=store_result, daemon=True)
     thread.start()
     try:
-        done, outcome = outcomes.get()
+        done, outcome = _get_interruptibly(outcomes)
     except KeyboardInterrupt:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
         join_threads_interruptibly([thread], lambda: [str(running_aqm_hook(thread) or name)])
@@ -57,6 +57,13 @@ def run_interruptibly_in_thread(work: Callable[[], T], name: str) -> T:
         assert isinstance(outcome, BaseException)
         raise outcome
     return outcome  # type: ignore[return-value]
+
+
+def _get_interruptibly(queue: SimpleQueue[T]) -> T:
+    """The next item of a queue. On Windows Ctrl-C is noticed only between waits, so they are short there."""
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=_POLL_INTERVAL_S if sys.platform == "win32" else None)
 
 
 def join_threads_interruptibly(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> bool:

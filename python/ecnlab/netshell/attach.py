@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
-from pwd import getpwuid
 from subprocess import Popen
 
 from ecnlab import _core
+from ecnlab.backends.base import require_linux
 from ecnlab.errors import UsageError
 from ecnlab.netshell.process import EXIT_SIGNALLED
 
@@ -59,7 +59,8 @@ _OWN_SHELL_TEXT: Mapping[str, Callable[[str], bool]] = {
 
 
 def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int:
-    """Run a command at the client or the server of a running shell; returns its exit code. Raises UsageError."""
+    """Run a command at the client or the server of a running shell; returns its exit code. Raises UsageError, BackendError."""
+    require_linux("shell attach")
     first, member = _outer_and_inner_process(process)
     _require_own_process(process, first)
     folder = _require_working_directory()
@@ -122,6 +123,8 @@ def _process_owner(process: int) -> int:
 
 
 def _user_name(owner: int) -> str:
+    from pwd import getpwuid
+
     try:
         return f"{getpwuid(owner).pw_name} (user ID {owner})"
     except KeyError:

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ecnlab import _core
-from ecnlab.netshell.process import BLOCKED_SIGNALS, EXIT_NOT_RUN, EXIT_SIGNALLED, InitJob, ShellPrograms
+from ecnlab.netshell.process import EXIT_NOT_RUN, EXIT_SIGNALLED, InitJob, ShellPrograms, blocked_signals
 
 _SERVER_START_TIMEOUT_S = 5.0
 _MAX_ERROR_BYTES = 4000
@@ -63,7 +63,7 @@ def _run_init_job(job: InitJob) -> int:
         signal.signal(one, signal.SIG_DFL)
     for one in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, lambda number, _frame: os._exit(EXIT_SIGNALLED + number))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, blocked_signals())
     _core.enter_network(job.outside)
     for failed in _core.setup_private_mounts(programs.hosts):
         sys.stderr.write(f"warning: the shell has the machine's own {failed}\n")

@@ -64,7 +64,12 @@ class InitJob:
 
 
 # Blocked until the first process has handlers: an interpreter that is starting would print a traceback at Ctrl-C.
-BLOCKED_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+_BLOCKED_SIGNALS = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP")
+
+
+def blocked_signals() -> list[signal.Signals]:
+    """The blocked signals. Windows, which has no shells, lacks some of them."""
+    return [signal.Signals[name] for name in _BLOCKED_SIGNALS]
 
 
 def start_init_process(networks: tuple[int, int], programs: ShellPrograms, error_pipe: int) -> Popen[bytes]:
@@ -73,7 +78,7 @@ def start_init_process(networks: tuple[int, int], programs: ShellPrograms, error
     try:
         with os.fdopen(job, "wb", closefd=False) as file:
             file.write(json.dumps(asdict(InitJob(programs, *networks, error_pipe, parent))).encode())
-        signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED_SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, blocked_signals())
         # The command inherits the descriptors that the user's shell has opened for it, as in `ecnlab shell -- COMMAND 3>FILE`.
         passed = {*_inheritable_descriptors(), *networks, error_pipe, parent, job}
         return Popen(interpreter.module_command(_INIT_MODULE, str(job)), env=interpreter.child_environment(), pass_fds=sorted(passed))

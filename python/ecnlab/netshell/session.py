@@ -18,6 +18,7 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.aqm.tracebacks import aqm_error_from_exception
+from ecnlab.backends.base import require_linux
 from ecnlab.errors import BackendError, Problem, ScenarioError, UnknownName, UsageError
 from ecnlab.netshell import process
 from ecnlab.netshell.live import LiveView
@@ -108,6 +109,7 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
     `began` is called with the checked scenario. Raises BackendError if the machine does not permit shells, UsageError, ScenarioError, and
     AqmError if a user AQM fails.
     """
+    require_linux("shell")
     within = _enclosing_shell_network()
     _acquire_capabilities(within)
     scenario = spec.scenario()

@@ -27,7 +27,7 @@ from ecnlab.display.json_values import nan_to_none
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
-from ecnlab.storage.atomic import locked_partial, partial_path
+from ecnlab.storage.atomic import locked_partial, partial_path, rename
 
 if TYPE_CHECKING:
     import polars as pl
@@ -158,9 +158,9 @@ class Trace:
                 for table in catalog.trace_tables():
                     partial[f"{table.name}.parquet"].write_bytes(self._table_to_parquet(table.name))
                 text = json.dumps(nan_to_none(self.summary_json()), indent=2, allow_nan=False)
-                partial["summary.json"].write_text(text + "\n", encoding="utf-8")
+                partial["summary.json"].write_text(text + "\n", encoding="utf-8", newline="\n")
                 for name in names:
-                    partial[name].replace(path / name)
+                    rename(partial[name], path / name)
         except OSError as error:
             raise TraceError(f"cannot write to {folder}: {error.strerror or error}; the folder was not changed") from None
         return names

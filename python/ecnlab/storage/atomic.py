@@ -3,47 +3,55 @@
 A partial file is hidden; its name holds that of its target and of its writer: process, random token, number, host.
 The writer holds an exclusive lock on it (flock), which the kernel releases when the process ends. A process id would not show whether
 the writer lives, since another PID namespace has other numbers. On a file system without locks no partial file is removed.
+
+Windows cannot lock a folder, nor rename an open file. There the process ID in the name identifies the writer; a host has one set of IDs.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
+import platform
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import BinaryIO
 
-_PARTIAL_NAME = re.compile(r"\.(?:batch-|.+\.)\d+-[0-9a-f]{8}-\d+-([A-Za-z0-9-]+)\.partial")
+if sys.platform == "win32":
+    from ecnlab.storage.windows import is_process_alive
+else:
+    import fcntl
+
+_PARTIAL_NAME = re.compile(r"\.(?:batch-|.+\.)(\d+)-[0-9a-f]{8}-\d+-([A-Za-z0-9-]+)\.partial")
 _PROCESS_TOKEN = os.urandom(4).hex()
 _FILE_NUMBERS = count(1)
 _MAX_PARALLEL_FLUSHES = 16
+# Windows opens files as text by default, which changes line ends; POSIX opens a pipe only when it has a writer.
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_RENAME_ATTEMPTS, _RENAME_INTERVAL_S = 20, 0.05
 # A larger JSON file is damaged: that of a merged batch takes a few megabytes.
 MAX_STORED_BYTES = 1 << 28
 
 
 class _HeldFileLock:
-    """An open file or folder locked by this process, but not by its forks."""
+    """An open file or folder locked by this process, but not by its forks; without a handle on Windows, which has no forks."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle: int | None = handle
+    def __init__(self, handle: int | None) -> None:
+        self._handle = handle
+        self.is_ours = True  # this process, not its parent, took the lock
         _HELD_LOCKS.add(self)
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether this process, not its parent, took the lock."""
-        return self._handle is not None
 
     def release(self) -> None:
         """Close the file; the kernel releases the lock when the last process closes it."""
-        handle, self._handle = self._handle, None
+        handle, self._handle, self.is_ours = self._handle, None, False
         _HELD_LOCKS.discard(self)
         if handle is not None:
             os.close(handle)
@@ -58,7 +66,8 @@ def _release_inherited_locks_after_fork() -> None:
 
 
 # A forked process that outlives this one would keep the lock. The files are close-on-exec, so other programs do not inherit them.
-os.register_at_fork(after_in_child=_release_inherited_locks_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_release_inherited_locks_after_fork)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -66,7 +75,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     with locked_partial(partial_path(path)) as partial:
         write_unflushed(partial, data)
         fsync_files([partial])
-        partial.replace(path)
+        rename(partial, path)
 
 
 def write_if_absent(path: Path, data: bytes) -> None:
@@ -79,7 +88,24 @@ def write_if_absent(path: Path, data: bytes) -> None:
         except FileExistsError:
             return
         except OSError:  # a file system without hard links
-            partial.replace(path)
+            rename(partial, path)
+
+
+def rename(path: Path, target: Path) -> None:
+    """Rename a file, which replaces the target, or a folder. Raises OSError.
+
+    Windows refuses it while another program has either file open, such as a virus scanner. It is repeated there for up to a second.
+    """
+    attempts = _RENAME_ATTEMPTS if sys.platform == "win32" else 1
+    for left in reversed(range(attempts)):
+        try:
+            path.replace(target)
+        except PermissionError:
+            if not left:
+                raise
+            sleep(_RENAME_INTERVAL_S)
+        else:
+            return
 
 
 @contextmanager
@@ -111,14 +137,18 @@ def remove_abandoned_partials(path: Path, name: str = "*") -> None:
     """
     for entry in path.glob(f".{name}.partial"):
         match = _PARTIAL_NAME.fullmatch(entry.name)
-        if match is not None and match[1] == host_name_for_files():
+        if match is not None and match[2] == host_name_for_files():
             with suppress(OSError):
-                _remove_unless_locked(entry)
+                _remove_if_abandoned(entry, int(match[1]))
 
 
-def _remove_unless_locked(entry: Path) -> None:
+def _remove_if_abandoned(entry: Path, writer: int) -> None:
     """Remove a partial file that no process has locked. Raises OSError if one has, or the file system has no locks."""
     folder = entry.is_dir() and not entry.is_symlink()
+    if sys.platform == "win32":
+        if not is_process_alive(writer):
+            _unlink_partial(entry, folder)
+        return
     handle = os.open(entry, (os.O_RDONLY | os.O_DIRECTORY if folder else os.O_RDWR | os.O_NONBLOCK) | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,6 +160,9 @@ def _remove_unless_locked(entry: Path) -> None:
 
 def _create_and_lock(partial: Path, folder: bool, mode: int) -> _HeldFileLock:
     """Create and lock a file or folder; repeats if another process removes it before it is locked. Raises OSError."""
+    if sys.platform == "win32":
+        partial.mkdir(mode) if folder else partial.touch(mode & 0o666)
+        return _HeldFileLock(None)
     while True:
         handle = _create_and_open(partial, folder, mode)
         if handle is None:
@@ -148,6 +181,7 @@ def _create_and_lock(partial: Path, folder: bool, mode: int) -> _HeldFileLock:
 
 def _create_and_open(partial: Path, folder: bool, mode: int) -> int | None:
     """Create and open a file or folder; None if another process has removed it. Raises OSError."""
+    assert sys.platform != "win32"
     if not folder:
         return os.open(partial, os.O_RDWR | os.O_CREAT, mode & 0o666)
     partial.mkdir(mode)
@@ -180,13 +214,13 @@ def remove_folder(folder: Path) -> None:
     """
     gone = folder.with_name(f".{folder.name}.{unique_writer_name()}.partial")
     with suppress(OSError):
-        folder.rename(gone)
+        rename(folder, gone)
         Thread(target=shutil.rmtree, args=(gone,), kwargs={"ignore_errors": True}).start()
 
 
 def open_regular_file(path: Path) -> BinaryIO:
     """Open a stored file. Raises OSError if it is not a regular file: a pipe would block, and a device has no end."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    file = os.fdopen(os.open(path, _READ_FLAGS), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -220,7 +254,7 @@ def fsync_directory(folder: Path) -> None:
 
 
 def _fsync_path(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)  # Windows flushes only files open for writing
     try:
         os.fsync(handle)
     finally:
@@ -229,4 +263,4 @@ def _fsync_path(path: Path) -> None:
 
 def host_name_for_files() -> str:
     """This host's name, with characters valid in file names only."""
-    return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)
+    return re.sub(r"[^A-Za-z0-9-]", "-", platform.node()) or "host"

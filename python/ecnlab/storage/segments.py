@@ -35,6 +35,7 @@ from ecnlab.storage.atomic import (
     locked_partial,
     read_regular_file,
     remove_folder,
+    rename,
     unique_writer_name,
     write_unflushed,
 )
@@ -326,7 +327,7 @@ class BatchFolder:
             _write_batch_files(partial, parts, scenarios, merged)
             fsync_files(sorted(partial.iterdir()))
             fsync_directory(partial)
-            partial.rename(self.path / name)
+            rename(partial, self.path / name)
             fsync_directory(self.path)
 
 

@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from time import time
 
+from ecnlab.backends.base import require_linux
 from ecnlab.backends.uml import kernels, process, recipe, source
 from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
 from ecnlab.errors import BackendError
@@ -76,6 +77,7 @@ def build_kernel(
     kernel: BuildableKernel, from_source: Path | None = None, jobs: int | None = None, watch: BuildProgressCallback | None = None
 ) -> BuiltKernel:
     """Build a kernel unless it is built. `from_source` is a package, an archive or a folder of the user. Raises BackendError."""
+    require_linux("uml build-kernel")
     lacking = missing_build_packages()
     if lacking:
         packages = " ".join(dict.fromkeys(lacking.values()))

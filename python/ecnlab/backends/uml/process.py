@@ -41,7 +41,7 @@ _MAX_ERROR_LINES = 40
 _WATCH_INTERVAL_S = 1.0
 
 # Signals by which users, the OOM killer or resource limits end a process.
-_EXTERNAL_SIGNALS = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGXCPU, signal.SIGXFSZ}
+_EXTERNAL_SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGXCPU", "SIGXFSZ")
 
 # A UML process reports progress a hundred times per run; one that is silent for this long hangs. Each simulated second adds to the limit.
 _SILENCE_TIMEOUT_S, _SILENCE_TIMEOUT_PER_SIMULATED_S = 60.0, 10.0
@@ -144,7 +144,7 @@ class UmlProcess:
             except BaseException:
                 process.kill()
                 raise
-        if -process.returncode in _EXTERNAL_SIGNALS:
+        if -process.returncode in [getattr(signal, name) for name in _EXTERNAL_SIGNALS]:
             raise BackendError(
                 f"the UML kernel was killed by {signal.Signals(-process.returncode).name}: by a user, for lack of memory, "
                 "or at a limit of your shell (`ulimit -a`); fix: repeat the command, which continues from there"

@@ -5,7 +5,6 @@ Both are in the user's cache folder, which keeps one empty lock file per core.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -46,6 +45,8 @@ def reserve_cpu_core() -> Iterator[int | None]:
     if not hasattr(os, "sched_getaffinity"):
         yield None
         return
+    import fcntl
+
     allowed = sorted(os.sched_getaffinity(0))
     with ExitStack() as held:
         for one in allowed:

@@ -40,7 +40,7 @@ _NS2_NAMES = {"red": "RED", "ecn": "RED with ECN"}
 @cache
 def ns2_throughput_kbps() -> Mapping[TableRow, float]:
     """ns-2's mean of each row of both tables."""
-    with (REFERENCE / "red-ecn.csv").open(newline="") as file:
+    with (REFERENCE / "red-ecn.csv").open(encoding="utf-8", newline="") as file:
         return {_table_row_of_ns2_line(line): float(line["goodput_kbps"]) for line in csv.DictReader(file)}
 
 

@@ -1,0 +1,16 @@
+//! Replaces the module `emulator` where there are no kernel hosts: on other systems than Linux, or without the feature of that name.
+//! The Python package sees that `EMULATOR` is None, and refuses the backends `live` and `uml` and shells with the reason.
+
+use ecnlab_scenario::{Problem, Scenario};
+use pyo3::prelude::*;
+
+pub const BUILD: Option<&str> = None;
+
+/// None: this build has no backend with kernel hosts.
+pub fn refusals(_: &Scenario, _: &str, _: Option<Vec<String>>, _: u32, _: bool) -> Option<Vec<Problem>> {
+    None
+}
+
+pub fn add_to(_: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}
