@@ -13,7 +13,7 @@ SITE := python/ecnlab/site
 # Without the engine for browsers, which `make web` builds.
 SOURCES := $(shell find crates -path crates/web -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup guest demo studies site web test lint bench fuzz build container clean
+.PHONY: help tools setup guest demo studies site web test lint bench fuzz build container release clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -99,6 +99,12 @@ container: $(BUILT) $(GUEST) site ## an image with the package, a UML kernel and
 	@cargo vendor --quiet --locked dist/container/vendor >/dev/null
 	@tar --create --xz --file=dist/container/sources/crates.tar.xz --directory=dist/container vendor && rm -rf dist/container/vendor
 	@$(CONTAINER) build --tag ecnlab --file Containerfile .
+
+# The tools of a release have an environment of their own, since nothing else needs them.
+release: $(BUILT) site web ## wheels of all systems, the source distribution, and what is checked about them: dist/
+	@test -x target/release-tools/bin/python || $(BIN)/python -m venv target/release-tools
+	@target/release-tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-release.lock
+	@PATH="$(abspath target/release-tools/bin):$$PATH" target/release-tools/bin/python tools/release.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,381 @@
+"""`make release`: the files of a release in dist/, and what is checked about them.
+
+    python tools/release.py                     all steps, for each system whose tools are installed
+    python tools/release.py wheel [NAME...]     wheels: linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64
+    python tools/release.py sdist               the source distribution
+    python tools/release.py rebuild             a wheel from the source distribution, which must be complete
+    python tools/release.py check               contents, metadata, tags, licences, known vulnerabilities
+    python tools/release.py smoke [WHEEL]       a wheel in an environment of its own and an empty folder
+
+On Linux, zig links the wheels of all systems (packages ziglang and cargo-zigbuild); macOS and Windows build their own. With `--strict` a
+missing tool is an error, as in the workflows; without it the step is left out and named at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import third_party
+
+ROOT = Path(__file__).parents[1]
+DIST, TARGET_FOLDER = ROOT / "dist", ROOT / "target"
+GUEST = ROOT / "python" / "ecnlab" / "backends" / "uml" / "guest.so"
+GUEST_IN_WHEEL = "ecnlab/backends/uml/guest.so"
+GLIBC = "2.28"
+SMOKE_LIMIT_S = 600
+
+
+class ReleaseError(Exception):
+    """A file of the release is wrong."""
+
+
+class MissingTool(ReleaseError):
+    """A tool that a step needs is not installed."""
+
+
+@dataclass(frozen=True)
+class WheelTarget:
+    """A system for which a wheel is built: Rust's target, the platform tag, the engine's file, and whether the guest program is in it."""
+
+    triple: str
+    tag: str
+    engine: str = "ecnlab/_core.abi3.so"
+    has_guest: bool = False
+
+    @property
+    def machine(self) -> str:
+        """The machine in the platform tag."""
+        return "x86_64" if self.tag.endswith("x86_64") else self.tag.rpartition("_")[2]
+
+
+TARGETS: Mapping[str, WheelTarget] = {
+    "linux-x86_64": WheelTarget("x86_64-unknown-linux-gnu", f"manylinux_{GLIBC.replace('.', '_')}_x86_64", has_guest=True),
+    "linux-aarch64": WheelTarget("aarch64-unknown-linux-gnu", f"manylinux_{GLIBC.replace('.', '_')}_aarch64"),
+    "macos-arm64": WheelTarget("aarch64-apple-darwin", "macosx_11_0_arm64"),
+    "macos-x86_64": WheelTarget("x86_64-apple-darwin", "macosx_10_12_x86_64"),
+    "windows-x86_64": WheelTarget("x86_64-pc-windows-gnu", "win_amd64", "ecnlab/_core.pyd"),
+}
+_HOST_NAMES = {
+    ("Linux", "x86_64"): "linux-x86_64",
+    ("Linux", "aarch64"): "linux-aarch64",
+    ("Darwin", "arm64"): "macos-arm64",
+    ("Darwin", "x86_64"): "macos-x86_64",
+    ("Windows", "AMD64"): "windows-x86_64",
+}
+# Files that every wheel contains beside its engine.
+REQUIRED_FILES = (
+    "ecnlab/__init__.py",
+    "ecnlab/py.typed",
+    "ecnlab/examples/ecn.toml",
+    "ecnlab/reference/fingerprints.json",
+    "ecnlab/backends/uml/data/box_kernel.c",
+    "ecnlab/lab/lab.html",
+    "ecnlab/lab/ecnlab.wasm",
+    "ecnlab/site/index.html",
+)
+# Those of them that `make site` and `make web` build; a source distribution has neither.
+_BUILT_PAGES = {"site/index.html": "make site", "lab/ecnlab.wasm": "make web"}
+REQUIRED_TEXTS = ("LICENSE", "GPL-2.0-only.txt", "THIRD-PARTY.txt")
+LICENCE = "Apache-2.0 AND GPL-2.0-only"
+
+
+def host_target_name() -> str:
+    """The name of this machine's target. Raises ReleaseError."""
+    key = (platform.system(), platform.machine())
+    if key not in _HOST_NAMES:
+        raise ReleaseError(f"wheel: there is no target for {key[0]} on {key[1]}; fix: name one of {', '.join(TARGETS)}")
+    return _HOST_NAMES[key]
+
+
+def require_tool(step: str, tool: str, remedy: str) -> None:
+    """Check that a program is on the PATH. Raises MissingTool."""
+    if shutil.which(tool) is None:
+        raise MissingTool(f"{step}: {tool} is not installed; fix: {remedy}")
+
+
+def require_target(step: str, triple: str) -> None:
+    """Check that Rust's standard library for a target is installed. Raises MissingTool."""
+    done = subprocess.run(["rustc", "--print", "target-libdir", "--target", triple], capture_output=True, text=True, check=False)
+    if done.returncode or not Path(done.stdout.strip()).is_dir():
+        raise MissingTool(f"{step}: the Rust target {triple} is not installed; fix: rustup target add {triple}")
+
+
+def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None, folder: Path = ROOT) -> None:
+    """Run a command. Raises ReleaseError if it fails."""
+    print("+", *command, flush=True)
+    if subprocess.run(list(map(str, command)), cwd=folder, env={**os.environ, **(environment or {})}, check=False).returncode:
+        raise ReleaseError(f"{command[0]} failed")
+
+
+def output_of(command: Sequence[str | Path]) -> str:
+    """The output of a command. Raises ReleaseError if it fails."""
+    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ReleaseError(f"{command[0]} failed: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build_wheel(name: str) -> None:
+    """Build the wheel of a system in dist/. Raises ReleaseError, MissingTool."""
+    target, step = TARGETS[name], f"wheel {name}"
+    cross = platform.system() == "Linux"
+    if not cross and name != host_target_name():
+        raise MissingTool(f"{step}: it is built on Linux or on its own system; fix: leave it out")
+    require_tool(step, "maturin", "pip install -r requirements-release.lock")
+    for file, remedy in _BUILT_PAGES.items():
+        if not (ROOT / "python" / "ecnlab" / file).is_file():
+            raise MissingTool(f"{step}: python/ecnlab/{file} is not built; fix: {remedy}")
+    if cross:
+        require_tool(step, "cargo-zigbuild", "pip install -r requirements-release.lock")
+        require_target(step, target.triple)
+    DIST.mkdir(exist_ok=True)
+    if cross and name == "windows-x86_64":
+        return _build_windows_wheel_with_zig(target, step)
+    command = ["maturin", "build", "--release", "--locked", "--out", str(DIST)]
+    if cross:
+        command += ["--zig", "--target", target.triple]
+        command += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"] if "linux" in name else []
+    with _guest_program(target):
+        run(command)
+    return None
+
+
+@contextmanager
+def _guest_program(target: WheelTarget) -> Iterator[None]:
+    """Have the guest program of the target in the package, or none; restores the one of `make guest` afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / GUEST.name
+        if GUEST.exists():
+            shutil.move(GUEST, kept)
+        try:
+            if target.has_guest:
+                command = ["cargo", "zigbuild", "--quiet", "--locked", "--profile", "tests", "-p", "ecnlab-uml-guest"]
+                run([*command, "--target", f"{target.triple}.{GLIBC}"])
+                shutil.copyfile(TARGET_FOLDER / target.triple / "tests" / "libecnlab_uml_guest.so", GUEST)
+            yield
+        finally:
+            GUEST.unlink(missing_ok=True)
+            if kept.exists():
+                shutil.move(kept, GUEST)
+
+
+def _build_windows_wheel_with_zig(target: WheelTarget, step: str) -> None:
+    """The engine for Windows with the Python files of the wheel for Linux. maturin exports a wrong symbol with zig's linker."""
+    others = sorted(DIST.glob("ecnlab-*-manylinux*_x86_64.whl"))
+    if not others:
+        raise MissingTool(
+            f"{step}: it takes the Python files of the wheel for Linux; fix: python tools/release.py wheel linux-x86_64 first"
+        )
+    libraries = _write_import_library(step)
+    search = f"-L native={libraries}"
+    command = ["cargo", "zigbuild", "--quiet", "--locked", "--release", "-p", "ecnlab-py", "--target", target.triple]
+    run(command, {"PYO3_CROSS_LIB_DIR": str(libraries), "PYO3_CROSS_PYTHON_VERSION": "3.11", "RUSTFLAGS": search})
+    engine = (TARGET_FOLDER / target.triple / "release" / "_core.dll").read_bytes()
+    write_wheel_with_engine(others[-1], engine, target)
+
+
+def _write_import_library(step: str) -> Path:
+    """The import library of python3.dll, the stable ABI of Python 3.11; returns its folder. Raises MissingTool."""
+    try:
+        from abi3info import DATAS, FUNCTIONS
+        from abi3info.models import PyVersion
+    except ImportError:
+        raise MissingTool(f"{step}: the package abi3info is not installed; fix: pip install -r requirements-release.lock") from None
+    folder = TARGET_FOLDER / "python3-import-library"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [symbol.name for symbol, about in FUNCTIONS.items() if about.added <= PyVersion(3, 11)]
+    data = [f"{symbol.name} DATA" for symbol, about in DATAS.items() if about.added <= PyVersion(3, 11)]
+    definition = folder / "python3.def"
+    definition.write_text("\n".join(["LIBRARY python3.dll", "EXPORTS", *names, *data]) + "\n", encoding="utf-8")
+    for name in ("python3.lib", "libpython3.a"):
+        run([sys.executable, "-m", "ziglang", "dlltool", "-m", "i386:x86-64", "-D", "python3.dll", "-d", definition, "-l", folder / name])
+    return folder
+
+
+def write_wheel_with_engine(other: Path, engine: bytes, target: WheelTarget) -> Path:
+    """Write the wheel of a target with the Python files of another wheel and this engine; returns its path."""
+    version = other.name.split("-")[1]
+    path = DIST / f"ecnlab-{version}-cp311-abi3-{target.tag}.whl"
+    left_out = re.compile(r".*\.(so|pyd)|.*\.dist-info/(RECORD|sboms/.*)")
+    records: list[str] = []
+    with zipfile.ZipFile(other) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+
+        def add(name: str, data: bytes) -> None:
+            wheel.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+            digest = urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            records.append(f"{name},sha256={digest},{len(data)}")
+
+        for name in source.namelist():
+            if left_out.fullmatch(name) is None and not name.endswith("/"):
+                data = source.read(name)
+                add(name, re.sub(rb"(?m)^Tag: .*\n", f"Tag: cp311-abi3-{target.tag}\n".encode(), data) if name.endswith("/WHEEL") else data)
+        add(target.engine, engine)
+        record = f"ecnlab-{version}.dist-info/RECORD"
+        wheel.writestr(zipfile.ZipInfo(record, (1980, 1, 1, 0, 0, 0)), "\n".join([*records, f"{record},,", ""]), zipfile.ZIP_DEFLATED)
+    return path
+
+
+def build_sdist() -> None:
+    """Build the source distribution in dist/."""
+    require_tool("sdist", "maturin", "pip install -r requirements-release.lock")
+    run(["maturin", "sdist", "--out", DIST])
+
+
+def rebuild_from_sdist() -> None:
+    """Build a wheel from the source distribution in an environment of its own; it must have every file but the pages."""
+    (sdist,) = _files("rebuild", "ecnlab-*.tar.gz", "python tools/release.py sdist")
+    folder, build = TARGET_FOLDER / "from-sdist", TARGET_FOLDER / "from-sdist-build"
+    for old in (folder, build):  # files of a distribution have old times, so that cargo would take crates of another one for new
+        shutil.rmtree(old, ignore_errors=True)
+    environment = {"CARGO_TARGET_DIR": str(build)}
+    run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist], environment)
+    (wheel,) = folder.glob("*.whl")
+    require_contents(wheel, [name for name in REQUIRED_FILES if not name.startswith(("ecnlab/site/", "ecnlab/lab/"))])
+
+
+def _files(step: str, pattern: str, remedy: str) -> list[Path]:
+    found = sorted(DIST.glob(pattern))
+    if not found:
+        raise ReleaseError(f"{step}: dist/ has no {pattern}; fix: {remedy}")
+    return found
+
+
+def target_of_wheel(wheel: Path) -> WheelTarget:
+    """The target of a wheel, by the platform in its name. Raises ReleaseError."""
+    for name, target in TARGETS.items():
+        if re.search(rf"-(many)?{name[:3]}[a-z0-9_.]*_{target.machine}\.whl$", wheel.name):
+            return target
+    raise ReleaseError(f"{wheel.name}: there is no target with this platform tag")
+
+
+def require_contents(wheel: Path, files: Sequence[str] = REQUIRED_FILES) -> None:
+    """Check the files and the metadata of a wheel. Raises ReleaseError that names everything."""
+    target = target_of_wheel(wheel)
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        metadata = next(archive.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
+        damaged = archive.testzip()
+    texts = {name.rpartition("/")[2] for name in names if ".dist-info/licenses/" in name}
+    wrong = [f"lacks {name}" for name in (*files, target.engine, *([GUEST_IN_WHEEL] if target.has_guest else [])) if name not in names]
+    wrong += [f"lacks the text {name}" for name in REQUIRED_TEXTS if name not in texts]
+    wrong += [f"has {name}, which is for another system" for name in (GUEST_IN_WHEEL,) if name in names and not target.has_guest]
+    wrong += [] if f"License-Expression: {LICENCE}\n" in metadata else [f"its licence is not {LICENCE}"]
+    wrong += [f"{damaged} is damaged"] if damaged else []
+    if wrong:
+        raise ReleaseError("\n".join(f"{wheel.name}: {one}" for one in wrong))
+
+
+def check_tag(wheel: Path) -> None:
+    """Check with auditwheel that everything in a wheel for Linux fits its platform tag. Raises ReleaseError."""
+    told = output_of([sys.executable, "-m", "auditwheel", "show", wheel])
+    print(" ".join(told.split()))
+    tags = re.findall(r'"((?:many|musl)?linux_[0-9a-z_]+)"', told)
+    if not tags or not wheel.name.endswith(f"{tags[0]}.whl"):
+        raise ReleaseError(f"{wheel.name}: auditwheel finds the tag {tags[0] if tags else 'none'}")
+
+
+def check_distributions() -> list[str]:
+    """Check everything in dist/; returns what was not checked. Raises ReleaseError."""
+    skipped: list[str] = []
+    wheels, sdists = _files("check", "ecnlab-*.whl", "python tools/release.py wheel"), sorted(DIST.glob("ecnlab-*.tar.gz"))
+    for wheel in wheels:
+        require_contents(wheel)
+        if "linux" in wheel.name:
+            check_tag(wheel)
+    if third_party.check():
+        raise ReleaseError("check: THIRD-PARTY.txt is stale")
+    run([sys.executable, "-m", "twine", "check", "--strict", *wheels, *sdists])
+    run(["check-wheel-contents", *wheels])
+    deny = shutil.which("cargo-deny")
+    if deny is None:
+        skipped.append("check: cargo-deny is not installed; fix: cargo install cargo-deny")
+    else:
+        run([deny, "check", "licenses", "bans", "sources"])
+        advisories = subprocess.run([deny, "check", "advisories"], cwd=ROOT, capture_output=True, text=True, check=False)
+        if "failed to fetch" in advisories.stderr or "failed to clone" in advisories.stderr:
+            skipped.append("check: cargo deny cannot fetch the database of advisories; fix: run it with network access")
+        elif advisories.returncode:
+            raise ReleaseError(f"check: cargo deny check advisories failed:\n{advisories.stderr}")
+    return skipped
+
+
+def smoke_test(wheel: Path | None = None) -> None:
+    """Install a wheel into an environment of its own and run it in an empty folder; checks its dependencies for vulnerabilities."""
+    if wheel is None:
+        here = TARGETS[host_target_name()]
+        found = _files("smoke", f"ecnlab-*{here.machine}.whl", "python tools/release.py wheel")
+        wheel = next(wheel for wheel in found if target_of_wheel(wheel) == here)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run([sys.executable, "-m", "venv", folder / "venv"])
+        scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+        run([scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel])
+        empty = folder / "empty"
+        empty.mkdir()
+        for words in (["--version"], ["run", "example:ecn", "--seeds", "2"], ["validate", "fingerprints"], ["example"], ["docs", "--path"]):
+            run([scripts / "ecnlab", *words], {"ECNLAB_CACHE": str(folder / "cache")}, folder=empty)
+        if shutil.which("pip-audit") is not None:
+            packages = output_of([scripts / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+            run(["pip-audit", "--progress-spinner", "off", "--path", packages])
+
+
+def run_step(step: str, names: Sequence[str], *, strict: bool) -> list[str]:
+    """Run a step; returns what was left out. Raises ReleaseError."""
+    skipped: list[str] = []
+    if step == "wheel":
+        for name in names or TARGETS:
+            try:
+                build_wheel(name)
+            except MissingTool as error:
+                skipped.append(str(error))
+    elif step == "sdist":
+        build_sdist()
+    elif step == "rebuild":
+        rebuild_from_sdist()
+    elif step == "check":
+        skipped += check_distributions()
+    elif step == "smoke":
+        smoke_test(Path(names[0]).resolve() if names else None)
+    if skipped and strict:
+        raise ReleaseError("\n".join(skipped))
+    return skipped
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the steps that the arguments name; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Builds and checks the files of a release in dist/.")
+    parser.add_argument("step", nargs="?", choices=("all", "wheel", "sdist", "rebuild", "check", "smoke"), default="all")
+    parser.add_argument("names", nargs="*", help="targets of wheel, or the wheel of smoke")
+    parser.add_argument("--strict", action="store_true", help="a missing tool is an error")
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if given.step == "wheel" and name not in TARGETS]
+    if unknown:
+        parser.error(f"unknown target {unknown[0]}; fix: use one of {', '.join(TARGETS)}")
+    skipped: list[str] = []
+    try:
+        for step in ("wheel", "sdist", "rebuild", "check", "smoke") if given.step == "all" else (given.step,):
+            skipped += run_step(step, given.names, strict=given.strict)
+    except ReleaseError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for one in skipped:
+        print(f"left out: {one}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
