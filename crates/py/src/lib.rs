@@ -105,6 +105,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(units_text, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_ns2_case, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_kernel_case, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::run_packetdrill_script, module)?)?;
     module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
     module.add_function(wrap_pyfunction!(backends::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;

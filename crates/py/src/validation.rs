@@ -2,6 +2,7 @@
 
 use ecnlab_validation::kernel::{CaseMode, CaseResult, Verdict, validate_json};
 use ecnlab_validation::ns2;
+use ecnlab_validation::packetdrill::{self, ScriptResult};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -26,6 +27,21 @@ pub fn validate_kernel_case(py: Python<'_>, case_json: &str, way: &str) -> PyRes
     let mode = CaseMode::from_word(way).ok_or_else(unknown)?;
     let result = py.detach(|| catch_panic(|| validate_json(case_json, mode))).map_err(EngineFault::new_err)?;
     result.map(|result| to_json(&result).to_string()).map_err(PyValueError::new_err)
+}
+
+/// Runs a packetdrill script against a simulated host; JSON with `verdict` (`passed`, `failed` or `unsupported`), `line` and `why`.
+#[pyfunction]
+#[pyo3(name = "packetdrill_script")]
+pub fn run_packetdrill_script(py: Python<'_>, text: &str) -> PyResult<String> {
+    let result = py.detach(|| catch_panic(|| packetdrill::run(text))).map_err(EngineFault::new_err)?;
+    Ok(match result {
+        ScriptResult::Passed => json!({ "verdict": "passed", "line": null, "why": null }),
+        ScriptResult::Failed { line, what } => json!({ "verdict": "failed", "line": line, "why": what }),
+        ScriptResult::Unsupported { line, what } => {
+            json!({ "verdict": "unsupported", "line": line, "why": format!("not supported: {what}") })
+        }
+    }
+    .to_string())
 }
 
 fn to_json(result: &CaseResult) -> Value {

@@ -99,10 +99,7 @@ impl Scenario {
         });
         let say = "the simulator has no kernel; fix: use --backend uml, or give the queue an aqm";
         let queues = queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned()));
-        let counts = |group: &u32| matches!(self.transport(*group), Some(Transport::Tcp(tcp)) if tcp.wants_accurate_ecn());
-        let say = "accurate: simulated hosts do not implement Accurate ECN; fix: use --backend uml --kernel 7.2, or give \"classic\"";
-        let groups = (0..).zip(&self.groups).filter(|(group, _)| counts(group));
-        queues.chain(groups.map(|(_, name)| Problem::new(&format!("flows.{name}.tcp.ecn_echo"), say.to_owned()))).collect()
+        queues.collect()
     }
 
     /// Transport of the group with this number: that of any of its flows, or of its template.

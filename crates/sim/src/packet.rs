@@ -1,6 +1,6 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
-use ecnlab_transport::{Ack, SackOption, Segment, SegmentType};
+use ecnlab_transport::{AccEcnOption, Ack, SackOption, Segment, SegmentType};
 use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
 
 use crate::calendar_queue::TieBreak;
@@ -85,6 +85,9 @@ impl PacketFlags {
     /// First of the two bits of the segment type.
     const SEGMENT_TYPE: u32 = 9;
     const EXTERNAL: u16 = 2048;
+    const AE: u16 = 4096;
+    /// The Accurate ECN option on a segment.
+    const ACCECN_OPTION: u16 = 8192;
 
     fn new(segment_type: SegmentType, cwr: bool, ece: bool, retransmission: bool) -> PacketFlags {
         PacketFlags(
@@ -109,6 +112,16 @@ impl PacketFlags {
 
     pub fn ece(self) -> bool {
         self.0 & PacketFlags::ECE != 0
+    }
+
+    /// AE, the third bit of the ACE field of Accurate ECN.
+    pub fn ae(self) -> bool {
+        self.0 & PacketFlags::AE != 0
+    }
+
+    /// For data: whether it carries the Accurate ECN option.
+    pub fn accecn_option(self) -> bool {
+        self.0 & PacketFlags::ACCECN_OPTION != 0
     }
 
     /// For an ACK: whether the segment that caused it was a retransmission.
@@ -148,9 +161,9 @@ impl PacketFlags {
         self.0 & PacketFlags::COPY != 0
     }
 
-    /// Clears the ECN flags of TCP (ECE, CWR).
+    /// Clears the ECN flags of TCP (ECE, CWR, AE).
     pub fn without_ecn(self) -> PacketFlags {
-        PacketFlags(self.0 & !(PacketFlags::CWR | PacketFlags::ECE))
+        PacketFlags(self.0 & !(PacketFlags::CWR | PacketFlags::ECE | PacketFlags::AE))
     }
 }
 
@@ -178,6 +191,7 @@ impl Packet {
     pub fn from_segment(segment: &Segment, origin: PacketOrigin, sent_at: Time, rtt_us: u32) -> Packet {
         let bits = PacketFlags::new(segment.segment_type, segment.cwr, segment.ece, segment.retransmission);
         let push = if segment.push { PacketFlags::PUSH } else { 0 };
+        let accurate = u16::from(segment.ae) << 12 | u16::from(segment.accecn_option) << 13;
         Packet {
             arrives_at: Time::ZERO,
             tie_break: TieBreak::default(),
@@ -190,7 +204,7 @@ impl Packet {
             ext_or_rtt_us: rtt_us,
             ecn: segment.ecn,
             connection_id: origin.connection_id,
-            flags: bits.with_bits(origin.flags.0 | push),
+            flags: bits.with_bits(origin.flags.0 | push | accurate),
         }
     }
 
@@ -208,7 +222,8 @@ impl Packet {
             ext_or_rtt_us: NONE,
             ecn: ack.ecn,
             connection_id: origin.connection_id,
-            flags: PacketFlags::new(ack.segment_type, ack.cwr, ack.ece, ack.echo_retransmission).with_bits(PacketFlags::ACK),
+            flags: PacketFlags::new(ack.segment_type, ack.cwr, ack.ece, ack.echo_retransmission)
+                .with_bits(PacketFlags::ACK | u16::from(ack.ae) << 12),
         }
     }
 
@@ -304,11 +319,13 @@ impl Packet {
             ece: self.flags.ece(),
             retransmission: self.flags.is_retransmission(),
             push: self.flags.push(),
+            ae: self.flags.ae(),
+            accecn_option: self.flags.accecn_option(),
         }
     }
 
     #[inline(always)]
-    fn as_ack(&self, sacks: SackOption, window: u32) -> Ack {
+    fn as_ack(&self, sacks: SackOption, window: u32, accecn: AccEcnOption, tsval_ms: u32) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
@@ -320,6 +337,9 @@ impl Packet {
             window,
             ecn: self.ecn,
             on_data: false,
+            ae: self.flags.ae(),
+            tsval_ms,
+            accecn,
             sacks,
         }
     }
@@ -330,6 +350,8 @@ impl Packet {
 struct PacketExt {
     sacks: SackOption,
     window: u32,
+    accecn: AccEcnOption,
+    tsval_ms: u32,
     piggybacked_ack: PiggybackedAck,
 }
 
@@ -344,7 +366,13 @@ struct PiggybackedAck {
 
 impl Default for PacketExt {
     fn default() -> PacketExt {
-        PacketExt { sacks: SackOption::default(), window: Ack::WINDOW_UNLIMITED, piggybacked_ack: PiggybackedAck::default() }
+        PacketExt {
+            sacks: SackOption::default(),
+            window: Ack::WINDOW_UNLIMITED,
+            accecn: AccEcnOption::default(),
+            tsval_ms: 0,
+            piggybacked_ack: PiggybackedAck::default(),
+        }
     }
 }
 
@@ -379,21 +407,27 @@ impl PacketArena {
     #[inline(always)]
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: PacketOrigin) -> PacketId {
         let mut packet = Packet::from_ack(ack, origin);
-        if !ack.sacks.is_empty() || ack.window != Ack::WINDOW_UNLIMITED {
+        if !ack.sacks.is_empty() || ack.window != Ack::WINDOW_UNLIMITED || ack.is_accurate() {
             packet.ext_or_rtt_us = self.store_ext(PacketExt {
                 sacks: std::mem::take(&mut ack.sacks),
                 window: ack.window,
+                accecn: ack.accecn,
+                tsval_ms: ack.tsval_ms,
                 piggybacked_ack: PiggybackedAck::default(),
             });
         }
         self.insert(packet)
     }
 
-    /// Inserts data with a piggybacked ACK of the other direction; ECE of the ACK becomes a flag of the packet.
+    /// Inserts data with a piggybacked ACK of the other direction; ECE of the ACK, or its ACE field, becomes that of the packet.
     pub fn insert_with_ack(&mut self, mut packet: Packet, ack: Ack) -> PacketId {
-        let Ack { next, echo, echo_retransmission, window, sacks, ece, .. } = ack;
+        let Ack { next, echo, echo_retransmission, window, sacks, ece, cwr, ae, accecn, tsval_ms, .. } = ack;
         let piggybacked_ack = PiggybackedAck { next, echo, echo_retransmission, rtt_us: packet.ext_or_rtt_us };
-        packet.ext_or_rtt_us = self.store_ext(PacketExt { sacks, window, piggybacked_ack });
+        packet.ext_or_rtt_us = self.store_ext(PacketExt { sacks, window, accecn, tsval_ms, piggybacked_ack });
+        if tsval_ms > 0 {
+            // With Accurate ECN the ACE field is the ACK's.
+            packet.flags = packet.flags.without_ecn().with_bits(u16::from(ae) << 12 | u16::from(cwr));
+        }
         packet.flags = packet.flags.with_bits(if ece { PacketFlags::PIGGYBACKED | PacketFlags::ECE } else { PacketFlags::PIGGYBACKED });
         self.insert(packet)
     }
@@ -402,12 +436,20 @@ impl PacketArena {
     pub fn remove_piggybacked_ack(&mut self, id: PacketId) -> Option<Ack> {
         let packet = self[id];
         let place = packet.ext_index().filter(|_| packet.flags.is_piggybacked())?;
-        let PacketExt { sacks, window, piggybacked_ack: PiggybackedAck { next, echo, echo_retransmission, rtt_us } } =
+        let PacketExt { sacks, window, accecn, tsval_ms, piggybacked_ack: PiggybackedAck { next, echo, echo_retransmission, rtt_us } } =
             self.remove_ext(place);
         let data = &mut self[id];
         data.ext_or_rtt_us = rtt_us;
-        data.flags = PacketFlags(data.flags.0 & !(PacketFlags::PIGGYBACKED | PacketFlags::ECE));
-        Some(Ack { ece: packet.flags.ece(), echo, echo_retransmission, window, on_data: true, sacks, ..Ack::plain(next, packet.size) })
+        let is_accurate = tsval_ms > 0;
+        // The ACE field of Accurate ECN stays on the data too.
+        let cleared = if is_accurate { PacketFlags::PIGGYBACKED } else { PacketFlags::PIGGYBACKED | PacketFlags::ECE };
+        data.flags = PacketFlags(data.flags.0 & !cleared);
+        let mut ack =
+            Ack { ece: packet.flags.ece(), echo, echo_retransmission, window, on_data: true, sacks, ..Ack::plain(next, packet.size) };
+        if is_accurate {
+            (ack.cwr, ack.ae, ack.accecn, ack.tsval_ms) = (packet.flags.cwr(), packet.flags.ae(), accecn, tsval_ms);
+        }
+        Some(ack)
     }
 
     /// Round-trip time that a packet reports, in microseconds; zero if it reports none, as ACKs do.
@@ -436,10 +478,10 @@ impl PacketArena {
     #[inline(always)]
     pub fn remove_ack(&mut self, id: PacketId) -> Ack {
         let ack = match self[id].ext_index() {
-            None => self[id].as_ack(SackOption::default(), Ack::WINDOW_UNLIMITED),
+            None => self[id].as_ack(SackOption::default(), Ack::WINDOW_UNLIMITED, AccEcnOption::default(), 0),
             Some(place) => {
-                let PacketExt { sacks, window, .. } = self.remove_ext(place);
-                self[id].as_ack(sacks, window)
+                let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
+                self[id].as_ack(sacks, window, accecn, tsval_ms)
             }
         };
         self.remove(id);

@@ -10,7 +10,7 @@ use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, Rec
 
 words! {
     /// Reference implementation outside of this simulator, against which packets are checked.
-    pub enum ReferenceImplementation { Ns2 = "ns-2", Linux = "Linux 6.1", Rfcs = "RFC conformance suite" }
+    pub enum ReferenceImplementation { Ns2 = "ns-2", Linux = "Linux 6.1", Linux72 = "Linux 7.2", Rfcs = "RFC conformance suite" }
 }
 
 words! {
@@ -110,6 +110,13 @@ pub(crate) const LINUX_6_1_COMBINATIONS: &[CheckedSenderCombination] = suite![Ra
     checked_combination(ReferenceImplementation::Linux, Cubic, RecoveryMode::Rack, &[Halve]),
     checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
     checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
+];
+
+pub(crate) const LINUX_7_2_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
+    checked_combination(ReferenceImplementation::Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
+    checked_combination(ReferenceImplementation::Linux72, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
     checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
     checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
 ];

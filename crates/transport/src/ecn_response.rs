@@ -98,8 +98,14 @@ impl EcnResponse {
     /// segment sent. With `integer_cwnd`, newly SACKed segments count as new, and the SYN-ACK is ignored.
     #[inline]
     pub fn update_mark_estimate(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
+        self.update_marked_fraction(next, segments, if echo { segments } else { 0 }, snd_max);
+    }
+
+    /// The same for an ACK that reports the number of `marked` packets (Accurate ECN).
+    #[inline]
+    pub fn update_marked_fraction(&mut self, next: u64, segments: u64, marked: u64, snd_max: u64) {
         match self {
-            EcnResponse::Dctcp(dctcp) => dctcp.update(next, segments, echo, snd_max),
+            EcnResponse::Dctcp(dctcp) => dctcp.update(next, segments, marked, snd_max),
             EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::Mecn { .. } => {}
         }
     }
@@ -163,9 +169,9 @@ impl DctcpAlpha {
         DctcpAlpha { alpha, delivered_segments: 0, marked_segments: 0, window_end }
     }
 
-    fn update(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
+    fn update(&mut self, next: u64, segments: u64, marked: u64, snd_max: u64) {
         self.delivered_segments += segments;
-        self.marked_segments += if echo { segments } else { 0 };
+        self.marked_segments += marked;
         if next < self.window_end {
             return;
         }
@@ -184,7 +190,8 @@ impl AlphaArithmetic {
     fn update(&mut self, marked: u64, delivered: u64) {
         match self {
             AlphaArithmetic::Real { g, alpha } if delivered > 0 => {
-                let fraction = marked as f64 / delivered as f64;
+                // Marks on packets without data are counted too.
+                let fraction = (marked as f64 / delivered as f64).min(1.0);
                 *alpha = *alpha * (1.0 - *g) + *g * fraction;
             }
             AlphaArithmetic::Real { .. } => {}

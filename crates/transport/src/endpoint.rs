@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_units::{EcnSemantics, Span, Time};
+use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
 
 use crate::application::AppWrite;
 use crate::clock::{self, HostClock};
@@ -12,7 +12,7 @@ use crate::congestion::CongestionWindow;
 use crate::datagram::{self, DatagramSender};
 use crate::external::ExternalSender;
 use crate::processing::ProcessingTime;
-use crate::receiver::{ReceiveOutcome, Receiver};
+use crate::receiver::{AccurateReceiver, ReceiveOutcome, Receiver};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::sender::Sender;
@@ -291,6 +291,28 @@ impl ReceiverEndpoint {
         match self {
             ReceiverEndpoint::Tcp(receiver) => receiver.receive(segment, sent, now),
             ReceiverEndpoint::Silent => ReceiveOutcome { delivered: 1, ..ReceiveOutcome::default() },
+        }
+    }
+
+    /// Counters of Accurate ECN, if it was negotiated.
+    pub fn accurate(&self) -> Option<&AccurateReceiver> {
+        match self {
+            ReceiverEndpoint::Tcp(receiver) => receiver.accurate(),
+            ReceiverEndpoint::Silent => None,
+        }
+    }
+
+    /// Takes up the other direction of an open connection with Accurate ECN.
+    pub fn set_accurate(&mut self, counters: AccurateReceiver) {
+        if let ReceiverEndpoint::Tcp(receiver) = self {
+            receiver.set_accurate(counters);
+        }
+    }
+
+    /// Processes the ECN field of a packet without data of the other direction.
+    pub fn on_ack_ecn(&mut self, ecn: Ecn) {
+        if let ReceiverEndpoint::Tcp(receiver) = self {
+            receiver.on_ack_ecn(ecn);
         }
     }
 

@@ -67,6 +67,7 @@
 //! # }
 //! ```
 
+pub mod accurate_ecn;
 pub mod application;
 pub mod checked;
 pub mod clock;
@@ -93,9 +94,9 @@ pub use congestion::CongestionWindow;
 pub use endpoint::{ReceiverEndpoint, SenderEndpoint, Transport};
 pub use external::ExternalSender;
 pub use processing::ProcessingTime;
-pub use receiver::Receiver;
-pub use segment::{Ack, SackOption, Segment, SegmentType};
+pub use receiver::{AccurateReceiver, Receiver};
+pub use segment::{AccEcnOption, Ack, SackOption, Segment, SegmentType};
 pub use send_buffer::SendBuffer;
 pub use sender::Sender;
-pub use settings::{Handshake, Quirks, TcpSettings};
-pub use tcb::{SendCounters, SenderOutput};
+pub use settings::{Handshake, NegotiatedEcn, Quirks, TcpSettings};
+pub use tcb::{AccurateStart, SendCounters, SenderOutput};

@@ -33,6 +33,11 @@ pub struct Segment {
     pub retransmission: bool,
     /// PSH: the application has no more data for now, so the receiver delivers at once (RFC 9293, section 3.9.1.2).
     pub push: bool,
+    /// AE, the third bit of the ACE field (RFC 9768, section 3.2.2); on a SYN with `cwr` and `ece`, the offer of Accurate ECN.
+    pub ae: bool,
+    /// The Accurate ECN option is present. Its counters are those of the ACK on the segment; without one they have their initial values,
+    /// since the sender has received no data.
+    pub accecn_option: bool,
 }
 
 impl Segment {
@@ -59,7 +64,85 @@ impl Segment {
             ece: false,
             retransmission: false,
             push: false,
+            ae: false,
+            accecn_option: false,
         }
+    }
+
+    /// The ACE field: AE, CWR and ECE as a number (RFC 9768, section 3.2.2).
+    #[inline]
+    pub fn ace(&self) -> u8 {
+        ace_of_bits(self.ae, self.cwr, self.ece)
+    }
+
+    /// Sets the ACE field.
+    pub fn set_ace(&mut self, ace: u8) {
+        (self.ae, self.cwr, self.ece) = bits_of_ace(ace);
+    }
+}
+
+/// The ACE field of three header bits.
+#[inline]
+pub fn ace_of_bits(ae: bool, cwr: bool, ece: bool) -> u8 {
+    u8::from(ae) << 2 | u8::from(cwr) << 1 | u8::from(ece)
+}
+
+/// AE, CWR and ECE of an ACE field.
+#[inline]
+pub fn bits_of_ace(ace: u8) -> (bool, bool, bool) {
+    (ace & 4 != 0, ace & 2 != 0, ace & 1 != 0)
+}
+
+/// The Accurate ECN option (RFC 9768, section 3.2.3): byte counters of 24 bits, each of which may be absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccEcnOption {
+    counters: [u32; 3],
+    /// A bit for each counter, and one for the option itself, which may have none.
+    present: u8,
+}
+
+/// Kind and length of the option, and a counter, in bytes.
+const ACCECN_OPTION_BASE_BYTES: u32 = 2;
+const ACCECN_COUNTER_BYTES: u32 = 3;
+
+impl AccEcnOption {
+    /// Counters in the order of kind 174: ECT(1), CE, ECT(0).
+    pub const COUNTERS: usize = 3;
+    /// Bits of a counter.
+    pub const COUNTER_MASK: u32 = 0xFF_FFFF;
+    const OPTION: u8 = 8;
+
+    /// An option with the counters of ECT(1), CE and ECT(0), of which 24 bits are kept.
+    pub fn new(counters: [Option<u32>; 3]) -> AccEcnOption {
+        let mut option = AccEcnOption { counters: [0; 3], present: AccEcnOption::OPTION };
+        for (at, counter) in counters.into_iter().enumerate() {
+            if let Some(counter) = counter {
+                option.counters[at] = counter & AccEcnOption::COUNTER_MASK;
+                option.present |= 1 << at;
+            }
+        }
+        option
+    }
+
+    /// Whether there is an option.
+    #[inline]
+    pub fn is_present(&self) -> bool {
+        self.present != 0
+    }
+
+    /// The counters of ECT(1), CE and ECT(0).
+    pub fn counters(&self) -> [Option<u32>; 3] {
+        std::array::from_fn(|at| (self.present & 1 << at != 0).then_some(self.counters[at]))
+    }
+
+    /// Number of counters.
+    pub fn count(&self) -> u32 {
+        (self.present & !AccEcnOption::OPTION).count_ones()
+    }
+
+    /// Bytes of an option with this many counters.
+    pub fn bytes_with(counters: u32) -> u32 {
+        ACCECN_OPTION_BASE_BYTES + ACCECN_COUNTER_BYTES * counters
     }
 }
 
@@ -84,6 +167,12 @@ pub struct Ack {
     pub ecn: Ecn,
     /// Piggybacked on data of the reverse direction.
     pub on_data: bool,
+    /// AE, the third bit of the ACE field (RFC 9768, section 3.2.2).
+    pub ae: bool,
+    /// With Accurate ECN: timestamp of the ACK itself in milliseconds, plus one, by which a reader of ACE recognizes a reordered ACK; 1
+    /// without timestamps. Zero without Accurate ECN.
+    pub tsval_ms: u32,
+    pub accecn: AccEcnOption,
     pub sacks: SackOption,
 }
 
@@ -108,6 +197,13 @@ impl SackOption {
         }
     }
 
+    /// Keeps the first blocks.
+    pub fn truncate(&mut self, count: usize) {
+        self.count = self.count.min(count as u8);
+        // Equality compares all of them.
+        self.runs[usize::from(self.count)..].fill((0, 0));
+    }
+
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.runs[..usize::from(self.count)]
     }
@@ -128,6 +224,12 @@ impl Ack {
     /// The receiver advertises no window; `max_rwnd` applies.
     pub const WINDOW_UNLIMITED: u32 = u32::MAX;
 
+    /// Whether it has the fields of Accurate ECN.
+    #[inline]
+    pub fn is_accurate(&self) -> bool {
+        self.tsval_ms > 0
+    }
+
     /// An ACK of all segments before `next`, without options or flags.
     pub fn plain(next: u64, size: u32) -> Ack {
         Ack {
@@ -141,7 +243,21 @@ impl Ack {
             window: Ack::WINDOW_UNLIMITED,
             ecn: Ecn::NotEct,
             on_data: false,
+            ae: false,
+            tsval_ms: 0,
+            accecn: AccEcnOption::default(),
             sacks: SackOption::default(),
         }
+    }
+
+    /// The ACE field: AE, CWR and ECE as a number (RFC 9768, section 3.2.2).
+    #[inline]
+    pub fn ace(&self) -> u8 {
+        ace_of_bits(self.ae, self.cwr, self.ece)
+    }
+
+    /// Sets the ACE field.
+    pub fn set_ace(&mut self, ace: u8) {
+        (self.ae, self.cwr, self.ece) = bits_of_ace(ace);
     }
 }

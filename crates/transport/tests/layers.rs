@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 /// Modules that each module may import, from the lowest layer to the highest.
 const LAYERS: &[(&str, &[&str])] = &[
     ("segment", &[]),
+    ("accurate_ecn", &["segment"]),
     ("settings", &[]),
     ("application", &[]),
     ("timer", &[]),
@@ -16,8 +17,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("rtt", &["settings", "clock"]),
     ("congestion", &["settings", "clock"]),
     ("ecn_response", &["settings", "congestion"]),
-    ("receiver", &["segment", "settings", "timer", "clock"]),
-    ("tcb", &["segment", "settings", "application", "clock", "send_buffer", "processing", "rtt", "congestion", "ecn_response"]),
+    ("receiver", &["accurate_ecn", "segment", "settings", "timer", "clock"]),
+    (
+        "tcb",
+        &["accurate_ecn", "segment", "settings", "application", "clock", "send_buffer", "processing", "rtt", "congestion", "ecn_response"],
+    ),
     ("recovery", &["segment", "settings", "timer", "clock", "congestion", "ecn_response", "tcb"]),
     ("sender", &["segment", "settings", "application", "clock", "send_buffer", "processing", "timer", "congestion", "tcb", "recovery"]),
     ("datagram", &["segment", "application", "processing", "tcb"]),

@@ -83,7 +83,7 @@ impl Host {
     fn process_row(&mut self, row: &Row) {
         let &Row { now, segments, next, high, .. } = row;
         let rtt = row.rtt.unwrap_or_default();
-        let acked = AckSample { segments, now, rtt: row.rtt, srtt: rtt, min_rtt: rtt, snd_una: next, snd_max: high };
+        let acked = AckSample { segments, now, rtt: row.rtt, srtt: rtt, min_rtt: rtt, snd_una: next, snd_max: high, marked: 0 };
         if row.event != Event::Timeout {
             self.response.update_mark_estimate(next, segments, row.echo, high);
         }

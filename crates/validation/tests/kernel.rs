@@ -285,3 +285,25 @@ fn what_is_not_built_is_said_and_not_passed_over() {
     case["tcp"]["sysctl"] = json!([{"side": "*", "name": "net.ipv4.tcp_abc", "value": "2"}]);
     assert_eq!(Verdict::NotBuilt("not built: net.ipv4.tcp_abc = 2".to_owned()), verdict(&case, CaseMode::Receiver));
 }
+
+/// Cases of Linux 7.2 with Accurate ECN.
+fn newer_folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ecnlab/reference/linux-7.2/cases")
+}
+
+#[test]
+fn sender_and_receiver_alone_agree_with_linux_7_2_in_every_accurate_ecn_case() {
+    let mut paths: Vec<_> = std::fs::read_dir(newer_folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 11, "{} cases", paths.len());
+    let alone = [CaseMode::Receiver, CaseMode::Sender];
+    let judged = paths.iter().flat_map(|path| {
+        let text = text(path);
+        alone.map(|mode| (mode, validate_json(&text, mode).unwrap()))
+    });
+    let wrong: Vec<_> = judged
+        .filter(|(_, result)| result.verdict != Verdict::Exact)
+        .map(|(mode, result)| format!("{} {mode}: {:?}\n{}", result.name, result.verdict, result.excerpt.join("\n")))
+        .collect();
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -25,4 +25,4 @@ pub use header::view::{PacketView, TcpSegment, TransportHeader};
 pub use header::write::Headers;
 pub use header::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol};
 pub use reader::{BackwardTimes, Format, Reader};
-pub use tcp::{Flags, SackBlocks, Tcp, Timestamps};
+pub use tcp::{AccEcn, Flags, SackBlocks, Tcp, Timestamps};

@@ -23,6 +23,34 @@ pub struct Tcp {
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
     pub sacks: SackBlocks,
+    /// Accurate ECN option.
+    pub accecn: Option<AccEcn>,
+}
+
+/// The Accurate ECN option (RFC 9768, section 3.2.3): counters of 24 bits of the bytes received with ECT(1), CE and ECT(0), the last of which
+/// may be absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccEcn {
+    /// The order of kind 172: ECT(0), CE, ECT(1); otherwise that of kind 174: ECT(1), CE, ECT(0).
+    pub begins_with_ect0: bool,
+    /// Counters in the order of kind 174.
+    pub counters: [Option<u32>; 3],
+}
+
+impl AccEcn {
+    /// An option of kind 174.
+    pub fn with_counters(counters: [Option<u32>; 3]) -> AccEcn {
+        AccEcn { begins_with_ect0: false, counters }
+    }
+
+    /// Counters in the order of the option, up to the first that is absent.
+    pub fn in_order(&self) -> impl Iterator<Item = u32> {
+        let mut counters = self.counters;
+        if self.begins_with_ect0 {
+            counters.reverse();
+        }
+        counters.into_iter().map_while(|counter| counter)
+    }
 }
 
 impl Tcp {

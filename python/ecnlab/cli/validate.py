@@ -77,6 +77,34 @@ def compare_with_linux(folder: Path | None, way: str | None, only: str | None, a
     sys.exit(EXIT_DISAGREES if failed else 0)
 
 
+@validate.command("packetdrill")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--scripts", metavar="PATTERN", default="tcp_accecn_*.pkt", help="File names of the scripts (default: tcp_accecn_*.pkt).")
+@options.json_option
+@options.quiet_option
+def run_packetdrill_scripts(folder: Path, scripts: str, as_json: bool, quiet: bool) -> None:
+    """Run packetdrill scripts of Accurate ECN against a simulated host.
+
+    DIR is a folder of scripts, such as tools/testing/selftests/net/packetdrill of a kernel's source package. A script
+    says which packets a host must send; those of the kernel are not part of ecnlab.
+    """
+    from ecnlab.cli import output
+    from ecnlab.validation import packetdrill
+
+    outcomes = packetdrill.run_scripts_of_folder(folder, scripts)
+    counts = packetdrill.script_verdict_counts(outcomes)
+    if as_json:
+        output.print_json({"totals": counts, "scripts": [outcome.to_dict() for outcome in outcomes]})
+    elif not quiet:
+        wide = max(len(outcome.name) for outcome in outcomes)
+        for outcome in outcomes:
+            where = "" if outcome.line is None else f"line {outcome.line}: {outcome.why}"
+            output.print_line(f"{outcome.verdict:<11}  {outcome.name:<{wide}}  {where}".rstrip())
+        totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        output.print_line(f"{count_text(len(outcomes), 'script')}: {totals}")
+    sys.exit(EXIT_DISAGREES if counts["passed"] < len(outcomes) else 0)
+
+
 @validate.command("tables")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @options.seeds_option("20")

@@ -138,12 +138,11 @@ impl ResolvedFlowGroup<'_> {
         self.check_header_size(settings, kernel, problems);
     }
 
-    /// Header sizes may be those of the profile, although IPv6 and the option of Accurate ECN change them. But quantities in full packets
-    /// would then be another number of bytes.
+    /// Header sizes may be those of the profile, although IPv6 changes them. But quantities in full packets would then be another number of
+    /// bytes.
     fn check_header_size(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let own = tcp::data_header_bytes(settings, kernel.family);
-        let may_differ = kernel.family == AddressFamily::V6 || settings.wants_accurate_ecn();
-        if may_differ && u64::from(settings.quirks.header_size) != own && self.is_measured_in_packets() {
+        if kernel.family == AddressFamily::V6 && u64::from(settings.quirks.header_size) != own && self.is_measured_in_packets() {
             let message = format!(
                 "{} bytes: what the application sends is measured in full packets, whose headers are {own} bytes with this kernel: \
                  give quirks = {{ header_size = \"{own} B\" }}",
@@ -419,12 +418,13 @@ mod tests {
         assert_eq!([3, 5], of("").unwrap()[0].ecn);
         assert_eq!([3, 5], of(", variant = \"dctcp\"").unwrap()[0].ecn);
         assert_eq!([3, 0], of(", quirks = { receiver_ecn = false }").unwrap()[0].ecn);
+        assert_eq!([3, 2], of(", quirks = { receiver_accurate_ecn = false }").unwrap()[0].ecn);
         assert_eq!(["flows.one.tcp.ecn_echo"], refused(", ecn = true, ecn_echo = \"accurate\"")[..]);
         assert_eq!(Vec::<String>::new(), refused(", ecn = false, ecn_echo = \"accurate\""), "it is not in force");
     }
 
     #[test]
-    fn the_option_of_accurate_ecn_is_part_of_the_header() {
+    fn the_option_of_accurate_ecn_leaves_less_room_for_data() {
         let counting = KernelFeatures { has_accurate_ecn: true, ..kernel() };
         let of = |more: &str| {
             let tcp = format!(
@@ -433,11 +433,9 @@ mod tests {
             map_to_host_settings(&scenario(&tcp), &counting)
         };
         assert_eq!(Some(14_360), of(" }").unwrap()[0].tcp.unwrap().window_clamp);
-        assert_eq!(Some(14_360), of(", quirks = { header_size = 64, ack_size = 64 } }").unwrap()[0].tcp.unwrap().window_clamp);
-        assert_eq!("flows.one.tcp.quirks.header_size", of(", quirks = { header_size = 60 } }").unwrap_err()[0].place);
-        let of_packets = of(" }\napp = { kind = \"file\", packets = 10 }").unwrap_err();
-        assert_eq!((1, "flows.one.tcp.quirks.header_size"), (of_packets.len(), of_packets[0].place.as_str()));
-        assert!(of(", quirks = { header_size = 64 } }\napp = { kind = \"file\", packets = 10 }").is_ok());
+        assert_eq!(Some(14_480), of(", quirks = { receiver_accurate_ecn = false } }").unwrap()[0].tcp.unwrap().window_clamp);
+        assert_eq!("flows.one.tcp.quirks.header_size", of(", quirks = { header_size = 64 } }").unwrap_err()[0].place);
+        assert!(of(" }\napp = { kind = \"file\", packets = 10 }").is_ok());
     }
 
     #[test]

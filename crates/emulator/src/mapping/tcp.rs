@@ -2,7 +2,7 @@
 
 use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{
-    CongestionControlName, EchoStyle, EcnResponseName, LossDetection, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
+    AccEcnOptionUse, CongestionControlName, EchoStyle, EcnResponseName, LossDetection, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
 };
 use ecnlab_units::Span;
 use ecnlab_wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES};
@@ -71,6 +71,9 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     TcpParameterMapping { refusal_reason: refuse_ecn_response, ..mapping_row("ecn_response", KernelKnob::CongestionControl) },
     mapping_row("ecn", KernelKnob::Sysctl("tcp_ecn")),
     mapping_row("receiver_ecn", KernelKnob::Sysctl("tcp_ecn")),
+    mapping_row("receiver_accurate_ecn", KernelKnob::Sysctl("tcp_ecn")),
+    mapping_row("accecn_option", KernelKnob::Sysctl("tcp_ecn_option")),
+    fixed_value("accecn_rules", REASON_HARDCODED),
     mapping_row("ecn_fallback", KernelKnob::Sysctl("tcp_ecn_fallback")),
     fixed_value("ect_codepoint", "it sets ECT(0) alone"),
     fixed_value("ect_on_retransmission", REASON_HARDCODED),
@@ -121,10 +124,12 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     TcpParameterMapping { refusal_reason: refuse_initial_window, ..mapping_row("initial_window", KernelKnob::Route("initcwnd")) },
     fixed_value("handshake", REASON_HARDCODED),
     fixed_value("fin", REASON_HARDCODED),
+    fixed_value("fin_beyond_cwnd", REASON_HARDCODED),
     fixed_value("fin_on_data", REASON_HARDCODED),
     fixed_value("coalesce_writes", REASON_HARDCODED),
     mapping_row("nagle", KernelKnob::Socket("TCP_NODELAY")),
     fixed_value("syn_rtx_rto", REASON_HARDCODED),
+    fixed_value("syn_linear_timeouts", "newer kernels have 4 in a sysctl, older ones none"),
     fixed_value("delay_growth", REASON_HARDCODED),
     fixed_value("limited_transmit", REASON_HARDCODED),
     mapping_row("dupthresh", KernelKnob::Sysctl("tcp_reordering")),
@@ -166,6 +171,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     mapping_row("receive_buffer_max", KernelKnob::Sysctl("tcp_rmem")),
     mapping_row("moderate_rcvbuf", KernelKnob::Sysctl("tcp_moderate_rcvbuf")),
     mapping_row("window_scaling", KernelKnob::Sysctl("tcp_window_scaling")),
+    fixed_value("measured_rcvbuf_share", REASON_HARDCODED),
     mapping_row("app_read_size", KernelKnob::HostProgram("length of each read")),
     fixed_value("app_read_pause", "hosts read whenever there is something"),
     fixed_value("app_read_resume", "hosts read whenever there is something"),
@@ -274,11 +280,11 @@ fn ip_tcp_header_bytes(family: AddressFamily) -> u64 {
     ip as u64 + 20
 }
 
-/// Headers of a segment with data only: IP, TCP, timestamps if they are used, and the option of Accurate ECN with three counts of bytes
-/// (RFC 9768, section 3.2.3). A kernel sends that option with every segment that has space for it.
+/// Headers of a segment with data only: IP, TCP, and timestamps if they are used. The option of Accurate ECN, which a kernel sends with every
+/// segment that has space for it, does not count, as in the simulator.
 pub fn data_header_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let timestamps = if settings.timestamps { 12 } else { 0 };
-    ip_tcp_header_bytes(family) + timestamps + if settings.wants_accurate_ecn() && settings.quirks.receiver_ecn { 12 } else { 0 }
+    ip_tcp_header_bytes(family) + timestamps
 }
 
 /// A SYN with its options: segment size, SACK and timestamps, which share a word, and the window scale.
@@ -345,7 +351,11 @@ pub fn host_settings(settings: &TcpSettings, family: AddressFamily) -> HostSetti
 /// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 requests and accepts ECN, 2 accepts it, 0 does neither.
 /// 3 and 5 are the same as 1 and 2 for Accurate ECN.
 fn tcp_ecn_values(settings: &TcpSettings) -> [u8; 2] {
-    let [asks, agrees] = if settings.wants_accurate_ecn() { [3, 5] } else { [1, 2] };
+    let [asks, agrees] = match (settings.wants_accurate_ecn(), settings.quirks.receiver_accurate_ecn) {
+        (true, true) => [3, 5],
+        (true, false) => [3, 2],
+        (false, _) => [1, 2],
+    };
     match (settings.ecn, settings.quirks.receiver_ecn) {
         (true, true) => [asks, agrees],
         (true, false) => [asks, 0],
@@ -357,7 +367,14 @@ fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static 
     let flag = |on: bool| u8::from(on).to_string();
     let is_rack = settings.recovery == RecoveryName::Rack;
     let (start, most, is_tuned) = receive_buffer_bytes(settings, family);
-    vec![
+    let option = match settings.quirks.accecn_option {
+        AccEcnOptionUse::Off => Some("0"),
+        // The kernel's default.
+        AccEcnOptionUse::Full => None,
+        AccEcnOptionUse::Always => Some("3"),
+    };
+    let option = option.filter(|_| settings.wants_accurate_ecn()).map(|value| ("tcp_ecn_option", value.to_owned()));
+    let mut sysctls = vec![
         ("tcp_ecn_fallback", flag(settings.quirks.ecn_fallback)),
         ("tcp_sack", flag(settings.offers_sack())),
         ("tcp_dsack", flag(settings.offers_sack() && settings.quirks.dsack)),
@@ -371,13 +388,16 @@ fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static 
         ("tcp_comp_sack_nr", if is_rack && settings.quirks.comp_sack { "44" } else { "0" }.to_owned()),
         ("tcp_moderate_rcvbuf", flag(is_tuned)),
         ("tcp_rmem", format!("4096 {start} {most}")),
-    ]
+    ];
+    sysctls.extend(option);
+    sysctls
 }
 
 /// The window in bytes, if the receive buffer does not determine it: acknowledgements do not depend on a buffer, or the largest window is
 /// below the maximum of the buffer. Such a buffer is not autotuned, since a kernel that tunes it drops the clamp.
 fn window_clamp(settings: &TcpSettings, family: AddressFamily) -> Option<u64> {
-    let payload = u64::from(settings.packet_size).saturating_sub(data_header_bytes(settings, family));
+    let payload =
+        u64::from(settings.packet_size).saturating_sub(data_header_bytes(settings, family) + u64::from(settings.accecn_option_bytes()));
     let window = settings.max_rwnd.saturating_mul(payload).min(1 << 28);
     let most = match settings.receive_window {
         ReceiveWindow::Unlimited => u64::MAX,

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_transport::AppWrite;
 use ecnlab_transport::application::{AppEvent, Application, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex};
+use ecnlab_transport::{AccurateReceiver, AccurateStart, AppWrite};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::Simulation;
@@ -232,7 +232,17 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
             return self.simulation.answer_external_connection(at, to, demand);
         }
         let opener = self.simulation.flows[to as usize].sender.as_tcp().expect("a connection is answered, not a datagram");
-        let opening = HandshakeResult { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
+        // Directions that exchange ACKs separately count separately too.
+        let shared = |count: u64| if self.simulation.flows[at as usize].piggybacks_acks() { count } else { 0 };
+        let accurate = AccurateStart {
+            reported_ce: shared(self.simulation.flows[to as usize].sink.accurate().map_or(0, AccurateReceiver::reported_ce)),
+            received_ce: shared(opener.received_ce()),
+            uses_option: opener.uses_accecn_option(),
+            newest_tsval: 0,
+            withholds_ect: self.simulation.flows[to as usize].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
+        };
+        let rtt = Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO);
+        let opening = HandshakeResult { ecn: opener.negotiated_ecn(), rtt, accurate };
         let now = self.simulation.now;
         self.simulation.unpair_directions(at);
         self.simulation.unpair_directions(to);

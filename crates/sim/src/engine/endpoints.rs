@@ -2,6 +2,7 @@
 
 use ecnlab_transport::application::AppEvent;
 use ecnlab_transport::receiver::ReceiveOutcome;
+use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, SenderEndpoint, SenderOutput};
 use ecnlab_units::{Rate, Time};
 
@@ -127,6 +128,10 @@ impl<P: Probe> Simulation<P> {
         let flow = &mut self.flows[at as usize];
         if !flow.is_current_connection(connection_id, ack.echo) {
             return;
+        }
+        let reverse_flow = flow.reverse_flow;
+        if ack.is_accurate() && reverse_flow != NONE {
+            self.flows[reverse_flow as usize].sink.on_ack_ecn(ack.ecn);
         }
         self.record_ack(at, &ack, true);
         let flow = &self.flows[at as usize];
@@ -280,6 +285,10 @@ impl<P: Probe> Simulation<P> {
         let mut packet = Packet::from_segment(segment, origin, self.now, rtt_us);
         self.probe.on_ack_piggybacked(self.now, reverse_flow, &piggybacked_ack);
         packet.size += piggybacked_ack.size - self.flows[reverse_flow as usize].transport.packet_and_ack_sizes().1;
+        if segment.accecn_option && piggybacked_ack.accecn.is_present() {
+            // The segment and the ACK have one option between them.
+            packet.size -= ACCECN_OPTION_BYTES;
+        }
         let probed_ack = P::OBSERVES_PACKETS.then(|| piggybacked_ack.clone());
         let id = self.packets.insert_with_ack(packet, piggybacked_ack);
         self.probe_packet_creation(id, probed_ack.as_ref());

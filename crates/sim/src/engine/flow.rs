@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ecnlab_transport::endpoint::NonTcpSender;
-use ecnlab_transport::{AppWrite, HostClock, ProcessingTime, ReceiverEndpoint, SendCounters, Sender, SenderEndpoint, Transport};
+use ecnlab_transport::{
+    AccurateReceiver, AccurateStart, AppWrite, HostClock, NegotiatedEcn, ProcessingTime, ReceiverEndpoint, SendCounters, Sender,
+    SenderEndpoint, Transport,
+};
 use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
@@ -64,11 +67,12 @@ struct PastConnections {
     min_rtt: Option<Span>,
 }
 
-/// Result of a handshake that both sides know: whether ECN is negotiated, and how long the handshake took, if known.
+/// Result of a handshake that both sides know: how ECN is negotiated, how long the handshake took, if known, and what is known of marks.
 #[derive(Clone, Copy, Debug)]
 pub struct HandshakeResult {
-    pub ecn: bool,
+    pub ecn: NegotiatedEcn,
     pub rtt: Option<Span>,
+    pub accurate: AccurateStart,
 }
 
 impl FlowState {
@@ -148,8 +152,13 @@ impl FlowState {
         let settings = Arc::new(settings.for_reverse_direction(opening.ecn));
         let mut sink = ReceiverEndpoint::new(&Transport::Tcp(settings.clone()), self.clock_phases[1]);
         sink.suppress_fin_reply();
+        if opening.ecn == NegotiatedEcn::Accurate {
+            let AccurateStart { received_ce, uses_option, .. } = opening.accurate;
+            sink.set_accurate(AccurateReceiver::for_reverse_direction(&settings, received_ce, uses_option));
+        }
         let clock = HostClock::new(&settings, self.clock_phases[0]);
-        self.replace_connection(SenderEndpoint::Tcp(Sender::for_reverse_direction(settings, demand, clock, opening.rtt, now)), sink, now);
+        let sender = Sender::for_reverse_direction(settings, demand, clock, opening.rtt, opening.accurate, now);
+        self.replace_connection(SenderEndpoint::Tcp(sender), sink, now);
     }
 
     /// The same with external hosts; the connection counts as open from now on.

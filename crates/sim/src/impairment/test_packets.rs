@@ -11,23 +11,13 @@ fn test_origin() -> PacketOrigin {
 
 /// Segment 5, with CWR.
 pub fn cwr_segment(ecn: Ecn) -> Packet {
-    let segment =
-        Segment { seq: 5, size: 1000, segment_type: SegmentType::Plain, ecn, cwr: true, ece: false, retransmission: false, push: false };
+    let segment = Segment { ecn, cwr: true, ..Segment::plain(5, 1000) };
     Packet::from_segment(&segment, test_origin(), Time::ZERO, 0)
 }
 
 /// An ECN-setup SYN.
 pub fn ecn_setup_syn() -> Packet {
-    let segment = Segment {
-        seq: 0,
-        size: 40,
-        segment_type: SegmentType::Syn,
-        ecn: Ecn::NotEct,
-        cwr: true,
-        ece: true,
-        retransmission: false,
-        push: false,
-    };
+    let segment = Segment { segment_type: SegmentType::Syn, cwr: true, ece: true, ..Segment::plain(0, 40) };
     Packet::from_segment(&segment, test_origin(), Time::ZERO, 0)
 }
 

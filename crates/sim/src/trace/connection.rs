@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 
+use ecnlab_transport::accurate_ecn::INITIAL_BYTES;
 use ecnlab_transport::{Ack, SegmentType, SendBuffer, TcpSettings, receiver};
 use ecnlab_units::Time;
-use ecnlab_wire::{Flags, IpVersion, SackBlocks, Tcp, Timestamps};
+use ecnlab_wire::{AccEcn, Flags, IpVersion, SackBlocks, Tcp, Timestamps};
 
 use crate::packet::{Packet, PacketKind};
 use crate::probe::{PacketCreationContext, ReverseFlow};
@@ -50,6 +51,8 @@ pub struct TracedConnection {
     /// All short segments up to this one are forgotten.
     forgotten_up_to: Option<u64>,
     sends_dsack: bool,
+    /// Hosts ask for Accurate ECN, so that packets have no echo but their ACE field.
+    is_accurate: bool,
 }
 
 /// Fields of the other direction that a packet of this direction shows.
@@ -73,7 +76,7 @@ impl TracedConnection {
         };
         let headers = bare + if settings.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         let payload_shortfall = headers.saturating_sub(settings.quirks.header_size).min(settings.payload() - 1);
-        let payload = settings.payload() - payload_shortfall;
+        let payload = settings.mss() - payload_shortfall;
         let (fixed_window, window_scale) = initial_window_and_scale(settings, payload);
         // The MSS excludes TCP options (RFC 6691, section 2).
         let mss = settings.packet_size.saturating_sub(bare).max(payload);
@@ -91,6 +94,7 @@ impl TracedConnection {
             short_segments: VecDeque::new(),
             forgotten_up_to: None,
             sends_dsack: settings.quirks.dsack,
+            is_accurate: settings.wants_accurate_ecn(),
         }
     }
 
@@ -156,7 +160,7 @@ impl TracedConnection {
         send_buffer: &SendBuffer,
     ) -> Tcp {
         let (seq, segment_type) = (packet.seq, packet.segment_type());
-        let echoes = piggybacked_ack.is_none() && other.is_some_and(|other| other.echoes_ce);
+        let echoes = piggybacked_ack.is_none() && !self.is_accurate && other.is_some_and(|other| other.echoes_ce);
         let flags = Flags::default()
             .with(Flags::ACK, segment_type != SegmentType::Syn)
             .with(Flags::SYN, segment_type == SegmentType::Syn)
@@ -177,7 +181,9 @@ impl TracedConnection {
         } else {
             self.byte_number(send_buffer, seq)
         };
-        Tcp { seq: number, ack, flags, window: self.scaled_window(piggybacked_ack), timestamps, sacks, ..Tcp::default() }
+        let own = if packet.flags.accecn_option() { Some(AccEcn::with_counters(INITIAL_BYTES.map(Some))) } else { None };
+        let accecn = piggybacked_ack.and_then(accecn_option).or(own);
+        Tcp { seq: number, ack, flags, window: self.scaled_window(piggybacked_ack), timestamps, sacks, accecn, ..Tcp::default() }
     }
 
     fn ack_header(&mut self, now: Time, packet: &Packet, ack: &Ack, other: Option<ReverseState>, send_buffer: &SendBuffer) -> Tcp {
@@ -192,6 +198,7 @@ impl TracedConnection {
             window: self.scaled_window(Some(ack)),
             timestamps: self.timestamps.then_some(Timestamps { value: timestamp_value(now), echo: timestamp_value(packet.sent_at) }),
             sacks: self.sack_blocks(ack, send_buffer),
+            accecn: accecn_option(ack),
             ..Tcp::default()
         }
     }
@@ -251,6 +258,11 @@ impl TracedConnection {
         let data = send_buffer.bytes_before(seq).saturating_sub(u64::from(self.payload_shortfall) * send_buffer.full_segments_before(seq));
         (1 + data + u64::from(send_buffer.is_closed_before(seq))) as u32
     }
+}
+
+/// The Accurate ECN option of an ACK.
+fn accecn_option(ack: &Ack) -> Option<AccEcn> {
+    ack.accecn.is_present().then(|| AccEcn::with_counters(ack.accecn.counters()))
 }
 
 /// Receive window in bytes before the first ACK, and window scale: from the receive buffer, or from the largest window.

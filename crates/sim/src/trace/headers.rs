@@ -249,7 +249,7 @@ fn host_address(host: u32, version: IpVersion) -> Address {
 /// The ECN flags of the TCP header.
 #[inline]
 fn ecn_flags(packet: &Packet) -> Flags {
-    Flags::default().with(Flags::ECE, packet.flags.ece()).with(Flags::CWR, packet.flags.cwr())
+    Flags::default().with(Flags::ECE, packet.flags.ece()).with(Flags::CWR, packet.flags.cwr()).with(Flags::AE, packet.flags.ae())
 }
 
 fn wire_kind(packet: &Packet) -> Kind {

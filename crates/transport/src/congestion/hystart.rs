@@ -169,7 +169,8 @@ mod tests {
         fn deliver_ack(&mut self, after_micros: u64, rtt_millis: u64) -> bool {
             self.now += Span::from_micros(after_micros);
             let (now, rtt) = (self.now, Span::from_millis(rtt_millis));
-            let acked = AckSample { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, snd_una: self.snd_una, snd_max: 1000 };
+            let acked =
+                AckSample { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, snd_una: self.snd_una, snd_max: 1000, marked: 0 };
             if self.hystart.on_rtt_sample(&self.window, 1000 * rtt_millis) {
                 self.hystart.check_slow_start_exit(&mut self.window, 1000 * rtt_millis, &acked);
             }

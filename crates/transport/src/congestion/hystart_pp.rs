@@ -143,6 +143,7 @@ mod tests {
                 min_rtt: rtt,
                 snd_una: self.snd_una,
                 snd_max: self.snd_max,
+                marked: 0,
             };
             let goes_on = self.hystart.on_ack(&mut self.window, &acked);
             self.snd_max = self.snd_una + self.window.cwnd as u64;

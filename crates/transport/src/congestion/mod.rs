@@ -62,6 +62,8 @@ pub struct AckSample {
     /// Lowest unacknowledged segment, and one past the highest ever sent.
     pub snd_una: u64,
     pub snd_max: u64,
+    /// Packets that the ACK newly reports as marked, with Accurate ECN; zero without it.
+    pub marked: u64,
 }
 
 /// Cause of a reduction.
@@ -244,5 +246,5 @@ impl CongestionControl for CongestionController {
 
 #[cfg(test)]
 pub(crate) fn ack_sample(segments: u64, now: Time, rtt: Span) -> AckSample {
-    AckSample { segments, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, snd_una: 0, snd_max: 0 }
+    AckSample { segments, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, snd_una: 0, snd_max: 0, marked: 0 }
 }

@@ -1,4 +1,4 @@
-//! The receiver's echo of marks in three styles. Accurate ECN (`accurate`) exists only in real kernels; simulated hosts with it use no ECN.
+//! The receiver's echo of marks in three styles. Accurate ECN (`accurate`) counts marks instead; see `accurate_ecn`.
 //!
 //! - classic: ECE from a marked segment on until one with CWR; a mark on the segment with CWR sets it again (RFC 3168, section 6.1.3)
 //! - dctcp: ECE reports whether the acknowledged segments were marked; a change of CE is acknowledged at once (RFC 8257, section 3.2)
@@ -7,12 +7,13 @@
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
 use crate::segment::Segment;
-use crate::settings::{EchoStyle, TcpSettings};
+use crate::settings::{EchoStyle, EcnResponseName, TcpSettings};
 
 /// State of the receiver's echo.
 #[derive(Debug)]
 pub struct EcnEcho {
     style: EchoStyle,
+    is_dctcp: bool,
     /// Whether ECN was negotiated in a three-way handshake; without one, a mark shows that ECN is in use.
     negotiated: Option<bool>,
     /// Without a handshake, only the ACK of an ECN-capable segment carries an echo, as in ns-2.
@@ -30,12 +31,25 @@ pub struct EcnEchoBits {
 
 impl EcnEcho {
     pub fn new(settings: &TcpSettings) -> EcnEcho {
-        EcnEcho { style: settings.ecn_echo, echoes_only_on_ect: settings.quirks.ece_on_ect_only, negotiated: None, ece_on: false }
+        EcnEcho {
+            style: settings.ecn_echo,
+            is_dctcp: settings.ecn_response == EcnResponseName::Dctcp,
+            echoes_only_on_ect: settings.quirks.ece_on_ect_only,
+            negotiated: None,
+            ece_on: false,
+        }
     }
 
     /// Sets whether the handshake negotiated ECN.
     pub fn set_negotiated(&mut self, agreed: bool) {
         self.negotiated = Some(agreed);
+    }
+
+    /// Sets whether the handshake negotiated Accurate ECN; a host that asked for it and did not get it is one of classic ECN, or of DCTCP.
+    pub fn set_accurate(&mut self, accurate: bool) {
+        if self.style == EchoStyle::Accurate && !accurate {
+            self.style = if self.is_dctcp { EchoStyle::Dctcp } else { EchoStyle::Classic };
+        }
     }
 
     /// Whether the handshake negotiated ECN.
@@ -52,7 +66,8 @@ impl EcnEcho {
     #[inline(always)]
     pub fn echo_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
         match self.style {
-            EchoStyle::Classic | EchoStyle::Accurate => self.classic_bits(segment, delayed_segment),
+            EchoStyle::Classic => self.classic_bits(segment, delayed_segment),
+            EchoStyle::Accurate => EcnEchoBits::default(),
             EchoStyle::Dctcp => self.dctcp_bits(segment),
             EchoStyle::Mecn => self.mecn_bits(segment, delayed_segment),
         }

@@ -1,22 +1,25 @@
 //! TCP receiver: stores segments and decides when to acknowledge them. `ecn_echo` echoes marks, `syn_fin_replies` replies to SYN and FIN.
 //! `linux` is the receiver of Linux, with its receive buffer and quick ACKs.
 
+pub(crate) mod accurate_ecn;
 mod delayed_ack;
 mod ecn_echo;
 mod linux;
 mod recent_sack_blocks;
 mod syn_fin_replies;
 
-use ecnlab_units::{RangeSet, Time};
+use ecnlab_units::{Ecn, RangeSet, Time};
 
+pub use self::accurate_ecn::AccurateReceiver;
 use self::delayed_ack::AckDelay;
 use self::ecn_echo::{EcnEcho, EcnEchoBits};
 use self::linux::LinuxReceiver;
 use self::recent_sack_blocks::RecentSackBlocks;
 use self::syn_fin_replies::SynFinReplies;
+use crate::accurate_ecn as accurate_codes;
 use crate::clock::HostClock;
-use crate::segment::{Ack, Segment, SegmentType};
-use crate::settings::{AckDelayRule, Handshake, TcpSettings};
+use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
+use crate::settings::{ACCECN_OPTION_BYTES, AckDelayRule, Handshake, TcpSettings};
 use crate::timer::earlier_deadline;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
@@ -55,6 +58,19 @@ pub struct Receiver {
     quick_acks: u64,
     sack_option: u32,
     accepts_ecn: bool,
+    /// Accurate ECN, offered or negotiated.
+    accurate: Option<Box<AccurateState>>,
+}
+
+/// Accurate ECN of a receiver without Linux' rules.
+#[derive(Debug)]
+struct AccurateState {
+    settings: TcpSettings,
+    clock: HostClock,
+    /// Present once it is negotiated.
+    counters: Option<AccurateReceiver>,
+    newest_sent_ms: u64,
+    header: u32,
 }
 
 /// A segment whose ACK is delayed.
@@ -105,6 +121,15 @@ impl Receiver {
             reports_dsack: settings.quirks.dsack && settings.max_reported_sack_blocks() > 0,
             reports_sack: settings.max_reported_sack_blocks() > 0,
             never_delays: !settings.delayed_ack && !three_way && !is_host,
+            accurate: (settings.wants_accurate_ecn() && settings.quirks.receiver_accurate_ecn && !is_host).then(|| {
+                Box::new(AccurateState {
+                    settings: settings.clone(),
+                    clock,
+                    counters: None,
+                    newest_sent_ms: 0,
+                    header: settings.quirks.header_size,
+                })
+            }),
         }
     }
 
@@ -121,6 +146,7 @@ impl Receiver {
             }
             replies.on_segment(segment);
         }
+        let must_ack = self.accurate.is_some() && self.count_ecn(segment, sent);
         if segment.segment_type == SegmentType::PureAck {
             return ReceiveOutcome::default();
         }
@@ -144,7 +170,7 @@ impl Receiver {
             let in_order = self.rcv_nxt == segment.seq + 1 && !fills_gap && may_repeat && !twice;
             //= RFC 5681, section 4.2; RFC 9293, section 3.8.6.3: an ACK for every second segment, within the delay
             //= RFC 9293, section 3.8.6.3: fewer ACKs than segments
-            if in_order && !changes && self.delayed_ack.is_none() && self.may_delay_ack(segment) {
+            if in_order && !changes && !must_ack && self.delayed_ack.is_none() && self.may_delay_ack(segment) {
                 self.delayed_ack = Some(DelayedAck { segment: *segment, sent, deadline: now + delay });
                 return ReceiveOutcome { delivered, earlier_ack: before_change, ack: None };
             }
@@ -157,6 +183,9 @@ impl Receiver {
             self.add_sack_and_remember_echo(segment.seq, twice, ack);
             if let Some(replies) = &mut self.syn_fin_replies {
                 replies.on_ack_sent(ack.segment_type, now);
+            }
+            if self.accurate.is_some() {
+                self.complete_ack(ack, now);
             }
         }
         arrival
@@ -196,10 +225,102 @@ impl Receiver {
         }
         if let Some(segment_type) = self.syn_fin_replies.as_mut().and_then(|replies| replies.on_timer(now)) {
             let ece = segment_type == SegmentType::Syn && self.ecn_echo.is_negotiated();
-            return Some(Ack { segment_type, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.rcv_nxt, self.ack_size) });
+            let mut ack = Ack { segment_type, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.rcv_nxt, self.ack_size) };
+            if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut())
+                && segment_type == SegmentType::Syn
+            {
+                counters.on_syn_ack_timeout();
+                counters.complete_syn_ack(&mut ack);
+            } else {
+                self.complete_ack(&mut ack, now);
+            }
+            return Some(ack);
         }
         let delayed = self.delayed_ack.take()?;
-        Some(self.make_delayed_ack(&delayed))
+        let mut ack = self.make_delayed_ack(&delayed);
+        self.complete_ack(&mut ack, now);
+        Some(ack)
+    }
+
+    /// Counts the ECN field of a segment with Accurate ECN; returns whether the segment must be acknowledged at once.
+    #[inline(never)]
+    fn count_ecn(&mut self, segment: &Segment, sent: Time) -> bool {
+        let Some(accurate) = &mut self.accurate else { return false };
+        let Some(counters) = &mut accurate.counters else { return false };
+        let sent_ms = accurate.clock.millis(sent);
+        let is_newer = accurate.settings.timestamps && sent_ms > accurate.newest_sent_ms;
+        accurate.newest_sent_ms = accurate.newest_sent_ms.max(sent_ms);
+        let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+        let payload = if segment.segment_type == SegmentType::PureAck { 0 } else { segment.size.saturating_sub(accurate.header + option) };
+        counters.on_segment(segment, payload, is_newer)
+    }
+
+    /// Sets the fields of Accurate ECN on an ACK that is sent now.
+    #[inline(never)]
+    fn complete_ack(&mut self, ack: &mut Ack, now: Time) {
+        let Some(accurate) = &mut self.accurate else { return };
+        let Some(counters) = &mut accurate.counters else { return };
+        counters.complete_ack(ack, self.ack_size, false);
+        ack.ecn = counters.codepoint(accurate.settings.ect_codepoint.ecn());
+        ack.tsval_ms = if accurate.settings.timestamps { accurate.clock.millis(now) as u32 + 1 } else { 1 };
+    }
+
+    /// Whether ECN was negotiated in any form.
+    pub fn uses_ecn(&self) -> bool {
+        match &self.linux {
+            Some(host) => host.uses_ecn(),
+            None => self.ecn_echo.is_negotiated(),
+        }
+    }
+
+    /// Counters of Accurate ECN, if it was negotiated.
+    pub fn accurate(&self) -> Option<&AccurateReceiver> {
+        match &self.linux {
+            Some(host) => host.accurate(),
+            None => self.accurate.as_ref().and_then(|accurate| accurate.counters.as_ref()),
+        }
+    }
+
+    /// Sends the Accurate ECN option no more.
+    pub fn stop_accecn_option(&mut self) {
+        if let Some(host) = &mut self.linux {
+            return host.stop_accecn_option();
+        }
+        if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
+            counters.stop_option();
+        }
+    }
+
+    /// Takes note of an Accurate ECN option on any packet of the peer.
+    pub fn see_accecn_option(&mut self, option: &AccEcnOption) {
+        if let Some(host) = &mut self.linux {
+            return host.see_accecn_option(option);
+        }
+        if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
+            counters.see_option(option);
+        }
+    }
+
+    /// Takes up the other direction of an open connection with Accurate ECN.
+    pub fn set_accurate(&mut self, counters: AccurateReceiver) {
+        if let Some(host) = &mut self.linux {
+            return host.set_accurate(counters);
+        }
+        if let Some(accurate) = &mut self.accurate {
+            self.ecn_echo.set_accurate(true);
+            self.ecn_echo.set_negotiated(true);
+            accurate.counters = Some(counters);
+        }
+    }
+
+    /// Processes the ECN field of a packet without data of the other direction.
+    pub fn on_ack_ecn(&mut self, ecn: Ecn) {
+        if let Some(host) = &mut self.linux {
+            return host.on_ack_ecn(ecn);
+        }
+        if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
+            counters.on_ack_ecn(ecn);
+        }
     }
 
     /// ACK to piggyback on data of the reverse direction now; no delayed ACK remains.
@@ -207,10 +328,11 @@ impl Receiver {
         if let Some(host) = &mut self.linux {
             return host.piggybacked_ack(now);
         }
-        let ack = match self.delayed_ack.take() {
+        let mut ack = match self.delayed_ack.take() {
             Some(delayed) => self.make_delayed_ack(&delayed),
             None => self.repeat_last_ack(),
         };
+        self.complete_ack(&mut ack, now);
         Ack { segment_type: SegmentType::Plain, ..ack }
     }
 
@@ -242,18 +364,41 @@ impl Receiver {
         self.rcv_nxt = self.rcv_nxt.max(1);
         let agreed = segment.ece && segment.cwr && self.accepts_ecn;
         self.ecn_echo.set_negotiated(agreed);
+        self.negotiate_accurate(segment, delivered > 0);
         if let Some(replies) = &mut self.syn_fin_replies {
             replies.on_ack_sent(SegmentType::Syn, now);
         }
         //= RFC 3168, section 6.1.1: the SYN-ACK agrees with ECE and without CWR
-        let ack = Ack {
+        let mut ack = Ack {
             segment_type: SegmentType::Syn,
             ece: agreed,
             echo: sent,
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.rcv_nxt, self.ack_size)
         };
+        if let Some(counters) = self.accurate() {
+            counters.complete_syn_ack(&mut ack);
+        }
         ReceiveOutcome { delivered, earlier_ack: None, ack: Some(ack) }
+    }
+
+    /// Agrees to Accurate ECN if a SYN asks for it. The first SYN decides; later ones only change what the SYN-ACK reflects (RFC 9768,
+    /// section 3.1).
+    fn negotiate_accurate(&mut self, syn: &Segment, is_first: bool) {
+        let accepts = self.accepts_ecn;
+        let wants = self.accurate.is_some() && accepts;
+        if is_first {
+            self.ecn_echo.set_accurate(wants && accurate_codes::asks_for_accurate(syn.ace()));
+        }
+        let Some(accurate) = self.accurate.as_mut().filter(|_| wants) else { return };
+        match &mut accurate.counters {
+            None if is_first && accurate_codes::asks_for_accurate(syn.ace()) => {
+                accurate.counters = Some(AccurateReceiver::new(&accurate.settings, syn, Ecn::NotEct));
+            }
+            None => return,
+            Some(counters) => counters.on_repeated_syn(syn),
+        }
+        self.ecn_echo.set_negotiated(true);
     }
 
     /// ACK of a segment and possibly a delayed one before it, without SACK blocks.

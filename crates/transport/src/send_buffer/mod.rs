@@ -68,7 +68,12 @@ struct WriteEnds {
 
 impl SendBuffer {
     pub fn new(settings: &TcpSettings, app_write: &AppWrite) -> SendBuffer {
-        let (syn, full) = (settings.has_syn(), settings.payload());
+        SendBuffer::with_payload(settings, settings.payload(), app_write)
+    }
+
+    /// Send buffer whose full segments carry `full` bytes.
+    pub fn with_payload(settings: &TcpSettings, full: u32, app_write: &AppWrite) -> SendBuffer {
+        let syn = settings.has_syn();
         let mut send_buffer = SendBuffer {
             first_short: if syn { 0 } else { NO_SEGMENT },
             segments: u64::from(syn),
@@ -186,6 +191,11 @@ impl SendBuffer {
     #[inline]
     pub fn full_payload(&self) -> u32 {
         self.full_payload
+    }
+
+    /// Largest receive window in bytes that the peer has advertised; 0 before the first.
+    pub fn largest_window(&self) -> u32 {
+        self.largest_window
     }
 
     /// Whether all unreleased segments before `end` are full.

@@ -14,8 +14,8 @@ use crate::processing::ProcessingTime;
 use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Segment, SegmentType};
 use crate::send_buffer::SendBuffer;
-use crate::settings::{Handshake, ReceiveWindow, TcpSettings};
-use crate::tcb::{SendCounters, SenderOutput, Tcb};
+use crate::settings::{Handshake, NegotiatedEcn, ReceiveWindow, TcpSettings};
+use crate::tcb::{AccurateStart, SendCounters, SenderOutput, Tcb};
 use crate::timer::{SenderTimer, earlier_deadline, is_due};
 
 /// Sending end of a TCP connection.
@@ -35,7 +35,6 @@ pub struct Sender {
 impl Sender {
     /// Sender with a first write, on a host with this clock.
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Sender {
-        assert!(!settings.wants_accurate_ecn(), "hosts of a kernel alone count marks, and who runs a scenario has to refuse it else");
         let recovery = RecoveryAlgorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
         let one_timer = !settings.pacing && !recovery.has_own_timer() && settings.receive_window == ReceiveWindow::Unlimited;
@@ -48,17 +47,19 @@ impl Sender {
         }
     }
 
-    /// Sender for the reverse direction of an open connection. There is no handshake, ECN is used if it was negotiated, and `rtt` is the
-    /// RTT of the handshake if it was measured.
+    /// Sender for the reverse direction of an open connection. There is no handshake, ECN is used if it was negotiated, `rtt` is the
+    /// RTT of the handshake if it was measured, and `accurate` what the first direction knows of marks.
     pub fn for_reverse_direction(
         settings: Arc<TcpSettings>,
         app_write: &AppWrite,
         clock: HostClock,
         rtt: Option<Span>,
+        accurate: AccurateStart,
         now: Time,
     ) -> Sender {
         let mut sender = Sender::new(settings, app_write, clock);
         sender.tcb.start_established(rtt, now);
+        sender.tcb.start_accurate(accurate);
         sender
     }
 
@@ -115,6 +116,7 @@ impl Sender {
             self.tcb.send_pure_ack(out);
             self.peer_fin_received = true;
         }
+        self.tcb.count_received_ecn(ack);
         let was_idle = self.tcb.outstanding_segments() == 0;
         if was_idle && self.peer_fin_received && ack.segment_type == SegmentType::Plain && self.is_done() {
             return;
@@ -158,7 +160,7 @@ impl Sender {
             self.tcb.on_syn_ack(ack, now, out);
             self.recovery.on_handshake_done(&self.tcb);
         }
-        self.tcb.send_pure_ack(out);
+        self.tcb.send_handshake_ack(ack, out);
         if first {
             self.send_while_allowed(now, out);
         }
@@ -275,6 +277,40 @@ impl Sender {
     /// Whether ECN is in use.
     pub fn uses_ecn(&self) -> bool {
         self.tcb.uses_ecn()
+    }
+
+    /// ECN as the handshake has negotiated it.
+    pub fn negotiated_ecn(&self) -> NegotiatedEcn {
+        match (self.tcb.uses_ecn(), self.tcb.uses_accurate_ecn()) {
+            (false, _) => NegotiatedEcn::None,
+            (true, false) => NegotiatedEcn::Classic,
+            (true, true) => NegotiatedEcn::Accurate,
+        }
+    }
+
+    /// Whether Accurate ECN was negotiated.
+    pub fn uses_accurate_ecn(&self) -> bool {
+        self.tcb.uses_accurate_ecn()
+    }
+
+    /// Whether data carries the Accurate ECN option.
+    pub fn uses_accecn_option(&self) -> bool {
+        self.tcb.uses_accecn_option()
+    }
+
+    /// With Accurate ECN: packets with CE that the peer has reported.
+    pub fn reported_ce(&self) -> u64 {
+        self.tcb.reported_ce()
+    }
+
+    /// With Accurate ECN: bytes with ECT(1), CE and ECT(0) that the peer has reported.
+    pub fn reported_bytes(&self) -> [u64; 3] {
+        self.tcb.reported_bytes()
+    }
+
+    /// With Accurate ECN: packets without data that came with CE.
+    pub fn received_ce(&self) -> u64 {
+        self.tcb.received_ce()
     }
 }
 

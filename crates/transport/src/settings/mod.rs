@@ -12,6 +12,9 @@ pub use quirks::Quirks;
 /// MAX_TCP_HEADER is 320 in kernels with wireless LAN and tunnels, as Debian's are.
 pub const SK_GSO_MAX_SIZE: u64 = 65_536 - (320 + 1);
 
+/// Bytes of the Accurate ECN option with its three counters and padding (RFC 9768, section 3.2.3).
+pub const ACCECN_OPTION_BYTES: u32 = 12;
+
 words! {
     /// Congestion control.
     pub enum CongestionControlName { Reno = "reno", Aimd = "aimd", Cubic = "cubic", Vegas = "vegas" }
@@ -47,8 +50,18 @@ words! {
 }
 
 words! {
-    /// How the receiver echoes marks. No simulated one counts them, as Accurate ECN does (RFC 9768).
+    /// How the receiver echoes marks.
     pub enum EchoStyle { Classic = "classic", Dctcp = "dctcp", Mecn = "mecn", Accurate = "accurate" }
+}
+
+words! {
+    /// Use of the Accurate ECN option.
+    pub enum AccEcnOptionUse { Off = "off", Full = "full", Always = "always" }
+}
+
+words! {
+    /// Rules of an Accurate ECN host.
+    pub enum AccEcnRules { Rfc9768 = "rfc9768", Linux = "linux" }
 }
 
 words! {
@@ -141,6 +154,16 @@ words! {
     pub enum RttReport { Min = "min", Smoothed = "smoothed", Last = "last", Base = "base" }
 }
 
+/// ECN as a handshake has negotiated it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NegotiatedEcn {
+    #[default]
+    None,
+    /// Any form but Accurate ECN.
+    Classic,
+    Accurate,
+}
+
 impl EctCodepoint {
     pub fn ecn(self) -> Ecn {
         match self {
@@ -178,13 +201,19 @@ impl TcpSettings {
         self.ecn && self.ecn_echo == EchoStyle::Accurate
     }
 
-    /// Settings for the reverse direction of an open connection. There is no second handshake, so no packet is a SYN; ECN is used if it was
+    /// Settings for the reverse direction of an open connection. There is no second handshake, so no packet is a SYN; ECN is used as it was
     /// negotiated. Without a three-way handshake each direction opens separately.
-    pub fn for_reverse_direction(&self, ecn: bool) -> TcpSettings {
+    pub fn for_reverse_direction(&self, ecn: NegotiatedEcn) -> TcpSettings {
         match self.handshake {
             Handshake::ThreeWay => {
                 let quirks = Quirks { syn_size: 0, first_packet_offers_ecn: false, ..self.quirks.clone() };
-                TcpSettings { handshake: Handshake::None, ecn, quirks, ..self.clone() }
+                let ecn_echo = match (ecn, self.ecn_response) {
+                    (NegotiatedEcn::Accurate, _) => EchoStyle::Accurate,
+                    (_, EcnResponseName::Dctcp) => EchoStyle::Dctcp,
+                    _ if self.ecn_echo == EchoStyle::Accurate => EchoStyle::Classic,
+                    _ => self.ecn_echo,
+                };
+                TcpSettings { handshake: Handshake::None, ecn: ecn != NegotiatedEcn::None, ecn_echo, quirks, ..self.clone() }
             }
             Handshake::None | Handshake::FirstPacket => self.clone(),
         }
@@ -195,9 +224,21 @@ impl TcpSettings {
         self.quirks.integer_cwnd && matches!(self.congestion_control, CongestionControlName::Reno | CongestionControlName::Cubic)
     }
 
-    /// Whether all packets of a connection with ECN are ECN-capable.
+    /// Whether all packets of a connection with ECN are ECN-capable, SYNs too.
     pub fn uses_ect_on_all_packets(&self) -> bool {
         self.ecn_response == EcnResponseName::Dctcp && self.quirks.dctcp_ect_on_all_packets
+    }
+
+    /// Bytes of each data packet for the Accurate ECN option, if both hosts use it.
+    pub fn accecn_option_bytes(&self) -> u32 {
+        let agrees = self.quirks.receiver_ecn && self.quirks.receiver_accurate_ecn;
+        let uses = self.wants_accurate_ecn() && agrees && self.quirks.accecn_option != AccEcnOptionUse::Off;
+        if uses { ACCECN_OPTION_BYTES } else { 0 }
+    }
+
+    /// Application data in a full segment without the Accurate ECN option, in bytes.
+    pub fn mss(&self) -> u32 {
+        self.packet_size - self.quirks.header_size
     }
 
     /// Whether a mark reduces cwnd over one RTT by PRR.
@@ -213,7 +254,7 @@ impl TcpSettings {
 
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
-        self.packet_size - self.quirks.header_size
+        self.mss() - self.accecn_option_bytes()
     }
 
     /// Maximum delay of an ACK, if ACKs are delayed.
@@ -242,6 +283,11 @@ impl TcpSettings {
         self.max_reported_sack_blocks() > 0
     }
 
+    fn accecn_option_text(&self) -> String {
+        let bytes = self.accecn_option_bytes();
+        if bytes > 0 { format!(" and {bytes} of the Accurate ECN option") } else { String::new() }
+    }
+
     fn resumes_reading_before_pause(&self) -> bool {
         self.quirks.app_read_resume.0.is_some_and(|resumes| self.quirks.app_read_pause.0.is_none_or(|stops| resumes <= stops))
     }
@@ -259,7 +305,11 @@ impl TcpSettings {
         };
         let found = [
             (rto_min > rto_max, "rto_min", format!("{} s must be at most quirks.rto_max {} s", rto_min.seconds(), rto_max.seconds())),
-            (header_size >= packet_size, "header_size", format!("{header_size} bytes must be below packet_size {packet_size}")),
+            (
+                *header_size + self.accecn_option_bytes() >= *packet_size,
+                "header_size",
+                format!("{header_size} bytes{} must be below packet_size {packet_size}", self.accecn_option_text()),
+            ),
             (self.ecn_echo != style, "ecn_response", format!("{response} requires ecn_echo = \"{style}\"")),
             (
                 self.ect_codepoint == EctCodepoint::Ect1 && self.ecn_semantics() == EcnSemantics::Mecn,
@@ -276,6 +326,11 @@ impl TcpSettings {
                 self.receive_window == ReceiveWindow::Autotuned && self.receive_buffer > self.receive_buffer_max,
                 "receive_buffer",
                 format!("{} bytes must be at most receive_buffer_max {} bytes", self.receive_buffer, self.receive_buffer_max),
+            ),
+            (
+                self.wants_accurate_ecn() && self.handshake != Handshake::ThreeWay,
+                "ecn_echo",
+                "accurate is negotiated by SYN and SYN-ACK; fix: give handshake = \"three-way\"".to_owned(),
             ),
             (self.resumes_reading_before_pause(), "app_read_resume", "must come after quirks.app_read_pause".to_owned()),
             (vegas_alpha > vegas_beta, "vegas_alpha", format!("{vegas_alpha} must be at most vegas_beta {vegas_beta}")),

@@ -46,8 +46,8 @@ parameters! {
         #[source("RFC 3168, section 6.1.2; RFC 8511; RFC 8257; Durresi et al. 2001")]
         #[when(ecn = "true")]
         pub ecn_response: EcnResponseName = "halve";
-        /// Echo of marks by the receiver: until CWR; each packet's mark; MECN's two bits; or their count, as Accurate ECN does, which only
-        /// kernel hosts can.
+        /// Echo of marks by the receiver: until CWR; each packet's mark; MECN's two bits; or their count, which both hosts negotiate, with
+        /// classic ECN as the fall-back (Accurate ECN).
         #[source("RFC 3168, section 6.1.3; RFC 8257, section 3.2; Durresi et al. 2001; RFC 9768")]
         #[when(ecn = "true")]
         pub ecn_echo: EchoStyle = "classic";

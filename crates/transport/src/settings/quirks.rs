@@ -5,8 +5,8 @@ use ecnlab_units::{Span, parameters};
 
 use super::parameters::MAX_WINDOW_PACKETS;
 use super::{
-    AckDelayRule, CwndOnExit, EcnReduction, PartialAckTimer, PrrBound, ReduceFrom, RtoEstimatorName, RtoOrder, RtoTimerRestart, RttReport,
-    SsthreshRounding, SynRtxRto,
+    AccEcnOptionUse, AccEcnRules, AckDelayRule, CwndOnExit, EcnReduction, PartialAckTimer, PrrBound, ReduceFrom, RtoEstimatorName,
+    RtoOrder, RtoTimerRestart, RttReport, SsthreshRounding, SynRtxRto,
 };
 
 parameters! {
@@ -17,6 +17,20 @@ parameters! {
         #[source("RFC 3168, section 6.1.1; Linux tcp_ecn_create_request, sysctl tcp_ecn")]
         #[when(ecn = "true", handshake = "three-way")]
         pub receiver_ecn: bool = "true";
+        /// Agreement of the receiver to Accurate ECN that is offered; otherwise it agrees to classic ECN, as the SYN asks for both.
+        #[source("RFC 9768, section 3.1.2; Linux sysctl tcp_ecn, 1 and 2")]
+        #[when(ecn = "true", ecn_echo = "accurate")]
+        pub receiver_accurate_ecn: bool = "true";
+        /// The Accurate ECN option: off; on every packet where it fits and the peer has sent it; or always, also after a sign that the
+        /// path drops it.
+        #[source("RFC 9768, section 3.2.3; Linux sysctl tcp_ecn_option")]
+        #[when(ecn = "true", ecn_echo = "accurate")]
+        pub accecn_option: AccEcnOptionUse = "full";
+        /// Rules of an Accurate ECN host: those of the RFC; or those of Linux, which sends an ACK at each change of the codepoint or at
+        /// the sixth mark, and checks the feedback on its SYN only if the SYN-ACK is marked.
+        #[source("RFC 9768, sections 3.2.2.3 and 3.2.2.5; Linux 7.2, include/net/tcp_ecn.h")]
+        #[when(ecn = "true", ecn_echo = "accurate")]
+        pub accecn_rules: AccEcnRules = "rfc9768";
         /// No ECN offer on a repeated SYN after one with an offer was lost.
         #[source("RFC 3168, section 6.1.1.1; Linux sysctl tcp_ecn_fallback; RFC 2481 has none")]
         #[when(ecn = "true", handshake = "three-way")]
@@ -186,10 +200,18 @@ parameters! {
         #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_transfer, tcp_ack_update_rtt, tcp_ecn_rcv_synack")]
         #[when(handshake = "three-way")]
         pub syn_rtx_rto: SynRtxRto = "rfc6298";
+        /// Timeouts of the SYN before the timer begins to double.
+        #[source("RFC 6298, section 5.5, doubles it at once; Linux 6.5 and later, sysctl tcp_syn_linear_timeouts = 4")]
+        #[when(handshake = "three-way")]
+        pub syn_linear_timeouts: u64 = "0", 0..=127, "timeouts";
 
         /// A finite transfer ends with a FIN, which the receiver answers with a FIN.
         #[source("RFC 9293, section 3.6; ns-2's one-way TCP has none")]
         pub fin: bool = "false";
+        /// The FIN does not wait for the congestion window.
+        #[source("Linux 6.1 tcp_cwnd_test; Linux 7.2 does not exempt it")]
+        #[when(recovery = "rack", fin = "true")]
+        pub fin_beyond_cwnd: bool = "true";
         /// FIN on the last data packet if that is not sent yet.
         #[source("RFC 9293, section 3.10.4; Linux tcp_send_fin")]
         #[when(fin = "true")]
@@ -243,13 +265,18 @@ parameters! {
         pub pingpong: bool = "false";
         /// Piggybacked ACKs on a connection that carries data in both directions.
         #[source("RFC 9293, section 3.8.6.3; RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent")]
-        #[when(handshake = "three-way", ecn_echo = "classic" | "dctcp")]
+        #[when(handshake = "three-way", ecn_echo = "classic" | "dctcp" | "accurate")]
         pub piggyback_acks: bool = "false";
         /// Size of an autotuned buffer: by the data that the application reads in a round trip; otherwise it grows only when more arrives
         /// than it holds.
         #[source("Linux sysctl tcp_moderate_rcvbuf, tcp_rcv_space_adjust")]
         #[when(receive_window = "autotuned")]
         pub moderate_rcvbuf: bool = "true";
+        /// Share of the receive buffer that counts as window: half; or, once full packets arrive, the share of data in their memory. The first
+        /// window is then the whole share, too.
+        #[source("Linux 6.6 and later, tcp_measure_rcv_mss, scaling_ratio; tcp_select_initial_window")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub measured_rcvbuf_share: bool = "false";
         /// Bytes per read of the receiver's application.
         #[source("Linux tcp_recvmsg; recv(2)")]
         #[when(receive_window = "fixed" | "autotuned")]

@@ -1,8 +1,9 @@
-//! ECN state of the sender: whether ECN is in use, whether the current ACK echoes a mark, and whether a CWR is pending (RFC 3168, section
-//! 6.1).
+//! ECN state of the sender: whether ECN is in use and in which form, whether the current ACK echoes a mark, and whether a CWR is pending
+//! (RFC 3168, section 6.1; RFC 9768, section 3.1).
 
 use ecnlab_units::CongestionLevel;
 
+use crate::accurate_ecn;
 use crate::segment::Ack;
 use crate::settings::{EchoStyle, TcpSettings};
 
@@ -11,6 +12,10 @@ use crate::settings::{EchoStyle, TcpSettings};
 pub struct EcnState {
     /// ECN was negotiated, or is assumed without a three-way handshake.
     in_use: bool,
+    /// Accurate ECN was offered, and the SYN-ACK has not refused it; then marks are counted and there is no CWR.
+    accurate: bool,
+    /// The path changes the ECN field in a way that no congestion does: packets are not ECN-capable, and feedback continues.
+    withholds_ect: bool,
     /// The peer echoes marks.
     peer_echoes: bool,
     /// The current ACK echoes a mark.
@@ -24,18 +29,56 @@ pub struct EcnState {
 impl EcnState {
     pub fn new(settings: &TcpSettings) -> EcnState {
         let confirmed = settings.ecn && !settings.offers_ecn();
-        EcnState { in_use: settings.ecn, peer_echoes: confirmed, ece_on_ack: false, marked_at_one_segment: false, cwr_queued: false }
+        EcnState {
+            in_use: settings.ecn,
+            accurate: settings.wants_accurate_ecn(),
+            withholds_ect: false,
+            peer_echoes: confirmed,
+            ece_on_ack: false,
+            marked_at_one_segment: false,
+            cwr_queued: false,
+        }
     }
 
     pub fn in_use(&self) -> bool {
         self.in_use
     }
 
-    /// Processes the SYN-ACK. ECE without CWR accepts ECN; both bits mean a host that reflects reserved bits (RFC 3168, section 6.1.1).
+    /// Whether packets of the connection may be ECN-capable.
+    #[inline]
+    pub fn sets_ect(&self) -> bool {
+        self.in_use && !self.withholds_ect
+    }
+
+    /// Whether marks are counted (Accurate ECN), or the SYN-ACK may still agree to that.
+    #[inline]
+    pub fn is_accurate(&self) -> bool {
+        self.accurate
+    }
+
+    /// Stops ECN-capable packets for the rest of the connection; marks that the peer reports still count.
+    pub fn withhold_ect(&mut self) {
+        self.withholds_ect = true;
+    }
+
+    /// Processes the SYN-ACK. ECE without CWR accepts classic ECN; both bits mean a host that reflects reserved bits (RFC 3168, section
+    /// 6.1.1). With Accurate ECN, 001 accepts classic ECN alone, 000 and 111 no ECN (RFC 9768, section 3.1.2).
     pub fn on_syn_ack(&mut self, answer: &Ack) {
-        //= RFC 3168, section 6.1.1: no ECN on data
-        self.in_use &= answer.ece && !answer.cwr;
+        if self.accurate {
+            //= RFC 9768, section 3.1.2: a classic server gets classic ECN
+            self.accurate = accurate_ecn::agrees_to_accurate(answer.ace());
+            self.in_use = self.accurate || answer.ace() == accurate_ecn::ACE_CLASSIC;
+        } else {
+            //= RFC 3168, section 6.1.1: no ECN on data
+            self.in_use &= answer.ece && !answer.cwr;
+        }
         self.peer_echoes = self.in_use;
+    }
+
+    /// Ends the reading of an ACK that reports marks by their number.
+    pub fn on_counted_marks(&mut self, marked: u64) -> Option<CongestionLevel> {
+        self.ece_on_ack = marked > 0;
+        self.ece_on_ack.then_some(CongestionLevel::Congested)
     }
 
     /// Disables ECN for the rest of the connection.
@@ -86,8 +129,9 @@ impl EcnState {
         ends
     }
 
+    /// Queues a CWR, which Accurate ECN does not have.
     pub fn queue_cwr(&mut self) {
-        self.cwr_queued = true;
+        self.cwr_queued = !self.accurate;
     }
 
     /// Cancels the CWR of a reduction that was undone before the CWR was sent.

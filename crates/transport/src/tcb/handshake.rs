@@ -13,6 +13,7 @@
 use ecnlab_units::{Ecn, Span, Time};
 
 use super::{SenderOutput, Tcb};
+use crate::accurate_ecn;
 use crate::congestion::CongestionControl;
 use crate::segment::{Ack, Segment, SegmentType};
 use crate::settings::{SlowStartAfterIdle, SynRtxRto};
@@ -32,6 +33,7 @@ impl Tcb {
     /// Processes the SYN-ACK.
     pub fn on_syn_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.ecn.on_syn_ack(ack);
+        self.negotiate_accurate(ack);
         let sent_again = self.counters.retransmitted_timeout;
         self.rto_deadline = None;
         self.snd_una = 1;
@@ -104,12 +106,14 @@ impl Tcb {
     pub fn on_syn_timeout(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.rto_deadline = None;
         match self.settings.quirks.syn_rtx_rto {
-            SynRtxRto::Rfc6298 if self.settings.quirks.ecn_fallback => self.ecn.disable(),
+            SynRtxRto::Rfc6298 if self.settings.quirks.ecn_fallback && !self.ecn.is_accurate() => self.ecn.disable(),
             SynRtxRto::Rfc6298 => {}
             SynRtxRto::Sample => self.reduce_cwnd_for_lost_syn(out),
         }
         //= RFC 6298, sections 2.1 and 5.5: the second SYN goes after the initial timeout
-        self.back_off_rto();
+        if self.counters.timeouts >= self.settings.quirks.syn_linear_timeouts {
+            self.back_off_rto();
+        }
         self.counters.timeouts += 1;
         self.transmit(0, now, out);
     }
@@ -124,19 +128,35 @@ impl Tcb {
         self.ecn.queue_cwr();
     }
 
-    /// Sends a pure ACK, which completes the handshake.
+    /// Sends the pure ACK that completes the handshake. With Accurate ECN it reflects the ECN field of the SYN-ACK.
+    pub fn send_handshake_ack(&mut self, syn_ack: &Ack, out: &mut impl SenderOutput) {
+        let mut ack = self.pure_ack();
+        if self.uses_accurate_ecn() {
+            //= RFC 9768, section 3.2.2.1: the third ACK reflects the SYN-ACK
+            ack.set_ace(accurate_ecn::reflect(syn_ack.ecn));
+        }
+        out.send(ack);
+        self.counters.sent += 1;
+    }
+
+    /// Sends a pure ACK.
     pub fn send_pure_ack(&mut self, out: &mut impl SenderOutput) {
-        out.send(Segment {
+        out.send(self.pure_ack());
+        self.counters.sent += 1;
+    }
+
+    fn pure_ack(&self) -> Segment {
+        let ack = Segment {
             segment_type: SegmentType::PureAck,
             ecn: self.pure_ack_codepoint(),
-            ..Segment::plain(self.snd_max, self.settings.quirks.ack_size)
-        });
-        self.counters.sent += 1;
+            ..Segment::plain(self.snd_max, self.settings.quirks.ack_size + self.accecn_option_bytes())
+        };
+        if self.ecn.is_accurate() { self.with_accurate_fields(ack) } else { ack }
     }
 
     /// ECN codepoint of a segment without data.
     pub(super) fn pure_ack_codepoint(&self) -> Ecn {
-        if self.ecn.in_use() && self.settings.uses_ect_on_all_packets() { self.settings.ect_codepoint.ecn() } else { Ecn::NotEct }
+        if self.ecn.sets_ect() && self.has_ect_on_all_packets() { self.settings.ect_codepoint.ecn() } else { Ecn::NotEct }
     }
 }
 

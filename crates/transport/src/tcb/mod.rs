@@ -24,6 +24,7 @@
 //! [`SendBuffer`] keeps which segments are short or the FIN. `reduction` reduces cwnd, `send` transmits, `handshake` opens the connection.
 //! The fields are private: recovery calls methods, which keep the invariants above.
 
+mod accurate_ecn;
 mod cwnd_validation;
 mod ecn;
 
@@ -41,6 +42,8 @@ use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
 
+use self::accurate_ecn::AccurateSender;
+pub use self::accurate_ecn::AccurateStart;
 use self::cwnd_validation::CwndValidation;
 use self::ecn::EcnState;
 pub use self::recovery_point::{LastReduction, RecoveryPoint};
@@ -56,7 +59,8 @@ use crate::rtt::{MinRtt, RttEstimator, RttSampleContext};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{
-    CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport, TcpSettings,
+    ACCECN_OPTION_BYTES, CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport,
+    TcpSettings,
 };
 
 /// Receives a sender's segments and each possible change of its window.
@@ -141,6 +145,8 @@ pub struct Tcb {
     /// Segment being timed, and its send time.
     timed_segment: Option<(u64, Time)>,
     ecn_response: EcnResponse,
+    /// Present with Accurate ECN, offered or negotiated.
+    accurate: Option<Box<AccurateSender>>,
     /// Last segment that the RTO timer retransmitted.
     last_rto_segment: Option<u64>,
 }
@@ -149,7 +155,7 @@ impl Tcb {
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Tcb {
         let first_window = if settings.has_syn() && settings.quirks.delay_growth { 1 } else { settings.initial_window };
         let control = CongestionController::new(&settings, clock);
-        Tcb {
+        let mut tcb = Tcb {
             snd_una: 0,
             snd_nxt: 0,
             snd_max: 0,
@@ -172,6 +178,7 @@ impl Tcb {
             rtt_stats: RttStats::default(),
             rtt_estimator: RttEstimator::new(&settings, clock),
             ecn_response: EcnResponse::new(&settings),
+            accurate: AccurateSender::for_settings(&settings),
             initial_window: settings.initial_window,
             cwnd_validation: CwndValidation::for_settings(&settings),
             last_rto_segment: None,
@@ -181,7 +188,9 @@ impl Tcb {
             rwnd_right_edge: u64::MAX,
             advertised_window: AdvertisedWindow::default(),
             settings,
-        }
+        };
+        tcb.remember_early_write(app_write);
+        tcb
     }
 
     /// Adds a random processing time before segments leave the host.
@@ -192,6 +201,7 @@ impl Tcb {
     /// Appends a write of the application.
     pub fn add_write(&mut self, app_write: &AppWrite) {
         self.send_buffer.add_write(app_write, self.snd_max);
+        self.remember_early_write(app_write);
         self.update_rwnd_right_edge();
     }
 
@@ -215,7 +225,8 @@ impl Tcb {
     pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
             if self.send_buffer.type_carries_data(segment.segment_type) && segment.seq >= u64::from(self.settings.has_syn()) {
-                segment.size - self.settings.quirks.header_size
+                let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+                segment.size - self.settings.quirks.header_size - option
             } else {
                 0
             }
@@ -587,6 +598,7 @@ impl Tcb {
             min_rtt: self.rtt_stats.min_rtt(),
             snd_una: self.snd_una,
             snd_max: self.snd_max,
+            marked: self.newly_marked().1,
         }
     }
 

@@ -24,6 +24,9 @@ impl Tcb {
     /// Responds to an echoed mark before the rest of the ACK is processed.
     #[inline(always)]
     pub fn respond_to_echo(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        if self.ecn.is_accurate() {
+            return self.respond_to_counted_marks(ack, now, out);
+        }
         if !(self.ecn.in_use() && self.responds_before_recovery) {
             return self.ecn.ignore_echo();
         }
@@ -33,6 +36,25 @@ impl Tcb {
         }
         if let Some(level) = level {
             self.respond_to_mark(level, ack, now, out);
+        }
+    }
+
+    /// Responds to the marks that an ACK newly reports with Accurate ECN, unless recovery reads them.
+    #[inline(never)]
+    fn respond_to_counted_marks(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        if !self.ecn.in_use() || self.settings.reduces_by_prr_for_marks() {
+            return self.ecn.ignore_echo();
+        }
+        let marked = self.read_accurate_feedback_generic(ack);
+        let level = self.ecn.on_counted_marks(marked);
+        if self.response_needs_acks {
+            let (delivered, _) = self.newly_marked();
+            self.ecn_response.update_marked_fraction(ack.next, delivered, marked, self.snd_max);
+        }
+        if let Some(level) = level.filter(|_| self.responds_before_recovery) {
+            self.respond_to_mark(level, ack, now, out);
+        } else if !self.responds_before_recovery {
+            self.ecn.ignore_echo();
         }
     }
 
@@ -66,7 +88,12 @@ impl Tcb {
     /// Passes an ACK of `segments` segments to a response that estimates the fraction of marks (DCTCP's alpha).
     pub fn update_mark_estimate(&mut self, segments: u64, echo: bool) {
         if self.response_needs_acks && self.settings.reduces_by_prr_for_marks() {
-            self.ecn_response.update_mark_estimate(self.snd_una, segments, echo, self.snd_max);
+            if self.ecn.is_accurate() {
+                let (_, marked) = self.newly_marked();
+                self.ecn_response.update_marked_fraction(self.snd_una, segments, marked, self.snd_max);
+            } else {
+                self.ecn_response.update_mark_estimate(self.snd_una, segments, echo, self.snd_max);
+            }
         }
     }
 

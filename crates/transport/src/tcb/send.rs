@@ -101,8 +101,7 @@ impl Tcb {
             segment_type: SegmentType::Plain,
             //= RFC 3168, section 6.1.5: retransmissions are not capable
             //= RFC 3168, section 6.1.1: without ECN nothing of ECN is sent
-            ecn: if self.ecn.in_use()
-                && (!retransmission || self.settings.quirks.ect_on_retransmission || self.settings.uses_ect_on_all_packets())
+            ecn: if self.ecn.sets_ect() && (!retransmission || self.settings.quirks.ect_on_retransmission || self.has_ect_on_all_packets())
             {
                 self.settings.ect_codepoint.ecn()
             } else {
@@ -112,16 +111,19 @@ impl Tcb {
             cwr: self.ecn.is_cwr_queued() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
-            push: self.send_buffer.carries_psh(seq, !retransmission) || std::mem::take(&mut self.push_next_segment),
+            // Both are evaluated: a bundle's PSH is for this segment alone.
+            push: self.send_buffer.carries_psh(seq, !retransmission) | std::mem::take(&mut self.push_next_segment),
+            ae: false,
+            accecn_option: false,
         };
-        if seq > 0 && self.send_buffer.is_full_before(seq + 1) {
-            self.ecn.on_segment_sent(segment.cwr);
-            out.send(segment);
+        let full = seq > 0 && self.send_buffer.is_full_before(seq + 1);
+        let segment = if full { segment } else { self.with_type_and_size(segment) };
+        self.ecn.on_segment_sent(segment.cwr);
+        out.send(if self.ecn.is_accurate() && segment.segment_type != SegmentType::Syn {
+            self.with_accurate_fields(segment)
         } else {
-            let planned = self.with_type_and_size(segment);
-            self.ecn.on_segment_sent(planned.cwr);
-            out.send(planned);
-        }
+            segment
+        });
         self.counters.sent += 1;
         self.last_sent_at = now;
         if retransmission {
@@ -154,15 +156,20 @@ impl Tcb {
         segment.segment_type = self.send_buffer.segment_type(segment.seq);
         match segment.segment_type {
             segment_type if self.send_buffer.type_carries_data(segment_type) => {
-                segment.size = self.send_buffer.segment_payload(segment.seq) + settings.quirks.header_size
+                segment.size = self.send_buffer.segment_payload(segment.seq) + settings.quirks.header_size + self.accecn_option_bytes()
             }
             SegmentType::Fin => {
-                let ecn = if settings.uses_ect_on_all_packets() { segment.ecn } else { Ecn::NotEct };
-                segment = Segment { size: settings.quirks.ack_size, ecn, cwr: false, ..segment };
+                let ecn = if self.has_ect_on_all_packets() { segment.ecn } else { Ecn::NotEct };
+                segment = Segment { size: settings.quirks.ack_size + self.accecn_option_bytes(), ecn, cwr: false, ..segment };
             }
             SegmentType::Plain | SegmentType::Syn | SegmentType::PureAck => {}
         }
         if segment.seq == 0 { self.with_ecn_offer(segment) } else { segment }
+    }
+
+    /// Whether all packets of the connection are ECN-capable: of DCTCP, and with Accurate ECN once the peer has agreed.
+    pub(super) fn has_ect_on_all_packets(&self) -> bool {
+        self.ecn.is_accurate() || self.settings.uses_ect_on_all_packets()
     }
 
     /// Sets the ECN offer on the first segment, if there is a peer to answer it.
@@ -177,6 +184,11 @@ impl Tcb {
             let offers = self.ecn.in_use() && !(three_way && segment.retransmission && settings.quirks.ecn_fallback);
             segment.ece = offers;
             segment.cwr |= offers && three_way;
+            if self.ecn.is_accurate() {
+                //= RFC 9768, section 3.1.1: the SYN asks with 111
+                let offers = self.syn_offers_accurate(segment.retransmission);
+                segment.set_ace(if offers { 0b111 } else { 0 });
+            }
         }
         //= RFC 3168, section 6.1.1: the SYN offers ECN with both bits and is not capable itself
         //= RFC 3168, sections 6.1.1 and 6.1.4: all data is capable and nothing else

@@ -138,7 +138,9 @@ impl Tcb {
             self.advertised_window.unanswered_probes = 0;
             return true;
         }
-        out.send(Segment { ecn: self.pure_ack_codepoint(), ..Segment::window_probe(self.snd_una, self.settings.quirks.ack_size) });
+        let size = self.settings.quirks.ack_size + self.accecn_option_bytes();
+        let probe = Segment { ecn: self.pure_ack_codepoint(), ..Segment::window_probe(self.snd_una, size) };
+        out.send(if self.ecn.is_accurate() { self.with_accurate_fields(probe) } else { probe });
         self.counters.sent += 1;
         self.advertised_window.unanswered_probes = (self.advertised_window.unanswered_probes + 1).min(MAX_COUNTED_PROBES);
         self.advertised_window.probe_at = Some(self.probe_deadline_after(self.advertised_window.unanswered_probes, now));

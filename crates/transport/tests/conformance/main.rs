@@ -11,6 +11,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod accurate;
 mod checked;
 mod citations;
 mod ecn;

@@ -254,6 +254,10 @@ impl TestNetwork {
         self.run.all_acked_at = self.run.all_acked_at.filter(|_| self.sender.is_done());
         // A FIN on data has no number of its own, and a segment split for a small window has two.
         self.run.total_segments = self.sender.send_buffer().queued_segments();
+        if let Some(accurate) = self.receiver.accurate() {
+            (self.run.received_ce, self.run.received_ce_bytes) = (accurate.received_ce(), accurate.received_bytes()[1]);
+        }
+        (self.run.reported_ce, self.run.reported_ce_bytes) = (self.sender.reported_ce(), self.sender.reported_bytes()[1]);
         self.run.delivered_bytes = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();
         if self.events.is_empty() {
             let extra: u64 = self.run.sent().map(|(_, sent)| duplicates(&sent.actions)).sum();

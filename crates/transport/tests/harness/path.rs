@@ -137,12 +137,14 @@ impl Packet for Segment {
     }
 
     fn set_flags(&mut self, set: bool) {
-        (self.ece, self.cwr) = (set, set);
+        (self.ece, self.cwr, self.ae) = (set, set, self.ae && set);
     }
 }
 
 impl Packet for Ack {
-    fn mark(&mut self, _: EcnSemantics, _: CongestionLevel) {}
+    fn mark(&mut self, ecn_semantics: EcnSemantics, level: CongestionLevel) {
+        self.ecn = ecn_semantics.apply_mark(self.ecn, level);
+    }
 
     fn bleach(&mut self) {}
 

@@ -1,6 +1,7 @@
 //! The record of a run, and queries for rules.
 
 use ecnlab_transport::SendCounters;
+use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, TcpSettings};
 use ecnlab_units::Time;
 
@@ -71,12 +72,18 @@ pub struct TransferRecord {
     /// Time at which all data was acknowledged.
     pub all_acked_at: Option<Time>,
     pub end: Time,
+    /// With Accurate ECN: packets with CE that the receiver counted, those that the sender has been told of, and the same of bytes.
+    pub received_ce: u64,
+    pub reported_ce: u64,
+    pub received_ce_bytes: u64,
+    pub reported_ce_bytes: u64,
 }
 
 /// Application data of a segment; a FIN may carry some.
 pub fn payload(settings: &TcpSettings, segment: &Segment) -> u32 {
-    let bare = segment.segment_type == SegmentType::Fin && segment.size == settings.quirks.ack_size;
-    if bare || segment.seq == 0 && settings.has_syn() { 0 } else { segment.size - settings.quirks.header_size }
+    let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+    let bare = segment.segment_type == SegmentType::Fin && segment.size == settings.quirks.ack_size + option;
+    if bare || segment.seq == 0 && settings.has_syn() { 0 } else { segment.size - settings.quirks.header_size - option }
 }
 
 impl SenderStep {

@@ -108,7 +108,7 @@ pub struct Tcp {
     #[serde(deserialize_with = "deserialize_or_default")]
     pub hystart: bool,
     /// `net.ipv4.tcp_ecn` of either side.
-    #[serde(deserialize_with = "deserialize_via::<_, PerSide<WholeNumber<0, 2>>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, PerSide<WholeNumber<0, 5>>, _>")]
     pub ecn: [u64; 2],
     #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<48, 65_483>, _>")]
     pub mss: u32,
@@ -331,6 +331,9 @@ pub struct Packet {
     /// Which transmission of this sequence number; nothing of an acknowledgement without data.
     #[serde(deserialize_with = "deserialize_natural_or_none")]
     pub nth: Option<u64>,
+    /// Accurate ECN option: the counters of ECT(1), CE and ECT(0), as they were sent; nothing without the option.
+    #[serde(default, deserialize_with = "deserialize_accecn_option")]
+    pub accecn: Option<[u64; 3]>,
 }
 
 /// The sender's recorded state (`TCP_INFO`).
@@ -401,6 +404,20 @@ fn deserialize_sack_blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u6
         Some(_) => {
             Ok(json::read::<Vec<OrderedPair<SequenceNumber>>>(&json).map_err(D::Error::custom)?.into_iter().map(Into::into).collect())
         }
+    }
+}
+
+/// The order of the option and three counters of 24 bits, 0 if absent; or 0 for none.
+fn deserialize_accecn_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<[u64; 3]>, D::Error> {
+    let json = Json::deserialize(from)?;
+    if json == 0 {
+        return Ok(None);
+    }
+    let wrong = || D::Error::custom("must be an order, 0 or 1, and three counters below 2^24, or 0");
+    let numbers: Vec<u64> = json.as_array().into_iter().flatten().filter_map(Json::as_u64).collect();
+    match numbers[..] {
+        [0 | 1, e1b, ceb, e0b] if [e1b, ceb, e0b].iter().all(|&counter| counter < 1 << 24) => Ok(Some([e1b, ceb, e0b])),
+        _ => Err(wrong()),
     }
 }
 

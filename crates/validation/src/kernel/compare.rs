@@ -111,6 +111,7 @@ fn differing_field(our: &Packet, their: &Expected, window: bool) -> Option<&'sta
         (our.sacks == their.sacks, "SACK blocks"),
         (our.window.is_none() || our.window == their.window || !window, "window"),
         (our.ecn_sent == their.ecn_sent, "ECN field"),
+        (our.accecn == their.accecn, "Accurate ECN option"),
         (our.tsecr.is_none() || our.tsecr == their.tsecr, "timestamp's echo"),
         (apart <= TIME_TOLERANCE, "time"),
     ];
@@ -123,6 +124,7 @@ pub fn packet_line(packet: &Packet) -> String {
     let ecn = ["", " ECT(1)", " ECT(0)", " CE"][usize::from(packet.ecn_sent.min(3))];
     let sacks = if packet.sacks.is_empty() { String::new() } else { format!(" sack {:?}", packet.sacks) };
     let said = |name: &str, value: Option<u64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
-    let ack = said("ack", packet.ack) + &said("window", packet.window);
+    let option = packet.accecn.map_or(String::new(), |[e1b, ceb, e0b]| format!(" e1b {e1b} ceb {ceb} e0b {e0b}"));
+    let ack = said("ack", packet.ack) + &said("window", packet.window) + &option;
     format!("[{:.3} ms {} {}+{}{ack}{sacks}{nth}{ecn}]", packet.sent.seconds() * 1e3, packet.flags, packet.seq, packet.len)
 }

@@ -1,6 +1,6 @@
 //! Compares the profile of a real kernel with that kernel, packet by packet.
 //!
-//! A case is one connection between two hosts of Linux 6.1 over one router with a script, recorded in virtual time. It is compared in
+//! A case is one connection between two hosts of Linux 6.1 or 7.2 over one router with a script, recorded in virtual time. It is compared in
 //! three modes:
 //!
 //! ```text
@@ -39,7 +39,8 @@ use compare::{Expected, RUNAWAY_FACTOR};
 use counters::CaseCounters;
 
 pub use compare::Difference;
-pub use settings::PROFILE;
+pub(crate) use segment_map::{SegmentBoundaries, SegmentMap};
+pub use settings::{NEWER_PROFILE, PROFILE};
 
 words! {
     /// The ends of a case that are ours.
@@ -164,7 +165,7 @@ fn decide_verdict(case: &Case, mode: CaseMode, comparison: Comparison) -> (Verdi
 
 /// Adds the recorded kernel to a difference, if it is not the profile's.
 fn name_recorded_kernel(case: &Case, difference: Difference) -> Difference {
-    let version = PROFILE.trim_start_matches("linux-");
+    let version = settings::profile_of(case).trim_start_matches("linux-");
     match case.kernel.as_ref().filter(|kernel| *kernel != version && !kernel.starts_with(&format!("{version}."))) {
         Some(kernel) => {
             Difference { what: format!("{} (the record is of Linux {kernel}, the profile of {version})", difference.what), ..difference }

@@ -107,6 +107,8 @@ impl ReceiverReplay {
             ece: packet.has_flag('E'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),
             push: packet.has_flag('P'),
+            ae: packet.has_flag('N'),
+            accecn_option: packet.accecn.is_some(),
         }
     }
 }

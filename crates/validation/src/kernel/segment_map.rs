@@ -1,5 +1,6 @@
 //! The segments of a byte stream: where each begins and ends, as ours were sent and as they were recorded.
 
+use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Segment, SegmentType, SendBuffer};
 
 use super::case::Packet;
@@ -48,7 +49,8 @@ impl SegmentMap {
         }
         if at == self.entries.len() {
             let is_syn = segment.segment_type == SegmentType::Syn;
-            let len = if is_syn { 0 } else { u64::from(segment.size.saturating_sub(header)) };
+            let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+            let len = if is_syn { 0 } else { u64::from(segment.size.saturating_sub(header + option)) };
             let start = if is_syn { 0 } else { 1 + buffer.bytes_before(segment.seq) };
             let end = start + len + u64::from(is_syn) + u64::from(segment.segment_type == SegmentType::Fin);
             self.entries.push(Entry { start, len, end, transmissions: 0 });
@@ -61,6 +63,11 @@ impl SegmentMap {
     /// One past the last byte that was sent.
     pub fn end_seq(&self) -> u64 {
         self.start(self.entries.len() as u64)
+    }
+
+    /// The segment that has a byte, or would follow the last one.
+    pub fn segment_containing(&self, byte: u64) -> u64 {
+        self.entries.partition_point(|entry| entry.end <= byte) as u64
     }
 
     /// The segment that begins at a byte, or follows the one that ends there; `None` at any other byte.

@@ -1,21 +1,27 @@
 //! Conversion of our segments and acknowledgements into the packets of case files.
 
-use ecnlab_transport::{Ack, AppWrite, Segment, SegmentType};
+use ecnlab_transport::accurate_ecn::INITIAL_BYTES;
+use ecnlab_transport::{AccEcnOption, Ack, AppWrite, Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
 
 use super::case::{AppCall, Packet, Side, SocketCall, Trigger};
 use super::segment_map::{SegmentBoundaries, SentSegment};
 
+/// A counter that an option leaves out, in a record.
+const ABSENT_COUNTER: u64 = 0;
+
 /// A segment as it leaves its host.
 pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &SentSegment) -> Packet {
-    let flags = flag_letters(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, segment.ece, segment.cwr);
+    let ace = (segment.ae, segment.cwr, segment.ece);
+    let flags = flag_letters(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, ace);
+    let accecn = segment.accecn_option.then(|| INITIAL_BYTES.map(u64::from));
     let SentSegment { seq, len, nth } = *bytes;
-    Packet { side, sent, flags, seq, len, nth, ecn_sent: ecn_field(segment.ecn), ..Packet::default() }
+    Packet { side, sent, flags, seq, len, nth, accecn, ecn_sent: ecn_field(segment.ecn), ..Packet::default() }
 }
 
 /// An acknowledgement of segments with these boundaries, as it leaves its host. `seq` is the next byte of what that sends itself.
 pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl SegmentBoundaries, seq: u64) -> Packet {
-    let flags = flag_letters(ack.segment_type, false, true, ack.ece, ack.cwr);
+    let flags = flag_letters(ack.segment_type, false, true, (ack.ae, ack.cwr, ack.ece));
     let seq = if ack.segment_type == SegmentType::Syn { 0 } else { seq };
     with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
 }
@@ -24,15 +30,41 @@ pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl Segmen
 pub fn with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) -> Packet {
     let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (boundaries.start(from), boundaries.end_before(to)));
     let adds_ece = ack.ece && !packet.has_flag('E');
-    let flags = if adds_ece { packet.flags.replace('C', "") + if packet.has_flag('C') { "EC" } else { "E" } } else { packet.flags };
-    Packet { ack: Some(boundaries.start(ack.next)), window: Some(u64::from(ack.window)), sacks: sacks.collect(), flags, ..packet }
+    let flags = match () {
+        // The ACE field is the acknowledgement's.
+        () if ack.is_accurate() => packet.flags.replace(['E', 'C', 'N'], "") + &ace_flags((ack.ae, ack.cwr, ack.ece)),
+        () if adds_ece => packet.flags.replace('C', "") + if packet.has_flag('C') { "EC" } else { "E" },
+        () => packet.flags,
+    };
+    let accecn = if ack.is_accurate() { accecn_option(ack) } else { packet.accecn };
+    let (window, sacks) = (Some(u64::from(ack.window)), sacks.collect());
+    Packet { ack: Some(boundaries.start(ack.next)), window, sacks, flags, accecn, ..packet }
 }
 
 /// Flags in the order of the files.
-fn flag_letters(segment_type: SegmentType, push: bool, ack: bool, ece: bool, cwr: bool) -> String {
-    let flags =
-        [(segment_type == SegmentType::Syn, 'S'), (segment_type == SegmentType::Fin, 'F'), (push, 'P'), (ack, 'A'), (ece, 'E'), (cwr, 'C')];
-    flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
+fn flag_letters(segment_type: SegmentType, push: bool, ack: bool, ace: (bool, bool, bool)) -> String {
+    let flags = [(segment_type == SegmentType::Syn, 'S'), (segment_type == SegmentType::Fin, 'F'), (push, 'P'), (ack, 'A')];
+    let flags: String = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect();
+    flags + &ace_flags(ace)
+}
+
+/// AE, CWR and ECE in the order of the files.
+fn ace_flags((ae, cwr, ece): (bool, bool, bool)) -> String {
+    [(ece, 'E'), (cwr, 'C'), (ae, 'N')].into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
+}
+
+/// The Accurate ECN option of an acknowledgement; an absent counter has its initial value.
+fn accecn_option(ack: &Ack) -> Option<[u64; 3]> {
+    let counters = ack.accecn.is_present().then(|| ack.accecn.counters())?;
+    Some(std::array::from_fn(|at| counters[at].map_or(ABSENT_COUNTER, u64::from)))
+}
+
+/// The counters of a recorded option.
+pub fn recorded_option(packet: &Packet) -> AccEcnOption {
+    match packet.accecn {
+        None => AccEcnOption::default(),
+        Some(counters) => AccEcnOption::new(counters.map(|counter| (counter != ABSENT_COUNTER).then_some(counter as u32))),
+    }
 }
 
 /// Codepoints in the order of their numbers in the IP header.

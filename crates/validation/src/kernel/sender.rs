@@ -1,15 +1,18 @@
 //! The sender alone: the acknowledgements that reached the real sender reach ours, and ours is to send what the real one sent.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
 use ecnlab_transport::{
-    Ack, AppWrite, CongestionWindow, HostClock, Receiver, SackOption, Segment, SegmentType, Sender, SenderOutput, TcpSettings,
+    AccurateReceiver, Ack, AppWrite, CongestionWindow, HostClock, NegotiatedEcn, Receiver, SackOption, Segment, SegmentType, Sender,
+    SenderOutput, TcpSettings,
 };
 use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side, Trigger};
 use super::compare::{ReplayedState, TIME_TOLERANCE, max_packets};
-use super::segment_map::{RecordedSegments, SegmentMap};
+use super::segment_map::{RecordedSegments, SegmentBoundaries, SegmentMap};
 use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, with_ack};
 use super::settings::{clock_age_at_start, settings_of_answering_side};
 
@@ -40,6 +43,8 @@ struct SenderReplay {
     outbox: Outbox,
     /// Writes before the connection was open.
     waiting: Vec<AppWrite>,
+    /// Writes that follow when so many bytes of the other side have come.
+    after_received: VecDeque<(u64, AppWrite)>,
     /// Most packets that it may send.
     most: usize,
     played: SenderOutcome,
@@ -47,6 +52,7 @@ struct SenderReplay {
 
 /// The receiving end of the sender's host, and the other side's segments; of the SYN-ACK, which is the first of them, it knows nothing.
 struct ReplyReceiver {
+    settings: TcpSettings,
     receiver: Receiver,
     segments: RecordedSegments,
     header: u32,
@@ -82,6 +88,10 @@ impl SenderReplay {
             segment_map: SegmentMap::default(),
             outbox: Outbox::default(),
             waiting: Vec::new(),
+            after_received: app_writes(&case.application, Side::A)
+                .into_iter()
+                .filter_map(|(when, demand)| if let Trigger::Received(bytes) = when { Some((bytes, demand)) } else { None })
+                .collect(),
             most: max_packets(case.sent_by(Side::A).count()),
             played: SenderOutcome::default(),
         }
@@ -125,6 +135,10 @@ impl SenderReplay {
 
     /// Writes what there is to write, once the connection is open.
     fn flush_pending_writes(&mut self, time: Time) {
+        let received = self.answers.as_ref().map_or(0, ReplyReceiver::received_bytes);
+        while self.after_received.front().is_some_and(|(bytes, _)| *bytes <= received) {
+            self.waiting.extend(self.after_received.pop_front().map(|(_, demand)| demand));
+        }
         if !self.sender.is_in_handshake() {
             self.waiting.drain(..).for_each(|demand| self.sender.write(&demand, time, &mut self.outbox));
         }
@@ -149,6 +163,9 @@ impl SenderReplay {
         let ack = self.to_ack(packet, case)?;
         if packet.len == 0 {
             self.sender.on_ack(&ack, time, &mut self.outbox);
+            if let Some(answers) = &mut self.answers {
+                answers.on_packet_without_data(&self.sender, &ack);
+            }
             return Ok(());
         }
         self.sender.on_ack_with_data(&ack, time, &mut self.outbox);
@@ -213,25 +230,47 @@ impl SenderReplay {
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window.unwrap_or_default() as u32,
+            ae: packet.has_flag('N'),
+            tsval_ms: packet.tsval.map_or(1, |stamp| stamp as u32 + 1),
+            accecn: segments::recorded_option(packet),
             sacks,
         })
     }
 }
 
 impl ReplyReceiver {
+    /// Takes up what the SYN-ACK has negotiated, and counts the marks of other packets without data.
+    fn on_packet_without_data(&mut self, sender: &Sender, ack: &Ack) {
+        if ack.segment_type != SegmentType::Syn {
+            self.receiver.on_ack_ecn(ack.ecn);
+        } else if sender.uses_accurate_ecn() && self.receiver.accurate().is_none() {
+            let (ce, option) = (sender.received_ce(), sender.uses_accecn_option());
+            self.receiver.set_accurate(AccurateReceiver::for_reverse_direction(&self.settings, ce, option));
+        }
+    }
+
     fn new(case: &Case, settings: &TcpSettings) -> ReplyReceiver {
-        let settings = settings_of_answering_side(case, settings).for_reverse_direction(false);
+        let ecn = if settings.wants_accurate_ecn() { NegotiatedEcn::Accurate } else { NegotiatedEcn::None };
+        let settings = settings_of_answering_side(case, settings).for_reverse_direction(ecn);
         let receiver = Receiver::new(&settings, HostClock::new(&settings, clock_age_at_start(case)));
         ReplyReceiver {
+            settings: settings.clone(),
             receiver,
             segments: RecordedSegments::of_answering_side(case.sent_by(Side::B)),
             header: settings.quirks.header_size,
         }
     }
 
+    /// Bytes that have come in order.
+    fn received_bytes(&self) -> u64 {
+        self.segments.start(self.receiver.rcv_nxt()) - 1
+    }
+
     fn to_segment(&self, packet: &Packet) -> Segment {
         Segment {
-            size: packet.len as u32 + self.header,
+            size: packet.len as u32 + self.header + if packet.accecn.is_some() { ACCECN_OPTION_BYTES } else { 0 },
+            ae: packet.has_flag('N'),
+            accecn_option: packet.accecn.is_some(),
             ecn: segments::ecn_codepoint(packet.ecn_arrived),
             cwr: packet.has_flag('C'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),

@@ -1,6 +1,6 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
-use ecnlab_transport::settings::{self, ReceiveWindow};
+use ecnlab_transport::settings::{self, ACCECN_OPTION_BYTES, ReceiveWindow};
 use ecnlab_transport::{Quirks, TcpSettings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
@@ -9,6 +9,19 @@ use super::case::{Case, Packet, Side, SocketCall, Syn, Sysctl, TCP_RMEM, Tcp, Tr
 
 /// The profile that the cases validate.
 pub const PROFILE: &str = "linux-6.1";
+/// The profile of cases of a newer kernel, and how their kernel's release begins.
+pub const NEWER_PROFILE: &str = "linux-7.2";
+const NEWER_RELEASE: &str = "7.";
+
+/// Values of `tcp_ecn` with which a side offers classic ECN, and Accurate ECN.
+const OFFERS_CLASSIC: [u64; 2] = [1, 4];
+const OFFERS_ACCURATE: u64 = 3;
+const TCP_ECN_OPTION: &str = "net.ipv4.tcp_ecn_option";
+
+/// The profile of a case's kernel.
+pub fn profile_of(case: &Case) -> &'static str {
+    if case.kernel.as_ref().is_some_and(|kernel| kernel.starts_with(NEWER_RELEASE)) { NEWER_PROFILE } else { PROFILE }
+}
 
 /// Bytes of IPv4 and TCP header without options, and what options take: timestamps with padding, which in a SYN SACK's two bytes fill; SACK
 /// alone; the maximum segment size; and the window's scale with padding.
@@ -33,6 +46,7 @@ const IMPLIED_SYSCTLS: &[&str] = &[
     "net.ipv4.tcp_window_scaling",
     "net.ipv4.tcp_moderate_rcvbuf",
     "net.ipv4.tcp_ecn",
+    TCP_ECN_OPTION,
     "net.ipv4.tcp_no_metrics_save",
 ];
 
@@ -79,7 +93,7 @@ fn clock_tick(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     let tcp = &case.tcp;
-    let mut values = profile::find_profile(PROFILE).expect("the profile exists").values();
+    let mut values = profile::find_profile(profile_of(case)).expect("the profile exists").values();
     let mut wrong = Vec::new();
     let mut set = |name: &str, value: &str| wrong.extend(values.set_from_text(name, value).err().map(|why| (name.to_owned(), why)));
     set_congestion_control(tcp, &mut set)?;
@@ -93,6 +107,7 @@ pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     set("syn_size", &format!("{} B", syn_size(tcp)));
     set_syn_options(tcp, &mut set);
     set_ecn(tcp, &mut set);
+    set_accecn_option(tcp, &mut set)?;
     set_receiver(case, &mut set)?;
     if let Some(window) = tcp.initial_window {
         set("initial_window", &window.to_string());
@@ -111,14 +126,14 @@ pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     }
     let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
     match wrong.into_iter().next().or_else(contradictions) {
-        Some((name, why)) => Err(format!("not built: {name} of profile {PROFILE} cannot have the case's value: {why}")),
+        Some((name, why)) => Err(format!("not built: {name} of profile {} cannot have the case's value: {why}", profile_of(case))),
         None => Ok(TcpSettings::from_values(&values)),
     }
 }
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
 pub fn settings_of_answering_side(case: &Case, settings: &TcpSettings) -> TcpSettings {
-    let usual = profile::settings(PROFILE);
+    let usual = profile::settings(profile_of(case));
     let quirks = Quirks {
         moderate_rcvbuf: case.tcp.sysctl(Side::A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
         pingpong: false,
@@ -151,11 +166,27 @@ fn set_congestion_control(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result
     Ok(())
 }
 
-/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither. With DCTCP both sides offer and agree regardless of it.
+/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither; 3 to 5 agree to Accurate ECN, and 3 offers it, 4 offers classic ECN. With DCTCP both sides offer and agree regardless of it.
 fn set_ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let needs = tcp.congestion == "dctcp";
-    set("ecn", if needs || tcp.ecn[Side::A.index()] == 1 { "true" } else { "false" });
-    set("receiver_ecn", if needs || tcp.ecn[Side::B.index()] != 0 { "true" } else { "false" });
+    let [a, b] = tcp.ecn;
+    set("ecn", if needs || OFFERS_CLASSIC.contains(&a) || a == OFFERS_ACCURATE { "true" } else { "false" });
+    set("receiver_ecn", if needs || b != 0 { "true" } else { "false" });
+    set("receiver_accurate_ecn", if b >= OFFERS_ACCURATE { "true" } else { "false" });
+    if a == OFFERS_ACCURATE {
+        set("ecn_echo", "accurate");
+    }
+}
+
+/// The Accurate ECN option of both sides, which must be the same.
+fn set_accecn_option(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+    let [a, b] = Side::BOTH.map(|side| tcp.sysctl(side, TCP_ECN_OPTION).unwrap_or("2"));
+    let uses = [("0", "off"), ("2", "full"), ("3", "always")];
+    match uses.iter().find(|(value, _)| *value == a && a == b) {
+        Some((_, used)) => set("accecn_option", used),
+        None => return Err(format!("not built: {TCP_ECN_OPTION} = {a} on side a and {b} on side b")),
+    }
+    Ok(())
 }
 
 /// The receiver's buffer, how its application reads, and whether it is taken for an interactive one, as TCP_QUICKACK 0 has it.
@@ -228,7 +259,8 @@ fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str
 
 /// Size on the wire of a packet of the real run that reports no SACK blocks.
 pub fn packet_size(tcp: &Tcp, packet: &Packet) -> u32 {
-    if packet.has_flag('S') { syn_size(tcp) } else { header_size(tcp) + packet.len as u32 }
+    let option = if packet.accecn.is_some() { ACCECN_OPTION_BYTES } else { 0 };
+    if packet.has_flag('S') { syn_size(tcp) } else { header_size(tcp) + option + packet.len as u32 }
 }
 
 fn header_size(tcp: &Tcp) -> u32 {

@@ -1,7 +1,7 @@
 //! Reads TCP's header (RFC 9293, section 3.1) and its options.
 
 use super::Bytes;
-use crate::tcp::{Flags, Tcp, Timestamps};
+use crate::tcp::{AccEcn, Flags, Tcp, Timestamps};
 
 /// Length of the header without options.
 pub const MIN_HEADER_BYTES: usize = 20;
@@ -15,6 +15,9 @@ pub mod option {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
+    /// Accurate ECN with the counter of ECT(0) first, and with that of ECT(1) first (RFC 9768, section 3.2.3).
+    pub const ACCECN_ECT0_FIRST: u8 = 172;
+    pub const ACCECN_ECT1_FIRST: u8 = 174;
 }
 
 /// A header as far as it was kept.
@@ -71,8 +74,23 @@ fn read_option(kind: u8, value: Bytes, tcp: &mut Tcp) {
             tcp.timestamps = value.u32(0).zip(value.u32(4)).map(|(value, echo)| Timestamps { value, echo });
         }
         (option::SACK, _) => read_sacks(value, tcp),
+        (option::ACCECN_ECT0_FIRST | option::ACCECN_ECT1_FIRST, 0 | 3 | 6 | 9) => {
+            tcp.accecn = Some(read_accecn(value, kind == option::ACCECN_ECT0_FIRST));
+        }
         _ => {}
     }
+}
+
+fn read_accecn(value: Bytes, begins_with_ect0: bool) -> AccEcn {
+    let counter = |at: usize| match value.0.get(3 * at..3 * at + 3) {
+        Some(&[high, middle, low]) => Some(u32::from_be_bytes([0, high, middle, low])),
+        _ => None,
+    };
+    let mut counters = [counter(0), counter(1), counter(2)];
+    if begins_with_ect0 {
+        counters.reverse();
+    }
+    AccEcn { begins_with_ect0, counters }
 }
 
 fn read_sacks(value: Bytes, tcp: &mut Tcp) {
@@ -107,6 +125,21 @@ mod tests {
             ..Tcp::default()
         };
         assert_eq!((expected, 40, true), (header.tcp, header.length, header.whole));
+    }
+
+    #[test]
+    fn an_accurate_ecn_option_is_read_in_either_order_and_with_fewer_counters() {
+        let read_option = |option: &[u8]| {
+            let mut tcp = Tcp::default();
+            read_options(Bytes(option), &mut tcp);
+            tcp.accecn
+        };
+        let whole = AccEcn { begins_with_ect0: false, counters: [Some(1), Some(0x0102_03), Some(9)] };
+        assert_eq!(Some(whole), read_option(&[174, 11, 0, 0, 1, 1, 2, 3, 0, 0, 9, 1]));
+        assert_eq!(Some(AccEcn { begins_with_ect0: true, ..whole }), read_option(&[172, 11, 0, 0, 9, 1, 2, 3, 0, 0, 1, 1]));
+        let part = AccEcn { begins_with_ect0: true, counters: [None, None, Some(9)] };
+        assert_eq!((Some(part), vec![9]), (read_option(&[172, 5, 0, 0, 9]), part.in_order().collect::<Vec<_>>()));
+        assert_eq!([Some(AccEcn::default()), None], [read_option(&[174, 2]), read_option(&[174, 4, 0, 0])]);
     }
 
     #[test]

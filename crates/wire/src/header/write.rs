@@ -11,7 +11,7 @@ use super::tcp::option;
 use super::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, protocol, tcp};
 use crate::address::Address;
 use crate::event::{Kind, Packet};
-use crate::tcp::{Flags, Tcp};
+use crate::tcp::{AccEcn, Flags, Tcp};
 
 const INITIAL_TTL: u8 = 64;
 /// For experiments (RFC 3692, section 2.1): what is neither TCP nor UDP.
@@ -152,6 +152,9 @@ impl Headers {
         if let Some(scale) = tcp.window_scale {
             self.push(&[option::NOTHING, option::WINDOW_SCALE, 3, scale]);
         }
+        if let Some(accecn) = tcp.accecn {
+            self.push_accecn(&accecn, end);
+        }
         let room = (end - self.length).saturating_sub(4) / 8;
         let runs = &tcp.sacks.as_slice()[..tcp.sacks.as_slice().len().min(room)];
         if !runs.is_empty() {
@@ -160,6 +163,22 @@ impl Headers {
         for (from, to) in runs {
             self.push(&from.to_be_bytes());
             self.push(&to.to_be_bytes());
+        }
+    }
+
+    /// The Accurate ECN option, filled up to four bytes, with as many counters as there is room for.
+    fn push_accecn(&mut self, accecn: &AccEcn, end: usize) {
+        let counters: Vec<u32> = accecn.in_order().collect();
+        let bytes = |count: usize| 2 + 3 * count;
+        let room = end - self.length;
+        let Some(count) = (0..=counters.len()).rev().find(|&count| bytes(count).next_multiple_of(4) <= room) else { return };
+        let kind = if accecn.begins_with_ect0 { option::ACCECN_ECT0_FIRST } else { option::ACCECN_ECT1_FIRST };
+        self.push(&[kind, bytes(count) as u8]);
+        for counter in &counters[..count] {
+            self.push(&counter.to_be_bytes()[1..]);
+        }
+        for _ in bytes(count)..bytes(count).next_multiple_of(4) {
+            self.push(&[option::NOTHING]);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Packets as proptest makes them up.
 
 use ecnlab_units::Ecn;
-use ecnlab_wire::{Address, End, Flags, Kind, Packet, SackBlocks, Tcp, Timestamps, Truncation};
+use ecnlab_wire::{AccEcn, Address, End, Flags, Kind, Packet, SackBlocks, Tcp, Timestamps, Truncation};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -49,6 +49,17 @@ pub fn packet() -> impl Strategy<Value = Packet> {
     })
 }
 
+/// An Accurate ECN option with the first of its counters, in either order.
+fn accecn() -> impl Strategy<Value = AccEcn> {
+    (any::<bool>(), 0..4_usize, any::<[u32; 3]>()).prop_map(|(begins_with_ect0, count, values)| {
+        let mut counters = std::array::from_fn(|at| (at < count).then_some(values[at] & 0xff_ffff));
+        if begins_with_ect0 {
+            counters.reverse();
+        }
+        AccEcn { begins_with_ect0, counters }
+    })
+}
+
 fn tcp() -> impl Strategy<Value = Tcp> {
     let runs = prop::collection::vec(any::<(u32, u32)>(), 0..4).prop_map(|blocks| {
         let mut runs = SackBlocks::default();
@@ -58,11 +69,11 @@ fn tcp() -> impl Strategy<Value = Tcp> {
     let stamps = option::of(any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo }));
     let numbers = (any::<u32>(), any::<u32>(), 0..0x200_u16, any::<u16>());
     // A SYN's options and SACK's runs together would not fit.
-    let of_syn = (option::of(any::<u16>()), option::of(0..15_u8), any::<bool>());
+    let of_syn = (option::of(any::<u16>()), option::of(0..15_u8), any::<bool>(), option::of(accecn()));
     (numbers, stamps, prop_oneof![runs.prop_map(Err), of_syn.prop_map(Ok)]).prop_map(|((seq, ack, flags, window), timestamps, rest)| {
-        let (mss, window_scale, sack_permitted) = rest.unwrap_or_default();
+        let (mss, window_scale, sack_permitted, accecn) = rest.unwrap_or_default();
         let sacks = rest.err().unwrap_or_default();
-        Tcp { seq, ack, flags: Flags(flags), window, mss, window_scale, sack_permitted, timestamps, sacks }
+        Tcp { seq, ack, flags: Flags(flags), window, mss, window_scale, sack_permitted, timestamps, sacks, accecn }
     })
 }
 
@@ -75,6 +86,7 @@ fn tcp_length(tcp: &Tcp) -> u32 {
         (tcp.sack_permitted && tcp.timestamps.is_none(), 4),
         (tcp.timestamps.is_some(), 12),
         (runs > 0, 4 + 8 * runs),
+        (tcp.accecn.is_some(), (2 + 3 * tcp.accecn.map_or(0, |option| option.in_order().count() as u32)).next_multiple_of(4)),
     ];
     20 + words.iter().filter(|(there, _)| *there).map(|(_, length)| length).sum::<u32>()
 }

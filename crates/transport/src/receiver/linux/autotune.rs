@@ -34,7 +34,7 @@ pub struct RcvBufAutotune {
 
 impl RcvBufAutotune {
     pub fn new(settings: &TcpSettings) -> RcvBufAutotune {
-        let full = u64::from(settings.payload());
+        let full = u64::from(settings.mss());
         let mut memory = full + SEGMENT_OVERHEAD_BYTES;
         while memory - memory / 2 < full {
             memory += MEMORY_STEP_BYTES;

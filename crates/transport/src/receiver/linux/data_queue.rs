@@ -13,7 +13,7 @@ use ecnlab_units::Time;
 
 use super::comp_sack::CompressedSacks;
 use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
-use super::{LinuxReceiver, rcvbuf};
+use super::{ACCECN_OPTION_BYTES, LinuxReceiver, rcvbuf};
 use crate::segment::{Segment, SegmentType};
 
 /// Quick ACKs after a mark, or after a segment that is not ECN-capable among others that are.
@@ -47,12 +47,13 @@ impl LinuxReceiver {
             self.ack_duplicate(segment, now);
             return;
         }
-        if segment.cwr {
+        let payload = self.payload(segment);
+        self.count_ecn(segment, payload, self.has_newer_timestamp(segment, sent));
+        if segment.cwr && self.accurate.is_none() {
             self.ecn_echo.on_cwr();
             self.ack_scheduler.set_ack_now();
         }
         self.update_ts_recent(segment, sent);
-        let payload = self.payload(segment);
         self.rcv_rtt.on_segment(payload >= self.ack_scheduler.rcv_mss(), sent, now);
         self.ofo_queue.clear_dsack();
         self.queue_data(segment, payload, now);
@@ -61,7 +62,8 @@ impl LinuxReceiver {
     }
 
     fn payload(&self, segment: &Segment) -> u32 {
-        segment.size.saturating_sub(self.header)
+        let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+        segment.size.saturating_sub(self.header + option)
     }
 
     pub(super) fn last_advertised_window(&self) -> Option<i64> {
@@ -72,7 +74,7 @@ impl LinuxReceiver {
         let (memory, spare) = (rcvbuf::truesize_of(segment.size), rcvbuf::tailroom_of(segment.size));
         let stored = QueuedSegment { payload, memory, tailroom: spare, fin: segment.segment_type == SegmentType::Fin };
         if segment.seq < self.rcv_nxt {
-            self.ofo_queue.set_dsack(segment.seq);
+            self.report_duplicate(segment.seq);
             self.drop_and_ack_now();
         } else if segment.seq > self.rcv_nxt {
             self.queue_out_of_order(segment, stored, now);
@@ -81,6 +83,14 @@ impl LinuxReceiver {
         } else if self.app_reader.has_nothing_to_read() || self.has_buffer_space() {
             self.queue_in_order(segment, stored, now);
         }
+    }
+
+    /// Reports a segment that was received before by DSACK.
+    fn report_duplicate(&mut self, seq: u64) {
+        if let Some(accurate) = &mut self.accurate {
+            accurate.on_duplicate(seq);
+        }
+        self.ofo_queue.set_dsack(seq);
     }
 
     /// Drops the segment and acknowledges it at once.
@@ -139,6 +149,11 @@ impl LinuxReceiver {
     /// Updates the estimates of sender and path after new data in order.
     fn on_in_order_data(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
         let window = self.last_advertised_window();
+        if stored.payload > self.ack_scheduler.rcv_mss()
+            && let Some(room) = &mut self.receive_buffer
+        {
+            room.measure_share(stored);
+        }
         self.ack_scheduler.on_data(stored.payload, segment.push || stored.fin, now, self.quick_acks, window);
         self.rcv_rtt.on_window_progress(self.received_bytes, window.map_or(u64::MAX / 2, |window| window as u64), now);
         self.on_ecn_field(segment, now);
@@ -205,7 +220,7 @@ impl LinuxReceiver {
     fn ack_duplicate(&mut self, segment: &Segment, now: Time) {
         if segment.seq < self.rcv_nxt {
             self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_DUPLICATE, self.last_advertised_window());
-            self.ofo_queue.set_dsack(segment.seq);
+            self.report_duplicate(segment.seq);
         }
         self.send_ack(SegmentType::Plain, now);
     }

@@ -13,11 +13,15 @@ use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
 use crate::receiver::ecn_echo::EcnEchoBits;
 use crate::segment::Segment;
-use crate::settings::{EchoStyle, TcpSettings};
+use crate::settings::{EchoStyle, EcnResponseName, TcpSettings};
 
 #[derive(Debug)]
 pub struct LinuxEcnEcho {
     style: EchoStyle,
+    /// Accurate ECN was negotiated: marks are counted elsewhere, and only a segment that is not ECN-capable asks for quick ACKs here.
+    accurate: bool,
+    /// DCTCP's sender, whose receiver acknowledges a change of CE with Accurate ECN too.
+    dctcp: bool,
     /// Whether ECN was negotiated in a three-way handshake; without one, a mark shows that ECN is in use.
     negotiated: Option<bool>,
     /// ACKs carry ECE.
@@ -36,6 +40,8 @@ impl LinuxEcnEcho {
     pub fn new(settings: &TcpSettings) -> LinuxEcnEcho {
         LinuxEcnEcho {
             style: settings.ecn_echo,
+            accurate: false,
+            dctcp: settings.ecn_echo == EchoStyle::Dctcp || settings.ecn_response == EcnResponseName::Dctcp,
             negotiated: None,
             demand_cwr: false,
             last_was_ce: false,
@@ -49,6 +55,14 @@ impl LinuxEcnEcho {
     /// Sets whether the handshake negotiated ECN.
     pub fn set_negotiated(&mut self, agreed: bool) {
         self.negotiated = Some(agreed);
+    }
+
+    /// Sets whether the handshake negotiated Accurate ECN. A host that asked for it and did not get it is one of classic ECN, or of DCTCP.
+    pub fn set_accurate(&mut self, accurate: bool) {
+        self.accurate = accurate;
+        if self.style == EchoStyle::Accurate && !accurate {
+            self.style = if self.dctcp { EchoStyle::Dctcp } else { EchoStyle::Classic };
+        }
     }
 
     pub fn is_negotiated(&self) -> bool {
@@ -66,10 +80,7 @@ impl LinuxEcnEcho {
 
     /// Whether this segment changes DCTCP's CE state.
     pub fn changes_ce_state(&self, segment: &Segment) -> bool {
-        self.style == EchoStyle::Dctcp
-            && self.negotiated != Some(false)
-            && segment.ecn.is_capable()
-            && self.last_was_ce != (segment.ecn == Ecn::Ce)
+        self.dctcp && self.negotiated != Some(false) && segment.ecn.is_capable() && self.last_was_ce != (segment.ecn == Ecn::Ce)
     }
 
     /// Processes the ECN field of a segment with new data. Returns whether the next segments need quick ACKs.
@@ -87,14 +98,14 @@ impl LinuxEcnEcho {
         }
         self.ect_seen = true;
         self.last_was_ce = segment.ecn == Ecn::Ce;
-        let first = self.last_was_ce && !self.demand_cwr && self.style == EchoStyle::Classic;
+        let first = self.last_was_ce && !self.demand_cwr && self.style == EchoStyle::Classic && !self.accurate;
         self.demand_cwr = self.last_was_ce || self.demand_cwr && self.style == EchoStyle::Classic;
         first
     }
 
     /// CWR and ECE of an ACK that is sent now.
     pub fn take_echo_bits(&mut self) -> EcnEchoBits {
-        if self.negotiated == Some(false) {
+        if self.negotiated == Some(false) || self.accurate {
             return EcnEchoBits::default();
         }
         let (asked, level, reduced) =

@@ -36,10 +36,12 @@ use self::quickack::{AckDue, AckScheduler};
 use self::rcv_rtt::RcvRttEstimator;
 use self::rcvbuf::ReceiveBuffer;
 use self::syn_fin_replies::LinuxSynFinReplies;
+use super::accurate_ecn::AccurateReceiver;
 use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
+use crate::accurate_ecn as accurate_codes;
 use crate::clock::HostClock;
-use crate::segment::{Ack, Segment, SegmentType};
-use crate::settings::{EchoStyle, Handshake, TcpSettings};
+use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
+use crate::settings::{ACCECN_OPTION_BYTES, EchoStyle, EcnResponseName, Handshake, TcpSettings};
 use crate::timer::earlier_deadline;
 
 /// Minimum interval between ACKs of invalid segments without data (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
@@ -61,6 +63,8 @@ pub struct LinuxReceiver {
     compressed_sacks: Option<CompressedSacks>,
     ofo_queue: OfoQueue,
     ecn_echo: LinuxEcnEcho,
+    /// Present once Accurate ECN is negotiated.
+    accurate: Option<Box<AccurateReceiver>>,
     syn_fin_replies: LinuxSynFinReplies,
     receive_buffer: Option<ReceiveBuffer>,
     rcv_rtt: RcvRttEstimator,
@@ -78,9 +82,12 @@ pub struct LinuxReceiver {
     timestamps: bool,
     starts_in_pingpong: bool,
     accepts_ecn: bool,
+    /// Settings of a host that agrees to Accurate ECN.
+    accurate_settings: Option<Box<TcpSettings>>,
     needs_ecn: bool,
-    /// ECN codepoint of ACKs if ECN was negotiated.
+    /// ECN codepoint of ACKs if ECN was negotiated, and of ECN-capable packets.
     ack_codepoint: Ecn,
+    ect: Ecn,
     ack_size: u32,
     sack_option: u32,
     header: u32,
@@ -104,6 +111,8 @@ impl LinuxReceiver {
             compressed_sacks: settings.quirks.comp_sack.then(CompressedSacks::default),
             ofo_queue: OfoQueue::new(settings.max_reported_sack_blocks(), settings.quirks.dsack),
             ecn_echo: LinuxEcnEcho::new(settings),
+            accurate: None,
+            accurate_settings: (settings.wants_accurate_ecn() && settings.quirks.receiver_accurate_ecn).then(|| Box::new(settings.clone())),
             syn_fin_replies: LinuxSynFinReplies::new(settings, clock),
             receive_buffer: ReceiveBuffer::new(settings),
             rcv_rtt: RcvRttEstimator::new(settings, clock),
@@ -118,8 +127,9 @@ impl LinuxReceiver {
             timestamps: settings.timestamps,
             starts_in_pingpong: settings.quirks.pingpong,
             accepts_ecn: settings.quirks.receiver_ecn,
-            needs_ecn: settings.ecn_echo == EchoStyle::Dctcp,
+            needs_ecn: settings.ecn_echo == EchoStyle::Dctcp || settings.ecn_response == EcnResponseName::Dctcp,
             ack_codepoint: if settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
+            ect: settings.ect_codepoint.ecn(),
             ack_size: settings.quirks.ack_size,
             sack_option: settings.quirks.sack_option_size,
             header: settings.quirks.header_size,
@@ -194,14 +204,20 @@ impl LinuxReceiver {
         }
         if self.rcv_nxt == 0 {
             self.app_reader.on_syn(sent, now);
-            let offered = segment.ece && segment.cwr && (segment.ecn == Ecn::NotEct || self.needs_ecn);
+            let offered = segment.ece && segment.cwr && (segment.ecn == Ecn::NotEct || self.needs_ecn || segment.ae);
             if self.three_way {
-                self.ecn_echo.set_negotiated(offered && self.accepts_ecn);
+                let settings =
+                    self.accurate_settings.as_ref().filter(|_| self.accepts_ecn && accurate_codes::asks_for_accurate(segment.ace()));
+                self.accurate = settings.map(|settings| Box::new(AccurateReceiver::new(settings, segment, self.ack_codepoint)));
+                self.ecn_echo.set_accurate(self.accurate.is_some());
+                self.ecn_echo.set_negotiated(self.accurate.is_some() || offered && self.accepts_ecn);
             }
             (self.rcv_nxt, self.rcv_wup, self.rcv_nxt_before_ce) = (1, 1, 1);
             self.ts_recent = (sent, segment.retransmission);
         } else if self.is_ratelimited(now) {
             return;
+        } else if let Some(accurate) = &mut self.accurate {
+            accurate.on_repeated_syn(segment);
         }
         if self.three_way {
             self.syn_fin_replies.on_syn_ack_sent(now);
@@ -218,7 +234,7 @@ impl LinuxReceiver {
         let window = self.receive_buffer.as_ref().map_or(Ack::WINDOW_UNLIMITED, ReceiveBuffer::syn_ack_window);
         let ece = self.ecn_echo.is_negotiated();
         self.rcv_rtt.on_ack_sent(self.timestamp, now);
-        self.pending_acks.push(Ack {
+        let mut ack = Ack {
             segment_type: SegmentType::Syn,
             ece,
             echo,
@@ -226,8 +242,76 @@ impl LinuxReceiver {
             window,
             // A host that requires ECN is ECN-capable even if it was not negotiated (Linux tcp_set_congestion_control).
             ecn: if self.accepts_ecn { self.ack_codepoint } else { self.ack_ecn() },
+            tsval_ms: self.tsval_ms(),
             ..Ack::plain(1, self.ack_size)
-        });
+        };
+        if let Some(accurate) = &self.accurate {
+            accurate.complete_syn_ack(&mut ack);
+        }
+        self.pending_acks.push(ack);
+    }
+
+    /// Timestamp of an ACK, which only readers of ACE need.
+    fn tsval_ms(&self) -> u32 {
+        match self.accurate.is_some() {
+            false => 0,
+            true if self.timestamps => self.clock.millis(self.timestamp) as u32 + 1,
+            true => 1,
+        }
+    }
+
+    /// Whether a segment has a later timestamp than all before (Linux FLAG_TS_PROGRESS).
+    fn has_newer_timestamp(&self, segment: &Segment, sent: Time) -> bool {
+        self.timestamps && segment.seq <= self.rcv_wup && self.clock.millis(sent) > self.clock.millis(self.ts_recent.0)
+    }
+
+    /// Counts the ECN field of an acceptable segment with Accurate ECN. `is_newer`: it has a later timestamp than all before.
+    fn count_ecn(&mut self, segment: &Segment, payload: u32, is_newer: bool) {
+        if let Some(accurate) = &mut self.accurate
+            && accurate.on_segment(segment, payload, is_newer)
+        {
+            self.ack_scheduler.set_ack_now();
+        }
+    }
+
+    /// Processes the ECN field of a packet without data of the other direction.
+    pub fn on_ack_ecn(&mut self, ecn: Ecn) {
+        if let Some(accurate) = &mut self.accurate
+            && accurate.on_ack_ecn(ecn)
+        {
+            self.ack_scheduler.set_ack_now();
+        }
+    }
+
+    /// Whether ECN was negotiated in any form.
+    pub fn uses_ecn(&self) -> bool {
+        self.ecn_echo.is_negotiated()
+    }
+
+    /// Counters of Accurate ECN, if it was negotiated.
+    pub fn accurate(&self) -> Option<&AccurateReceiver> {
+        self.accurate.as_deref()
+    }
+
+    /// Sends the Accurate ECN option no more.
+    pub fn stop_accecn_option(&mut self) {
+        if let Some(accurate) = &mut self.accurate {
+            accurate.stop_option();
+        }
+    }
+
+    /// Takes note of an Accurate ECN option on any packet of the peer.
+    pub fn see_accecn_option(&mut self, option: &AccEcnOption) {
+        if let Some(accurate) = &mut self.accurate {
+            accurate.see_option(option);
+        }
+    }
+
+    /// Takes up the other direction of an open connection with Accurate ECN.
+    pub fn set_accurate(&mut self, accurate: AccurateReceiver) {
+        self.ecn_echo.set_accurate(true);
+        self.ecn_echo.set_negotiated(true);
+        self.accurate = Some(Box::new(accurate));
     }
 
     fn on_open(&mut self, sent: Time, now: Time) {
@@ -254,6 +338,7 @@ impl LinuxReceiver {
             self.ack_invalid_segment(now);
             return;
         }
+        self.count_ecn(segment, 0, self.has_newer_timestamp(segment, sent));
         self.update_ts_recent(segment, sent);
         if self.app_reader.has_closed() {
             self.syn_fin_replies.on_reply_acked();
@@ -355,6 +440,7 @@ impl LinuxReceiver {
     fn make_ack(&mut self, segment_type: SegmentType, next: u64, now: Time) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.take_echo_bits();
         let (echo, echo_retransmission) = self.ts_recent;
+        let has_dsack = self.accurate.is_some() && self.ofo_queue.has_dsack();
         let sacks = self.ofo_queue.take_sack_blocks();
         let blocks = sacks.as_slice().len() as u32;
         let size = if blocks > 0 { self.ack_size + self.sack_option + SACK_BLOCK_BYTES * blocks } else { self.ack_size };
@@ -364,10 +450,32 @@ impl LinuxReceiver {
             compressed.on_ack_sent();
         }
         self.rcv_rtt.on_ack_sent(self.timestamp, now);
-        Ack { next, size, segment_type, ece, cwr, echo, echo_retransmission, window, ecn: self.ack_ecn(), on_data: false, sacks }
+        let mut ack = Ack {
+            next,
+            size,
+            segment_type,
+            ece,
+            cwr,
+            echo,
+            echo_retransmission,
+            window,
+            ecn: self.ack_ecn(),
+            on_data: false,
+            ae: false,
+            tsval_ms: self.tsval_ms(),
+            accecn: AccEcnOption::default(),
+            sacks,
+        };
+        if let Some(accurate) = &mut self.accurate {
+            accurate.complete_ack(&mut ack, self.ack_size, has_dsack);
+        }
+        ack
     }
 
     fn ack_ecn(&self) -> Ecn {
+        if let Some(accurate) = &self.accurate {
+            return accurate.codepoint(self.ect);
+        }
         if self.ecn_echo.is_negotiated() { self.ack_codepoint } else { Ecn::NotEct }
     }
 
@@ -449,7 +557,12 @@ impl LinuxReceiver {
 
     fn retransmit_reply(&mut self, now: Time) {
         match self.syn_fin_replies.on_timer(now) {
-            Some(SegmentType::Syn) => self.send_syn_ack(now),
+            Some(SegmentType::Syn) => {
+                if let Some(accurate) = &mut self.accurate {
+                    accurate.on_syn_ack_timeout();
+                }
+                self.send_syn_ack(now);
+            }
             Some(segment_type) => self.send_ack(segment_type, now),
             None => {}
         }

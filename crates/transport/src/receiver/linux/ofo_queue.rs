@@ -99,6 +99,11 @@ impl OfoQueue {
         }
     }
 
+    /// Whether the next ACK reports a duplicate segment.
+    pub fn has_dsack(&self) -> bool {
+        self.dsack_block.is_some()
+    }
+
     /// Clears an unreported DSACK, because a further segment is processed.
     pub fn clear_dsack(&mut self) {
         self.dsack_block = None;

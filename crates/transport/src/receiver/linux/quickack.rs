@@ -71,7 +71,7 @@ pub struct AckScheduler {
 
 impl AckScheduler {
     pub fn new(settings: &TcpSettings, clock: HostClock) -> AckScheduler {
-        let full = settings.payload();
+        let full = settings.mss();
         let header = settings.quirks.header_size.saturating_sub(IP_HEADER_BYTES);
         let least = clock.ticks_in_span(settings.delayed_ack_time);
         AckScheduler {

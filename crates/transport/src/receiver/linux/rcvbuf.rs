@@ -56,9 +56,13 @@ pub fn tailroom_of(size: u32) -> u32 {
     block_size(size) - (size + HEADROOM_AND_SHINFO_BYTES)
 }
 
-/// Window that this much memory counts as.
-fn window_from_memory(memory: i64) -> i64 {
-    memory - (memory >> 1)
+/// Share of memory that counts as window before it is measured, in 1/256.
+const DEFAULT_SHARE: i64 = 128;
+const SHARE_BITS: u32 = 8;
+
+/// Window that this much memory counts as: half of it, or a measured share in 1/256.
+fn window_from_memory(memory: i64, measured_share: Option<i64>) -> i64 {
+    measured_share.map_or(memory - (memory >> 1), |share| memory * share >> SHARE_BITS)
 }
 
 /// Result of the window selection.
@@ -84,6 +88,8 @@ pub struct ReceiveBuffer {
     rcv_wscale: u32,
     /// Payload of a full segment.
     full_payload: i64,
+    /// Share of memory that counts as window, in 1/256, if it is measured; else half.
+    measured_share: Option<i64>,
 }
 
 impl ReceiveBuffer {
@@ -95,14 +101,15 @@ impl ReceiveBuffer {
             ReceiveWindow::Autotuned => true,
         };
         let (buffer, most) = (settings.receive_buffer as i64, settings.receive_buffer_max as i64);
-        let full = i64::from(settings.payload());
-        let space = window_from_memory(buffer);
+        let full = i64::from(settings.mss());
+        let measured_share = settings.quirks.measured_rcvbuf_share.then_some(DEFAULT_SHARE);
+        let space = window_from_memory(buffer, measured_share);
         let limit = if grows { MAX_UNSCALED_WINDOW << MAX_WINDOW_SCALE } else { space };
         // The active opener selects it before the TCP options are known.
         let segment = if settings.handshake == Handshake::None { i64::from(settings.packet_size - IPV4_TCP_HEADER_BYTES) } else { full };
         let whole = if space > segment { space - space % segment } else { space };
         let scale = if settings.quirks.window_scaling { window_scale(whole.max(most).min(limit)) } else { 0 };
-        let window = whole.min(MAX_UNSCALED_WINDOW);
+        let window = if measured_share.is_some() { whole } else { whole.min(MAX_UNSCALED_WINDOW) };
         let clamp = limit.min(MAX_UNSCALED_WINDOW << scale);
         Some(ReceiveBuffer {
             rcvbuf: buffer,
@@ -115,6 +122,7 @@ impl ReceiveBuffer {
             rcv_wup: 0,
             rcv_wscale: scale,
             full_payload: full,
+            measured_share,
         })
     }
 
@@ -125,7 +133,7 @@ impl ReceiveBuffer {
 
     /// Starts when the connection opens, with all data before `next` received.
     pub fn on_open(&mut self, next: u64) {
-        let all = window_from_memory(self.rcvbuf);
+        let all = self.window_from_memory(self.rcvbuf);
         self.window_clamp = self.window_clamp.min(all);
         if self.window_clamp > 2 * self.full_payload && self.window_clamp + self.full_payload > all {
             self.window_clamp = (2 * self.full_payload).max(all - self.full_payload);
@@ -148,8 +156,21 @@ impl ReceiveBuffer {
         (self.rcv_wup + self.rcv_wnd - next as i64).max(0)
     }
 
+    fn window_from_memory(&self, memory: i64) -> i64 {
+        window_from_memory(memory, self.measured_share)
+    }
+
+    /// Measures the share of data in the memory of a segment, which is larger than those before. The clamp follows.
+    pub fn measure_share(&mut self, stored: QueuedSegment) {
+        let Some(share) = &mut self.measured_share else { return };
+        let measured = ((i64::from(stored.payload) << SHARE_BITS) / i64::from(stored.memory.max(1))).max(1);
+        if std::mem::replace(share, measured) != measured {
+            self.window_clamp = self.window_from_memory(self.rcvbuf);
+        }
+    }
+
     fn free_space(&self) -> i64 {
-        window_from_memory(self.rcvbuf - self.rmem_alloc)
+        self.window_from_memory(self.rcvbuf - self.rmem_alloc)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -187,7 +208,7 @@ impl ReceiveBuffer {
         let buffer = buffer.min(self.rcvbuf_max);
         if buffer > self.rcvbuf {
             self.rcvbuf = buffer;
-            self.window_clamp = window_from_memory(buffer);
+            self.window_clamp = self.window_from_memory(buffer);
         }
     }
 
@@ -198,7 +219,7 @@ impl ReceiveBuffer {
             return false;
         }
         let payload = i64::from(stored.payload);
-        let rise = if window_from_memory(i64::from(stored.memory)) <= payload {
+        let rise = if self.window_from_memory(i64::from(stored.memory)) <= payload {
             2 * self.full_payload
         } else if self.has_good_truesize(stored) {
             2 * i64::from(peer_segment)
@@ -211,8 +232,8 @@ impl ReceiveBuffer {
 
     /// Whether segments with this ratio of memory to payload would fit at the current rcv_ssthresh.
     fn has_good_truesize(&self, stored: QueuedSegment) -> bool {
-        let mut memory = window_from_memory(i64::from(stored.memory)) >> 1;
-        let mut window = window_from_memory(self.rcvbuf_max) >> 1;
+        let mut memory = self.window_from_memory(i64::from(stored.memory)) >> 1;
+        let mut window = self.window_from_memory(self.rcvbuf_max) >> 1;
         while self.rcv_ssthresh <= window {
             if memory <= i64::from(stored.payload) {
                 return true;
@@ -224,7 +245,7 @@ impl ReceiveBuffer {
 
     /// Window by the free space, without regard to the last advertised one.
     pub fn choose_window(&self, peer_segment: u32) -> WindowChoice {
-        let all = window_from_memory(self.rcvbuf);
+        let all = self.window_from_memory(self.rcvbuf);
         let full = self.window_clamp.min(all);
         let segment = i64::from(peer_segment).min(full);
         let mut free = self.free_space();

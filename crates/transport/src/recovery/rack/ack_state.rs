@@ -116,7 +116,7 @@ impl Rack {
         if ack.next >= tcb.snd_una() {
             ack_state.window_update = tcb.is_window_update(ack);
             tcb.advance_snd_una(ack.next);
-            ack_state.ece = self.options.reduces_for_marks && ack.ece && tcb.uses_ecn();
+            ack_state.ece = self.options.reduces_for_marks && ack.ece && tcb.uses_ecn() && !tcb.uses_accurate_ecn();
         }
         if ack_state.advanced {
             self.consecutive_rtos = 0;

@@ -204,9 +204,11 @@ impl Rack {
         let mut ack_state = self.new_ack_state(tcb, ack);
         self.process_ack(tcb, ack, &mut ack_state, now);
         if ack_state.prior_outstanding == 0 {
+            self.read_accurate_feedback(tcb, ack, &mut ack_state, delivered_before);
             return self.on_ack_when_idle(tcb, ack, &mut ack_state, now, out);
         }
         self.process_cumulative_ack(tcb, ack, &mut ack_state, now, out);
+        self.read_accurate_feedback(tcb, ack, &mut ack_state, delivered_before);
         self.reordering.update_reo_wnd_mult(ack_state.newest_delivered.map(|(_, _, delivered)| delivered), self.delivered);
         self.update_mark_estimate(tcb, ack_state.ece);
         self.process_tlp_ack(tcb, ack, &ack_state, now, out);
@@ -224,6 +226,15 @@ impl Rack {
         ack_state.delivered = self.delivered - delivered_before;
         self.update_cwnd(tcb, ack, &ack_state, losses_before, now, out);
         resend
+    }
+
+    /// Reads the marks that an ACK reports with Accurate ECN (Linux tcp_accecn_process).
+    #[inline]
+    fn read_accurate_feedback(&self, tcb: &mut Tcb, ack: &Ack, ack_state: &mut AckState, delivered_before: u64) {
+        if self.options.reduces_for_marks && tcb.uses_accurate_ecn() {
+            let is_known = self.options.uses_sack || matches!(self.state, CaState::Open | CaState::Cwr);
+            ack_state.ece = tcb.read_accurate_feedback(ack, self.delivered - delivered_before, is_known) > 0;
+        }
     }
 
     /// Reports the segments delivered since the last report to the ECN response: duplicate ACKs without SACK are counted late.

@@ -104,9 +104,11 @@ impl Rack {
         if !tcb.has_new_segment() {
             return false;
         }
-        // The FIN does not wait for cwnd (Linux tcp_cwnd_test).
-        if self.scoreboard.in_flight() >= cwnd && tcb.send_buffer().segment_type(tcb.snd_max()) != SegmentType::Fin {
-            return false;
+        if self.scoreboard.in_flight() >= cwnd {
+            let exempts_fin = tcb.settings().quirks.fin_beyond_cwnd;
+            if !exempts_fin || tcb.send_buffer().segment_type(tcb.snd_max()) != SegmentType::Fin {
+                return false;
+            }
         }
         let waits = !tcb.settings().quirks.limited_transmit && self.state <= CaState::Disorder && self.scoreboard.sacked > 0;
         !waits && tcb.may_send_by_nagle(tcb.snd_max()) && tcb.gate_allows_send(now)
