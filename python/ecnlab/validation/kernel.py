@@ -18,8 +18,6 @@ from ecnlab.errors import UsageError
 
 REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "linux"
 CASES_FOLDER = REFERENCE_FOLDER / "cases"
-#: Cases of Linux 7.2 with Accurate ECN.
-NEWER_CASES_FOLDER = REFERENCE_FOLDER.parent / "linux-7.2" / "cases"
 
 #: The side of a case that ecnlab simulates.
 REPLAY_MODES = ("receiver", "sender", "closed")
@@ -93,10 +91,11 @@ def replay_kernel_cases_of_folder(
 
     Raises UsageError if there is none, naming all files that are no case.
     """
-    paths = _case_files(folder) if folder else [path for own in (CASES_FOLDER, NEWER_CASES_FOLDER) for path in _case_files(own)]
+    folder = folder or CASES_FOLDER
+    paths = _case_files(folder)
     chosen = [path for path in paths if fnmatchcase(_case_stem(path), only) or fnmatchcase(_case_name(path), only)]
     if not chosen:
-        raise UsageError(f"case {only!r}: not in {folder or CASES_FOLDER}; fix: use one of {', '.join(map(_case_stem, paths))}")
+        raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(_case_stem, paths))}")
     known = read_explanations_of_kernel_cases()
     outcomes: list[KernelCaseOutcome] = []
     problems: list[str] = []
