@@ -4,7 +4,7 @@
 
 use ecnlab_units::words;
 
-use crate::settings::CongestionControlName::{Aimd, Cubic, Reno, Vegas};
+use crate::settings::CongestionControlName::{Aimd, Cubic, Prague, Reno, Vegas};
 use crate::settings::EcnResponseName::{Dctcp, Halve, Mecn};
 use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName, TcpSettings};
 
@@ -73,6 +73,7 @@ macro_rules! suite {
             checked_combination(ReferenceImplementation::Rfcs, Cubic, RecoveryMode::$recovery, SUITE_RESPONSES),
             checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::$recovery, SUITE_RESPONSES_WITH_DCTCP),
             checked_combination(ReferenceImplementation::Rfcs, Aimd, RecoveryMode::$recovery, SUITE_RESPONSES),
+            checked_combination(ReferenceImplementation::Rfcs, Prague, RecoveryMode::Rack, &[EcnResponseName::Prague]),
         ]
     };
 }
@@ -117,6 +118,7 @@ pub(crate) const LINUX_6_1_COMBINATIONS: &[CheckedSenderCombination] = suite![Ra
 pub(crate) const LINUX_7_2_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
     checked_combination(ReferenceImplementation::Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
     checked_combination(ReferenceImplementation::Linux72, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
+    checked_combination(ReferenceImplementation::Linux72, Prague, RecoveryMode::Rack, &[EcnResponseName::Prague]),
     checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
     checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
 ];

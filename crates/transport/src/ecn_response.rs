@@ -57,6 +57,8 @@ pub enum EcnResponse {
         share: f64,
     },
     Dctcp(DctcpAlpha),
+    /// Congestion control keeps an estimate of its own and determines the reduction (Prague).
+    OfControl,
     /// A reduction for each congestion level (Durresi et al. 2001, section 2).
     Mecn {
         share: [f64; 2],
@@ -88,6 +90,7 @@ impl EcnResponse {
             EcnResponseName::Halve => EcnResponse::AsLoss,
             EcnResponseName::Abe => EcnResponse::Abe { share: settings.abe_beta },
             EcnResponseName::Dctcp => EcnResponse::Dctcp(DctcpAlpha::new(settings)),
+            EcnResponseName::Prague => EcnResponse::OfControl,
             EcnResponseName::Mecn => {
                 EcnResponse::Mecn { share: [1.0 - settings.mecn_incipient_decrease, 1.0 - settings.mecn_moderate_decrease] }
             }
@@ -106,7 +109,7 @@ impl EcnResponse {
     pub fn update_marked_fraction(&mut self, next: u64, segments: u64, marked: u64, snd_max: u64) {
         match self {
             EcnResponse::Dctcp(dctcp) => dctcp.update(next, segments, marked, snd_max),
-            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::Mecn { .. } => {}
+            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::OfControl | EcnResponse::Mecn { .. } => {}
         }
     }
 
@@ -114,7 +117,7 @@ impl EcnResponse {
     pub fn ssthresh_after_mark(&self, level: CongestionLevel, cwnd: f64, by_loss: f64) -> Option<f64> {
         match self {
             EcnResponse::None => None,
-            EcnResponse::AsLoss => Some(by_loss),
+            EcnResponse::AsLoss | EcnResponse::OfControl => Some(by_loss),
             EcnResponse::Dctcp(DctcpAlpha { alpha: AlphaArithmetic::FixedPoint { alpha, .. }, .. }) => {
                 Some(linux_dctcp_ssthresh(cwnd, *alpha))
             }
@@ -133,7 +136,7 @@ impl EcnResponse {
     pub fn beta_for_mark(&self, level: CongestionLevel, loss: f64) -> Option<f64> {
         match self {
             EcnResponse::None => None,
-            EcnResponse::AsLoss => Some(loss),
+            EcnResponse::AsLoss | EcnResponse::OfControl => Some(loss),
             EcnResponse::Abe { share } => Some(*share),
             EcnResponse::Dctcp(_) => self.dctcp_alpha().map(|alpha| 1.0 - alpha / 2.0),
             EcnResponse::Mecn { share } => Some(share[level as usize]),
@@ -152,7 +155,7 @@ impl EcnResponse {
                 AlphaArithmetic::Real { alpha, .. } => alpha,
                 AlphaArithmetic::FixedPoint { alpha, .. } => alpha as f64 / linux::FIXED_POINT_ONE as f64,
             }),
-            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::Mecn { .. } => None,
+            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::OfControl | EcnResponse::Mecn { .. } => None,
         }
     }
 }

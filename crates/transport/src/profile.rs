@@ -74,8 +74,44 @@ pub const VARIANTS: &[Variant] = &[
         source: "RFC 8257",
         members: &[("congestion_control", "reno"), ("ecn_response", "dctcp"), ("ecn_echo", "dctcp"), ("ecn", "true")],
     },
+    Variant {
+        name: "prague",
+        title: "TCP Prague",
+        source: "RFC 9331; Linux module tcp_prague 0.7; it requires Accurate ECN and paces",
+        members: PRAGUE_MEMBERS,
+    },
+    Variant {
+        name: "prague-2020",
+        title: "TCP Prague without a target RTT",
+        source: "Linux of the L4S team, August 2020, with prague_rtt_scaling = 0",
+        members: PRAGUE_2020_MEMBERS,
+    },
     Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion_control", "aimd")] },
 ];
+
+/// Members of the variants of Prague.
+macro_rules! prague {
+    ($($member:expr),* $(,)?) => {
+        &[
+            ("congestion_control", "prague"),
+            ("recovery", "rack"),
+            ("ecn", "true"),
+            ("ecn_response", "prague"),
+            ("ecn_echo", "accurate"),
+            ("ect_codepoint", "ect1"),
+            ("handshake", "three-way"),
+            ("hystart", "off"),
+            ("pacing", "true"),
+            ("pacing_rule", "linux"),
+            ("cwnd_validation", "largest-flight"),
+            $($member),*
+        ]
+    };
+}
+
+const PRAGUE_MEMBERS: &[(&str, &str)] = prague![];
+
+const PRAGUE_2020_MEMBERS: &[(&str, &str)] = prague![("prague_rtt_target", "0 s"), ("prague_rate_mode", "false")];
 
 pub const PROFILES: &[Profile] = &[
     Profile {
@@ -217,6 +253,7 @@ macro_rules! current_linux {
             ("congestion_control", "cubic", "Linux DEFAULT_TCP_CONG"),
             ("recovery", "rack", "ip-sysctl tcp_recovery = 1"),
             ("hystart", "hystart", "Linux tcp_cubic, hystart = 1, hystart_detect = 3"),
+            ("pacing_rule", "linux", "Linux tcp_pacing_check, tcp_update_pacing_rate"),
             ("prr", "true", "Linux tcp_cwnd_reduction; RFC 6937"),
             ("prr_bound", "safe-ack", "Linux tcp_cwnd_reduction"),
             ("prr_divisor", "cwnd", "Linux tp->prior_cwnd"),

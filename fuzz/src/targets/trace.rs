@@ -103,6 +103,7 @@ fn tcp(input: &mut Input) -> Tcp {
         sacks.push(input.number(), input.number());
     }
     Tcp {
+        accecn: None,
         seq,
         ack,
         flags: Flags(flags),

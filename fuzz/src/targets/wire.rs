@@ -263,6 +263,7 @@ fn packet(input: &mut Input) -> Packet {
         sacks.push(input.u32(), input.u32());
     }
     let tcp = Tcp {
+        accecn: None,
         seq: input.u32(),
         ack: input.u32(),
         flags: Flags(input.u16() & 0x1ff),

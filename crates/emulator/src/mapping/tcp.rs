@@ -95,6 +95,10 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value_at("vegas_alpha", "2", REASON_MODULE_PARAMETER),
     fixed_value_at("vegas_beta", "4", REASON_MODULE_PARAMETER),
     fixed_value_at("vegas_gamma", "1", REASON_MODULE_PARAMETER),
+    fixed_value("prague_rtt_target", REASON_MODULE_PARAMETER),
+    fixed_value("prague_rtt_transition", REASON_MODULE_PARAMETER),
+    fixed_value("prague_rate_mode", REASON_MODULE_PARAMETER),
+    fixed_value("pacing_rule", REASON_HARDCODED),
     fixed_value("cwnd_increase", REASON_HARDCODED),
     fixed_value("integer_cwnd", REASON_HARDCODED),
     fixed_value("cwnd_validation", REASON_HARDCODED),
@@ -204,6 +208,9 @@ impl EcnResponseInForce for TcpSettings {
 
 fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
     match (settings.congestion_control, settings.ecn_response_in_force()) {
+        (CongestionControlName::Prague, _) => {
+            Some("Linux has it only as a module outside of its source; fix: give congestion_control = \"cubic\", or simulate the hosts")
+        }
         (CongestionControlName::Aimd, _) => Some("no kernel has it: reno is AIMD with aimd_a = 1 and aimd_b = 0.5"),
         (CongestionControlName::Cubic, EcnResponseName::Dctcp) => {
             Some("the kernel's DCTCP grows as reno does; fix: give congestion_control = \"reno\"")
@@ -237,6 +244,7 @@ fn refuse_ecn_response(settings: &TcpSettings) -> Option<&'static str> {
     match settings.ecn_response_in_force() {
         EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => None,
         EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks; fix: give ecn = false, or ecn_response = \"halve\""),
+        EcnResponseName::Prague => Some("belongs to congestion_control = \"prague\"; fix: give ecn_response = \"halve\""),
         EcnResponseName::Mecn => Some("kernels do not implement MECN; fix: give ecn_response = \"halve\""),
     }
 }

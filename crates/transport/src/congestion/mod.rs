@@ -6,6 +6,7 @@ mod cubic;
 mod hystart;
 mod hystart_pp;
 pub(crate) mod linux;
+mod prague;
 mod reno;
 mod vegas;
 
@@ -15,6 +16,7 @@ pub use aimd::Aimd;
 pub use cubic::{Cubic, CubicSettings};
 pub use hystart::HyStart;
 pub use hystart_pp::HyStartPlusPlus;
+pub use prague::{Prague, PragueState};
 pub use reno::Reno;
 pub use vegas::{Vegas, VegasSettings};
 
@@ -66,6 +68,24 @@ pub struct AckSample {
     pub marked: u64,
 }
 
+/// An ACK as a control sees it that sets cwnd itself (Linux rate_sample).
+#[derive(Clone, Copy, Debug)]
+pub struct DeliverySample {
+    /// The host's clock in microseconds.
+    pub now_micros: u64,
+    /// Segments newly delivered, and marked packets newly reported.
+    pub delivered: u64,
+    pub marked: u64,
+    /// Eight times the smoothed RTT in microseconds; zero before the first sample.
+    pub eight_srtt: u64,
+    pub in_flight: u64,
+    /// Lowest unacknowledged segment, and one past the highest ever sent.
+    pub snd_una: u64,
+    pub snd_max: u64,
+    /// Cwnd is in use.
+    pub cwnd_limited: bool,
+}
+
 /// Cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReductionCause {
@@ -106,6 +126,31 @@ pub trait CongestionControl {
         true
     }
 
+    /// Ssthresh after a reduction for a loss or, if the response leaves it to the control, for a mark. `base` is the window to reduce.
+    fn ssthresh_after_reduction(&self, _window: &CongestionWindow, base: f64) -> f64 {
+        self.ssthresh_after_loss(base)
+    }
+
+    /// Called once the connection is open, if the control sets cwnd itself.
+    fn on_established(&mut self, _window: &CongestionWindow, _sample: &DeliverySample) {}
+
+    /// Called for each ACK while data is outstanding, after recovery has processed it, if the control sets cwnd itself (Linux
+    /// cong_control).
+    fn on_delivery(&mut self, _window: &mut CongestionWindow, _sample: &DeliverySample) {}
+
+    /// Called when recovery or a reduction for a mark is over, if the control sets cwnd itself.
+    fn on_open(&mut self) {}
+
+    /// Cwnd after a spurious reduction is undone; `prior` is cwnd before the reduction.
+    fn cwnd_after_undo(&mut self, cwnd: f64, prior: f64) -> f64 {
+        cwnd.max(prior)
+    }
+
+    /// Pacing rate in bytes per second, of a control that determines it.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
     /// Called when a spurious reduction is undone; the caller restores cwnd and ssthresh. Linux keeps the changes by `on_reduction`, RFC
     /// 9438 undoes them too.
     fn on_undo(&mut self, _now: Time) {}
@@ -137,6 +182,7 @@ enum CongestionAlgorithm {
     Cubic(Box<Cubic>),
     LinuxCubic(Box<LinuxCubic>),
     Vegas(Box<Vegas>),
+    Prague(Box<Prague>),
 }
 
 macro_rules! each {
@@ -148,6 +194,7 @@ macro_rules! each {
             CongestionAlgorithm::Cubic($algorithm) => $call,
             CongestionAlgorithm::LinuxCubic($algorithm) => $call,
             CongestionAlgorithm::Vegas($algorithm) => $call,
+            CongestionAlgorithm::Prague($algorithm) => $call,
         }
     };
 }
@@ -163,6 +210,7 @@ impl CongestionAlgorithm {
             }
             (CongestionControlName::Cubic, true) => CongestionAlgorithm::LinuxCubic(Box::new(LinuxCubic::new(settings, clock))),
             (CongestionControlName::Vegas, _) => CongestionAlgorithm::Vegas(Box::new(Vegas::new(VegasSettings::from_settings(settings)))),
+            (CongestionControlName::Prague, _) => CongestionAlgorithm::Prague(Box::new(Prague::new(settings, clock))),
         }
     }
 }
@@ -174,6 +222,26 @@ impl CongestionController {
             algorithm: CongestionAlgorithm::new(settings, clock),
             hystart: hystart.then(|| Box::new(HyStart::new(settings, clock))),
         }
+    }
+
+    /// Whether the algorithm sets cwnd on each ACK, also during a reduction (Linux cong_control).
+    pub fn sets_cwnd(&self) -> bool {
+        matches!(self.algorithm, CongestionAlgorithm::Prague(_))
+    }
+
+    /// Prague's state, if that is the algorithm.
+    pub fn prague_state(&self) -> Option<&PragueState> {
+        if let CongestionAlgorithm::Prague(prague) = &self.algorithm { Some(prague.state()) } else { None }
+    }
+
+    /// Payload of a full segment, of an algorithm that determines it.
+    pub fn mss(&self) -> Option<u64> {
+        if let CongestionAlgorithm::Prague(prague) = &self.algorithm { Some(prague.mss()) } else { None }
+    }
+
+    /// Continues as Reno: the algorithm requires Accurate ECN, which the peer does not have.
+    pub fn fall_back_to_reno(&mut self) {
+        self.algorithm = CongestionAlgorithm::LinuxReno(LinuxReno::default());
     }
 
     /// Whether RTT samples are used.
@@ -218,6 +286,30 @@ impl CongestionControl for CongestionController {
 
     fn ssthresh_after_loss(&self, cwnd: f64) -> f64 {
         each!(&self.algorithm, algorithm => algorithm.ssthresh_after_loss(cwnd))
+    }
+
+    fn ssthresh_after_reduction(&self, window: &CongestionWindow, base: f64) -> f64 {
+        each!(&self.algorithm, algorithm => algorithm.ssthresh_after_reduction(window, base))
+    }
+
+    fn on_established(&mut self, window: &CongestionWindow, sample: &DeliverySample) {
+        each!(&mut self.algorithm, algorithm => algorithm.on_established(window, sample));
+    }
+
+    fn on_delivery(&mut self, window: &mut CongestionWindow, sample: &DeliverySample) {
+        each!(&mut self.algorithm, algorithm => algorithm.on_delivery(window, sample));
+    }
+
+    fn on_open(&mut self) {
+        each!(&mut self.algorithm, algorithm => algorithm.on_open());
+    }
+
+    fn cwnd_after_undo(&mut self, cwnd: f64, prior: f64) -> f64 {
+        each!(&mut self.algorithm, algorithm => algorithm.cwnd_after_undo(cwnd, prior))
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        each!(&self.algorithm, algorithm => algorithm.pacing_rate())
     }
 
     fn on_undo(&mut self, now: Time) {

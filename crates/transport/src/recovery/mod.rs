@@ -78,7 +78,7 @@ pub trait Recovery {
     }
 
     /// Called when a three-way handshake is complete.
-    fn on_handshake_done(&mut self, _tcb: &Tcb) {}
+    fn on_handshake_done(&mut self, _tcb: &mut Tcb, _now: Time) {}
 
     /// Whether the algorithm uses its own timer.
     fn has_own_timer(&self) -> bool {
@@ -167,8 +167,8 @@ impl Recovery for RecoveryAlgorithm {
         each!(self, algorithm => algorithm.send_one_new_segment(tcb, now, out));
     }
 
-    fn on_handshake_done(&mut self, tcb: &Tcb) {
-        each!(self, algorithm => algorithm.on_handshake_done(tcb));
+    fn on_handshake_done(&mut self, tcb: &mut Tcb, now: Time) {
+        each!(self, algorithm => algorithm.on_handshake_done(tcb, now));
     }
 
     fn has_own_timer(&self) -> bool {

@@ -263,7 +263,7 @@ impl Recovery for Sack {
         self.transmit(tcb, tcb.snd_max(), now, out);
     }
 
-    fn on_handshake_done(&mut self, tcb: &Tcb) {
+    fn on_handshake_done(&mut self, tcb: &mut Tcb, _now: Time) {
         self.scoreboard.reset_at(tcb.snd_una());
     }
 }

@@ -66,6 +66,20 @@ struct WriteEnds {
     push_points: PushPoints,
 }
 
+impl WriteEnds {
+    /// Sets the payload of a segment; one of `full` bytes has no entry, unless it is the FIN.
+    fn set_payload(&mut self, seq: u64, payload: u32, full: u32) {
+        let at = self.short_segments.partition_point(|&(short, _)| short < seq);
+        let is_listed = self.short_segments.get(at).is_some_and(|&(short, _)| short == seq);
+        match (is_listed, payload < full || self.fin_seq == Some(seq)) {
+            (true, true) => self.short_segments[at].1 = payload,
+            (true, false) => drop(self.short_segments.remove(at)),
+            (false, true) => self.short_segments.insert(at, (seq, payload)),
+            (false, false) => {}
+        }
+    }
+}
+
 impl SendBuffer {
     pub fn new(settings: &TcpSettings, app_write: &AppWrite) -> SendBuffer {
         SendBuffer::with_payload(settings, settings.payload(), app_write)
@@ -279,6 +293,53 @@ impl SendBuffer {
         ends.fin_on_data &= rest > 0 || ends.fin_seq != Some(seq + 1);
         self.segments += 1;
         self.update_first_short_and_psh(snd_max);
+    }
+
+    /// Fits an unsent segment to a payload of `most` bytes, at most that of a full segment: a larger one is divided, and a smaller one takes
+    /// data from the next (Linux tcp_grow_skb, tso_fragment).
+    pub fn fit_segment(&mut self, seq: u64, most: u32, snd_max: u64) {
+        let (payload, most) = (self.segment_payload(seq), most.min(self.full_payload));
+        if payload > most {
+            self.divide_segment(seq, most, payload - most);
+        } else if payload < most {
+            self.take_from_next_segment(seq, payload, most - payload);
+        } else {
+            return;
+        }
+        self.update_first_short_and_psh(snd_max);
+    }
+
+    /// Divides a segment; a PSH and a FIN go with the rest.
+    fn divide_segment(&mut self, seq: u64, bytes: u32, rest: u32) {
+        let full = self.full_payload;
+        let ends = self.write_ends.get_or_insert_default();
+        ends.short_segments.iter_mut().filter(|(short, _)| *short >= seq).for_each(|(short, _)| *short += 1);
+        ends.push_points.insert_segment(seq);
+        ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
+        ends.set_payload(seq, bytes, full);
+        ends.set_payload(seq + 1, rest, full);
+        self.segments = self.segments.saturating_add(1);
+    }
+
+    /// Moves up to `missing` bytes of the next segment into a segment with `payload` bytes.
+    fn take_from_next_segment(&mut self, seq: u64, payload: u32, missing: u32) {
+        let next = seq + 1;
+        if next >= self.segments || !self.type_carries_data(self.segment_type(next)) {
+            return;
+        }
+        let (full, of_next) = (self.full_payload, self.segment_payload(next));
+        let taken = missing.min(of_next);
+        let ends = self.write_ends.get_or_insert_default();
+        if taken < of_next {
+            ends.set_payload(next, of_next - taken, full);
+            return ends.set_payload(seq, payload + taken, full);
+        }
+        ends.short_segments.retain(|&(short, _)| short != next);
+        ends.short_segments.iter_mut().filter(|(short, _)| *short > next).for_each(|(short, _)| *short -= 1);
+        ends.push_points.remove_segment(next);
+        ends.fin_seq = ends.fin_seq.map(|fin| if fin >= next { fin - 1 } else { fin });
+        ends.set_payload(seq, payload + taken, full);
+        self.segments -= 1;
     }
 
     /// Bytes of application data in an unreleased segment.
@@ -535,6 +596,44 @@ mod tests {
         let pushed: Vec<u64> = (1..202).filter(|&seq| send_buffer.carries_psh(seq, false)).collect();
         let pushed: Vec<u64> = pushed.into_iter().map(|seq| send_buffer.bytes_before(seq) + 1).collect();
         assert_eq!(vec![31_857, 65_161, 98_465, 131_769, 165_073, 194_033, 195_097, 198_377, 231_681, 264_985, 288_153], pushed);
+    }
+
+    /// prague-step-0.5m-2ms: after 26 segments of 1436 bytes, and with a MTU that falls, segments of 1091, 980 and 879 bytes.
+    #[test]
+    fn smaller_segments_take_the_next_bytes_of_the_stream() {
+        let mut send_buffer = linux_send_buffer(&AppWrite::then_close(10 * 1448 + 100));
+        send_buffer.queue_fin(1);
+        let place = |send_buffer: &SendBuffer| {
+            (1..send_buffer.queued_segments())
+                .map(|seq| (send_buffer.bytes_before(seq), send_buffer.segment_payload(seq)))
+                .collect::<Vec<_>>()
+        };
+        for (seq, payload) in [(3, 1091), (4, 980), (5, 879), (6, 1448)] {
+            send_buffer.fit_segment(seq, payload, seq);
+            assert_eq!(payload, send_buffer.segment_payload(seq));
+        }
+        let places = place(&send_buffer);
+        assert!(places.windows(2).all(|pair| pair[0].0 + u64::from(pair[0].1) == pair[1].0), "{places:?}");
+        let &(last, bytes) = places.last().unwrap();
+        assert_eq!((10 * 1448 + 100, 12), (last + u64::from(bytes), send_buffer.queued_segments() - 1));
+        assert_eq!([SegmentType::Plain, SegmentType::Fin], [11, 12].map(|seq| send_buffer.segment_type(seq)));
+        send_buffer.fit_segment(11, 1448, 11);
+        send_buffer.fit_segment(12, 1448, 12);
+        assert_eq!((10 * 1448 + 100, true), (send_buffer.bytes_before(send_buffer.queued_segments()), send_buffer.carries_psh(12, false)));
+    }
+
+    #[test]
+    fn a_segment_that_takes_the_rest_takes_the_fin_and_the_psh() {
+        let mut send_buffer = linux_send_buffer(&AppWrite::then_close(1448 + 100));
+        send_buffer.queue_fin(1);
+        send_buffer.fit_segment(1, 1000, 1);
+        assert_eq!([1000, 448, 100], [1, 2, 3].map(|seq| send_buffer.segment_payload(seq)));
+        send_buffer.fit_segment(2, 1000, 2);
+        assert_eq!(
+            (3, SegmentType::Fin, 548),
+            (send_buffer.queued_segments(), send_buffer.segment_type(2), send_buffer.segment_payload(2))
+        );
+        assert!(send_buffer.carries_psh(2, false) && !send_buffer.carries_psh(1, false));
     }
 
     #[test]

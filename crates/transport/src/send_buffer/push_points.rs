@@ -81,6 +81,41 @@ impl PushPoints {
         ends.iter().for_each(|run| self.add_push_point(run.first));
     }
 
+    /// Inserts a segment without PSH before `seq`.
+    pub fn insert_segment(&mut self, seq: u64) {
+        let (ahead, behind) = self.divided_before(seq);
+        self.runs = ahead;
+        self.runs.extend(behind.into_iter().map(|PushRun { first, step, last }| PushRun { first: first + 1, step, last: last + 1 }));
+    }
+
+    /// Removes a segment that the one before takes over, with its PSH.
+    pub fn remove_segment(&mut self, seq: u64) {
+        let (ahead, behind) = self.divided_before(seq);
+        self.runs = ahead;
+        for PushRun { first, step, last } in behind {
+            if self.runs.back().is_some_and(|run| run.last + 1 == first) && first == last {
+                continue;
+            }
+            self.runs.push_back(PushRun { first: first - 1, step, last: last - 1 });
+        }
+    }
+
+    /// Runs of the push points before `seq`, and of the others.
+    fn divided_before(&mut self, seq: u64) -> (VecDeque<PushRun>, VecDeque<PushRun>) {
+        let (mut ahead, mut behind) = (VecDeque::new(), VecDeque::new());
+        for PushRun { first, step, last } in std::mem::take(&mut self.runs) {
+            let count = (last - first) / step + 1;
+            let kept = if seq > first { count.min((seq - first).div_ceil(step)) } else { 0 };
+            if kept > 0 {
+                ahead.push_back(PushRun { first, step, last: first + (kept - 1) * step });
+            }
+            if kept < count {
+                behind.push_back(PushRun { first: first + kept * step, step, last });
+            }
+        }
+        (ahead, behind)
+    }
+
     /// Splits a segment into two that both carry PSH, and renumbers all later ones.
     pub fn split_segment(&mut self, seq: u64) {
         let runs = std::mem::take(&mut self.runs);

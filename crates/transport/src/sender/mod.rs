@@ -9,7 +9,7 @@ use ecnlab_units::{Span, Time};
 
 use crate::application::AppWrite;
 use crate::clock::HostClock;
-use crate::congestion::CongestionWindow;
+use crate::congestion::{CongestionWindow, PragueState};
 use crate::processing::ProcessingTime;
 use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Segment, SegmentType};
@@ -158,7 +158,7 @@ impl Sender {
         if first {
             self.tcb.process_rwnd(ack, || self.recovery.is_reducing_cwnd(), now, out);
             self.tcb.on_syn_ack(ack, now, out);
-            self.recovery.on_handshake_done(&self.tcb);
+            self.recovery.on_handshake_done(&mut self.tcb, now);
         }
         self.tcb.send_handshake_ack(ack, out);
         if first {
@@ -267,6 +267,11 @@ impl Sender {
     /// Minimum RTT of segments that were sent once; zero before the first sample.
     pub fn min_rtt(&self) -> Span {
         self.tcb.rtt_stats().min_rtt()
+    }
+
+    /// Prague's state, if that is the congestion control.
+    pub fn prague_state(&self) -> Option<&PragueState> {
+        self.tcb.prague_state()
     }
 
     /// DCTCP's estimate of the fraction of marked segments, if the response keeps one.

@@ -17,7 +17,7 @@ pub const ACCECN_OPTION_BYTES: u32 = 12;
 
 words! {
     /// Congestion control.
-    pub enum CongestionControlName { Reno = "reno", Aimd = "aimd", Cubic = "cubic", Vegas = "vegas" }
+    pub enum CongestionControlName { Reno = "reno", Aimd = "aimd", Cubic = "cubic", Vegas = "vegas", Prague = "prague" }
 }
 
 words! {
@@ -41,7 +41,7 @@ words! {
 
 words! {
     /// The response to marks.
-    pub enum EcnResponseName { None = "none", Halve = "halve", Abe = "abe", Dctcp = "dctcp", Mecn = "mecn" }
+    pub enum EcnResponseName { None = "none", Halve = "halve", Abe = "abe", Dctcp = "dctcp", Mecn = "mecn", Prague = "prague" }
 }
 
 words! {
@@ -52,6 +52,11 @@ words! {
 words! {
     /// How the receiver echoes marks.
     pub enum EchoStyle { Classic = "classic", Dctcp = "dctcp", Mecn = "mecn", Accurate = "accurate" }
+}
+
+words! {
+    /// How segments are paced.
+    pub enum PacingRule { Interval = "interval", Linux = "linux" }
 }
 
 words! {
@@ -221,12 +226,25 @@ impl TcpSettings {
 
     /// Whether cwnd is an integer; only some algorithms support that.
     pub fn has_integer_cwnd(&self) -> bool {
-        self.quirks.integer_cwnd && matches!(self.congestion_control, CongestionControlName::Reno | CongestionControlName::Cubic)
+        match self.congestion_control {
+            CongestionControlName::Prague => true,
+            CongestionControlName::Reno | CongestionControlName::Cubic => self.quirks.integer_cwnd,
+            CongestionControlName::Aimd | CongestionControlName::Vegas => false,
+        }
     }
 
     /// Whether all packets of a connection with ECN are ECN-capable, SYNs too.
     pub fn uses_ect_on_all_packets(&self) -> bool {
-        self.ecn_response == EcnResponseName::Dctcp && self.quirks.dctcp_ect_on_all_packets
+        match self.ecn_response {
+            EcnResponseName::Prague => true,
+            EcnResponseName::Dctcp => self.quirks.dctcp_ect_on_all_packets,
+            EcnResponseName::None | EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Mecn => false,
+        }
+    }
+
+    /// Whether all packets are ECN-capable without Accurate ECN too. Prague then uses no ECN.
+    pub fn requires_classic_ect(&self) -> bool {
+        self.uses_ect_on_all_packets() && self.ecn_response != EcnResponseName::Prague
     }
 
     /// Bytes of each data packet for the Accurate ECN option, if both hosts use it.
@@ -244,7 +262,8 @@ impl TcpSettings {
     /// Whether a mark reduces cwnd over one RTT by PRR.
     pub fn reduces_by_prr_for_marks(&self) -> bool {
         let responds = matches!(self.ecn_response, EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp);
-        self.recovery == RecoveryName::Rack && self.quirks.ecn_reduction == EcnReduction::Prr && responds
+        let of_control = self.ecn_response == EcnResponseName::Prague;
+        self.recovery == RecoveryName::Rack && (of_control || self.quirks.ecn_reduction == EcnReduction::Prr && responds)
     }
 
     /// Rounding of a reduction.
@@ -296,10 +315,12 @@ impl TcpSettings {
     fn contradictions(&self) -> Vec<(&'static str, String)> {
         let TcpSettings { rto_min, packet_size, ecn_response: response, recovery, vegas_alpha, vegas_beta, .. } = self;
         let Quirks { rto_max, header_size, .. } = &self.quirks;
+        let is_prague = self.congestion_control == CongestionControlName::Prague;
         let style = match response {
             // The counters of Accurate ECN give the fraction of marks too.
             EcnResponseName::Dctcp if self.ecn_echo != EchoStyle::Accurate => EchoStyle::Dctcp,
             EcnResponseName::Mecn => EchoStyle::Mecn,
+            EcnResponseName::Prague => EchoStyle::Accurate,
             // These responses need no specific echo.
             EcnResponseName::None | EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => self.ecn_echo,
         };
@@ -333,6 +354,16 @@ impl TcpSettings {
                 "accurate is negotiated by SYN and SYN-ACK; fix: give handshake = \"three-way\"".to_owned(),
             ),
             (self.resumes_reading_before_pause(), "app_read_resume", "must come after quirks.app_read_pause".to_owned()),
+            (
+                is_prague && !(self.recovery == RecoveryName::Rack && self.pacing && self.quirks.pacing_rule == PacingRule::Linux),
+                "congestion_control",
+                "prague requires recovery = \"rack\", pacing = true and quirks.pacing_rule = \"linux\"".to_owned(),
+            ),
+            (
+                self.ecn && is_prague != (*response == EcnResponseName::Prague),
+                "ecn_response",
+                "prague belongs to congestion_control = \"prague\", and to no other".to_owned(),
+            ),
             (vegas_alpha > vegas_beta, "vegas_alpha", format!("{vegas_alpha} must be at most vegas_beta {vegas_beta}")),
         ];
         found.into_iter().filter(|(wrong, ..)| *wrong).map(|(_, name, why)| (name, why)).collect()

@@ -5,8 +5,8 @@ use ecnlab_units::{Span, parameters};
 
 use super::parameters::MAX_WINDOW_PACKETS;
 use super::{
-    AccEcnOptionUse, AccEcnRules, AckDelayRule, CwndOnExit, EcnReduction, PartialAckTimer, PrrBound, ReduceFrom, RtoEstimatorName,
-    RtoOrder, RtoTimerRestart, RttReport, SsthreshRounding, SynRtxRto,
+    AccEcnOptionUse, AccEcnRules, AckDelayRule, CwndOnExit, EcnReduction, PacingRule, PartialAckTimer, PrrBound, ReduceFrom,
+    RtoEstimatorName, RtoOrder, RtoTimerRestart, RttReport, SsthreshRounding, SynRtxRto,
 };
 
 parameters! {
@@ -167,6 +167,22 @@ parameters! {
         #[source("RFC 3522; RFC 3708; RFC 4015; Linux tcp_try_undo_recovery")]
         #[when(recovery = "rack")]
         pub undo: bool = "false";
+        /// Pacing: by an interval of the window after each segment, or as Linux' internal timer does, by a rate that each ACK sets.
+        #[source("Aggarwal, Savage and Anderson 2000; Linux tcp_pacing_check, tcp_update_skb_after_send, tcp_update_pacing_rate")]
+        #[when(pacing = "true")]
+        pub pacing_rule: PacingRule = "interval";
+        /// Prague's target RTT: shorter paths grow and respond as if they were this long; 0 is none, as in the Prague of 2020.
+        #[source("Linux module tcp_prague 0.7, prague_rtt_target")]
+        #[when(congestion_control = "prague")]
+        pub prague_rtt_target: Span = "25 ms", 0..=0.1, "s";
+        /// Round trips after slow start from which Prague's target RTT counts.
+        #[source("Linux module tcp_prague 0.7, prague_rtt_transition")]
+        #[when(congestion_control = "prague")]
+        pub prague_rtt_transition: u64 = "4", 0..=1_000_000, "round trips";
+        /// Prague's mode of rate: at windows of up to four packets after a mark, its state is a rate.
+        #[source("Linux module tcp_prague 0.7, prague_cwnd_mode")]
+        #[when(congestion_control = "prague")]
+        pub prague_rate_mode: bool = "true";
         /// Segmentation offload: segments are sent in bundles, when the window allows a whole bundle.
         #[source("Linux tcp_tso_should_defer, tcp_tso_autosize")]
         #[when(recovery = "rack")]

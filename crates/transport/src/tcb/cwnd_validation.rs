@@ -45,7 +45,7 @@ impl CwndValidation {
     }
 
     /// Whether this window may grow.
-    fn allows_growth(&self, window: &CongestionWindow) -> bool {
+    pub(super) fn allows_growth(&self, window: &CongestionWindow) -> bool {
         self.cwnd_limited || window.in_slow_start() && (window.cwnd as u64) < 2 * self.max_outstanding
     }
 }
@@ -63,7 +63,8 @@ impl Tcb {
             return;
         }
         usage.max_outstanding_since_used = usage.max_outstanding_since_used.max(outstanding);
-        if self.settings.slow_start_after_idle == SlowStartAfterIdle::Halve {
+        // Not for a control that sets cwnd itself (Linux tcp_cwnd_validate).
+        if self.settings.slow_start_after_idle == SlowStartAfterIdle::Halve && !self.control_sets_cwnd {
             self.reduce_unused_cwnd(open, least, now, out);
         }
     }
@@ -116,6 +117,8 @@ impl Tcb {
     /// Reduces cwnd when sending restarts after an idle RTO. `reduces`: a congestion reduction of cwnd is in progress.
     pub(super) fn restart_after_idle(&mut self, reduces: bool, now: Time, out: &mut impl SenderOutput) {
         match self.settings.slow_start_after_idle {
+            // Not for a control that sets cwnd itself (Linux tcp_slow_start_after_idle_check).
+            _ if self.control_sets_cwnd => {}
             SlowStartAfterIdle::Off => {}
             //= RFC 5681, section 4.1: a restart window after an idle time
             SlowStartAfterIdle::Initial if now.since(self.last_sent_at) > self.rto() => {

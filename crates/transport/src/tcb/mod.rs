@@ -52,7 +52,9 @@ use self::send_gate::SendGate;
 use self::window_probe::AdvertisedWindow;
 use crate::application::AppWrite;
 use crate::clock::HostClock;
-use crate::congestion::{AckSample, CongestionControl, CongestionController, CongestionWindow, HyStartPlusPlus};
+use crate::congestion::{
+    AckSample, CongestionControl, CongestionController, CongestionWindow, DeliverySample, HyStartPlusPlus, PragueState, linux,
+};
 use crate::ecn_response::EcnResponse;
 use crate::processing::ProcessingTime;
 use crate::rtt::{MinRtt, RttEstimator, RttSampleContext};
@@ -121,6 +123,8 @@ pub struct Tcb {
     /// The response to an echoed mark precedes recovery. Without a response no CWR is sent, and an echo that stays set must not keep cwnd
     /// from growing.
     responds_before_recovery: bool,
+    /// Congestion control sets cwnd on each ACK.
+    control_sets_cwnd: bool,
     /// Congestion control needs RTT samples, and recovery does not pass them.
     control_needs_rtt: bool,
     /// The peer advertises a receive window.
@@ -168,11 +172,12 @@ impl Tcb {
             response_needs_acks: settings.ecn_response == EcnResponseName::Dctcp,
             responds_before_recovery: settings.ecn_response != EcnResponseName::None && !settings.reduces_by_prr_for_marks(),
             uses_rwnd: false,
+            control_sets_cwnd: control.sets_cwnd(),
             control_needs_rtt: settings.recovery != RecoveryName::Rack && control.uses_rtt_samples(),
             send_buffer: SendBuffer::new(&settings, app_write),
             control,
             hystart: (settings.hystart == HystartName::HystartPlusPlus).then(|| Box::new(HyStartPlusPlus::new(settings.pacing))),
-            send_gate: settings.pacing.then(|| Box::new(SendGate::with_pacing())),
+            send_gate: settings.pacing.then(|| Box::new(SendGate::with_pacing(settings.quirks.pacing_rule))),
             counters: SendCounters::default(),
             last_sent_at: Time::ZERO,
             rtt_stats: RttStats::default(),
@@ -304,6 +309,12 @@ impl Tcb {
         self.snd_max - self.snd_una
     }
 
+    /// Whether congestion control sets cwnd on each ACK, also during a reduction.
+    #[inline]
+    pub fn control_sets_cwnd(&self) -> bool {
+        self.control_sets_cwnd
+    }
+
     pub fn window(&self) -> &CongestionWindow {
         &self.window
     }
@@ -348,6 +359,11 @@ impl Tcb {
     /// Whether ECN is in use.
     pub fn uses_ecn(&self) -> bool {
         self.ecn.in_use()
+    }
+
+    /// Prague's state, if that is the congestion control.
+    pub fn prague_state(&self) -> Option<&PragueState> {
+        self.control.prague_state()
     }
 
     /// DCTCP's alpha, if the response keeps one.
@@ -557,6 +573,80 @@ impl Tcb {
         let Some(hystart) = &mut self.hystart else { return self.control.on_ack(&mut self.window, acked) };
         if !hystart.on_ack(&mut self.window, acked) {
             self.hystart = None;
+        }
+    }
+
+    /// Lets a control that sets cwnd itself process an ACK that delivers `delivered` segments.
+    #[inline(never)]
+    pub fn pass_delivery_to_control(&mut self, delivered: u64, in_flight: u64, now: Time, out: &mut impl SenderOutput) {
+        let (_, marked) = self.newly_marked();
+        let sample = self.delivery_sample(delivered, marked, in_flight, now);
+        self.control.on_delivery(&mut self.window, &sample);
+        out.on_window_changed(&self.window);
+    }
+
+    fn delivery_sample(&self, delivered: u64, marked: u64, in_flight: u64, now: Time) -> DeliverySample {
+        DeliverySample {
+            now_micros: self.clock_micros(now),
+            delivered,
+            marked,
+            eight_srtt: self.srtt_multiple_micros(8).unwrap_or(0),
+            in_flight,
+            snd_una: self.snd_una,
+            snd_max: self.snd_max,
+            cwnd_limited: self.cwnd_validation.as_ref().is_none_or(|usage| usage.allows_growth(&self.window)),
+        }
+    }
+
+    /// Sets the pacing rate of a paced sender, with `outstanding` segments.
+    #[inline]
+    pub fn update_pacing_rate(&mut self, outstanding: u64) {
+        if self.send_gate.is_some() {
+            self.set_pacing_rate(outstanding);
+        }
+    }
+
+    #[inline(never)]
+    fn set_pacing_rate(&mut self, outstanding: u64) {
+        let cwnd = (self.window.cwnd as u64).max(outstanding);
+        let payload = u64::from(self.settings.mss());
+        let of_window = || self.srtt_multiple_micros(8).and_then(|eight| linux::pacing_rate(payload, cwnd, &self.window, eight));
+        let rate = self.control.pacing_rate().or_else(of_window);
+        if let (Some(gate), Some(rate)) = (&mut self.send_gate, rate) {
+            gate.set_pacing_rate(rate);
+        }
+    }
+
+    /// Lets a control that sets cwnd itself begin, once the connection is open with Accurate ECN in use; without that it continues as Reno.
+    pub fn start_control(&mut self, now: Time) {
+        if !self.control_sets_cwnd {
+            return;
+        }
+        if self.uses_accurate_ecn() {
+            let sample = self.delivery_sample(1, 0, 0, now);
+            self.control.on_established(&self.window, &sample);
+            self.update_pacing_rate(0);
+        } else {
+            self.control.fall_back_to_reno();
+            self.ecn.disable();
+            self.control_sets_cwnd = false;
+            self.end_pacing();
+        }
+    }
+
+    fn end_pacing(&mut self) {
+        if let Some(mut gate) = self.send_gate.take()
+            && gate.end_pacing()
+        {
+            self.send_gate = Some(gate);
+        }
+    }
+
+    /// Tells a control that sets cwnd itself that recovery is over.
+    #[inline]
+    pub fn notify_open(&mut self) {
+        if self.control_sets_cwnd {
+            self.control.on_open();
         }
     }
 

@@ -101,7 +101,7 @@ impl Tcb {
     pub fn reduce_ssthresh(&mut self, cause: ReductionCause, now: Time, out: &mut impl SenderOutput) {
         self.notify_reduction(cause, now);
         let base = self.reduction_base();
-        let by_loss = self.control.ssthresh_after_loss(base);
+        let by_loss = self.control.ssthresh_after_reduction(&self.window, base);
         let as_mark = cause == ReductionCause::Mark || cause == ReductionCause::Probe && self.ecn_response.reduces_again_on_loss();
         let left = if as_mark {
             self.ecn_response.ssthresh_after_mark(CongestionLevel::Congested, base, by_loss).unwrap_or(base)
@@ -109,7 +109,7 @@ impl Tcb {
             by_loss
         };
         let left = if self.settings.quirks.ssthresh_rounding == SsthreshRounding::Real { left } else { left.floor() };
-        self.window.ssthresh = left.max(self.min_ssthresh());
+        self.window.ssthresh = if self.control_sets_cwnd { left } else { left.max(self.min_ssthresh()) };
         out.on_window_changed(&self.window);
         self.counters.ecn_reactions += u64::from(cause == ReductionCause::Mark);
         match cause {
@@ -125,8 +125,10 @@ impl Tcb {
     }
 
     /// Lowers ssthresh for a loss in a window that is being reduced for a mark, if the response reduces less for marks.
-    pub fn reduce_ssthresh_for_loss(&mut self, out: &mut impl SenderOutput) {
-        if self.ecn_response.reduces_again_on_loss() {
+    pub fn reduce_ssthresh_for_loss(&mut self, now: Time, out: &mut impl SenderOutput) {
+        if self.control_sets_cwnd {
+            self.control.on_reduction(&self.window, ReductionCause::Loss, now);
+        } else if self.ecn_response.reduces_again_on_loss() {
             self.window.ssthresh = self.control.ssthresh_after_loss(self.reduction_base()).max(self.min_ssthresh());
             out.on_window_changed(&self.window);
         }
@@ -134,7 +136,7 @@ impl Tcb {
 
     /// Undoes a spurious reduction: cwnd is at least its prior value, and a pending CWR is cancelled.
     pub fn undo_reduction(&mut self, cwnd: f64, ssthresh: f64, now: Time, out: &mut impl SenderOutput) {
-        self.window.cwnd = self.window.cwnd.max(cwnd);
+        self.window.cwnd = self.control.cwnd_after_undo(self.window.cwnd, cwnd);
         if ssthresh > self.window.ssthresh {
             self.window.ssthresh = ssthresh;
             self.ecn.withdraw_cwr();

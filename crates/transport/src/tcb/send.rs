@@ -135,7 +135,31 @@ impl Tcb {
             }
         }
         if let Some(gate) = &mut self.send_gate {
-            gate.on_sent(&self.window, self.rtt_stats.srtt(), now);
+            let is_data = self.send_buffer.type_carries_data(self.send_buffer.segment_type(seq));
+            let payload = if is_data { self.send_buffer.segment_payload(seq) } else { 0 };
+            gate.on_sent(payload, &self.window, self.rtt_stats.srtt(), now);
+        }
+    }
+
+    /// Fits the next new segment to the payload that congestion control has determined.
+    #[inline]
+    pub fn limit_next_segment(&mut self) {
+        if self.control_sets_cwnd
+            && let Some(mss) = self.control.mss()
+        {
+            let most = mss as u32 - self.accecn_option_bytes();
+            if most < self.send_buffer.full_payload() || !self.send_buffer.is_full_before(self.snd_max + 1) {
+                self.fit_next_segment(most);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn fit_next_segment(&mut self, most: u32) {
+        let seq = self.snd_max;
+        if seq < self.queued_segments() && self.send_buffer.type_carries_data(self.send_buffer.segment_type(seq)) {
+            self.send_buffer.fit_segment(seq, most, self.snd_max);
+            self.update_rwnd_right_edge();
         }
     }
 

@@ -5,6 +5,7 @@ use ecnlab_units::{Span, Time};
 use super::pacing::Pacer;
 use crate::congestion::CongestionWindow;
 use crate::processing::ProcessingTime;
+use crate::settings::PacingRule;
 
 /// Determines when a segment may leave. A sender without pacing and processing time has no gate.
 #[derive(Debug, Default)]
@@ -15,8 +16,21 @@ pub struct SendGate {
 
 impl SendGate {
     /// Gate with pacing.
-    pub fn with_pacing() -> SendGate {
-        SendGate { pacer: Some(Pacer::default()), processing: None }
+    pub fn with_pacing(rule: PacingRule) -> SendGate {
+        SendGate { pacer: Some(Pacer::new(rule)), processing: None }
+    }
+
+    /// Sets the pacing rate in bytes per second.
+    pub fn set_pacing_rate(&mut self, rate: u64) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.set_rate(rate);
+        }
+    }
+
+    /// Ends pacing; returns whether the gate has another purpose.
+    pub fn end_pacing(&mut self) -> bool {
+        self.pacer = None;
+        self.processing.is_some()
     }
 
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
@@ -57,10 +71,10 @@ impl SendGate {
     /// Updates the gate after a transmission. The pacing interval starts when the segment could have left, so that the processing time does
     /// not lower the rate.
     #[inline(never)]
-    pub fn on_sent(&mut self, window: &CongestionWindow, srtt: Span, now: Time) {
+    pub fn on_sent(&mut self, payload: u32, window: &CongestionWindow, srtt: Span, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             let since = self.processing.as_ref().map_or(now, |processing| processing.ready_since(now));
-            pacer.on_sent(window, srtt, since);
+            pacer.on_sent(payload, window, srtt, since);
         }
     }
 }
@@ -73,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_processing_time_delays_paced_segments_and_keeps_their_rate() {
-        let mut gate = SendGate::with_pacing();
+        let mut gate = SendGate::with_pacing(PacingRule::Interval);
         gate.set_processing_time(ProcessingTime::new(Span::from_millis(4), Rng::for_role(1, "processing time")));
         let window = CongestionWindow { cwnd: 10.0, ssthresh: 2.0 };
         let mut now = Time::ZERO + Span::from_secs(1);
@@ -83,7 +97,7 @@ mod tests {
             while gate.may_send(now) {
                 left.push(now);
                 // 120 ms / (1.2 * 10) between segments.
-                gate.on_sent(&window, Span::from_millis(120), now);
+                gate.on_sent(1448, &window, Span::from_millis(120), now);
             }
             gate.end_transmission();
             now = gate.deadline().unwrap();

@@ -5,7 +5,7 @@
 
 use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{
-    CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName, RtoOrder, SynRtxRto,
+    CongestionControlName, CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName, RtoOrder, SynRtxRto,
 };
 
 /// An exception to a rule.
@@ -23,6 +23,8 @@ pub enum ExceptionScope {
     All,
     Some,
 }
+
+const SYN_WITH_ECT1: &str = "Prague's SYN and SYN-ACK are ECT(1), which 011 reflects (RFC 9331, section 4.1; Linux TCP_CONG_WANTS_ECT_1)";
 
 const ALL: ExceptionScope = ExceptionScope::All;
 const SOME: ExceptionScope = ExceptionScope::Some;
@@ -47,6 +49,10 @@ fn is_reno(settings: &TcpSettings) -> bool {
 
 fn is_newreno(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::NewReno
+}
+
+fn is_prague(settings: &TcpSettings) -> bool {
+    settings.congestion_control == CongestionControlName::Prague
 }
 
 fn is_vegas(settings: &TcpSettings) -> bool {
@@ -161,10 +167,19 @@ pub const EXCEPTIONS: &[RuleException] = &[
     except(SEVERAL, AGAIN, ALL, is_tahoe, GOES_BACK),
     except(SEVERAL, AGAIN, SOME, is_impatient_newreno, IMPATIENT),
     except(SEVERAL, AGAIN, SOME, is_vegas, FINE_CLOCK),
+    except("accecn_negotiation", "the SYN-ACK reflects the SYN", ALL, is_prague, SYN_WITH_ECT1),
+    except("accecn_negotiation", "the third ACK reflects the SYN-ACK", SOME, is_prague, SYN_WITH_ECT1),
+    except(
+        "accecn_classic_server",
+        "a classic server gets classic ECN",
+        ALL,
+        is_prague,
+        "Prague uses no classic ECN: it continues as Reno without ECN (Linux TCP_CONG_NO_FALLBACK_RFC3168)",
+    ),
     except(
         "lost_retransmission",
         "the timer repairs it",
-        ALL,
+        SOME,
         uses_rack_loss_detection,
         "a later segment's arrival shows the loss (RFC 8985, section 3.1)",
     ),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use ecnlab_transport::settings::CongestionControlName;
 use ecnlab_transport::{Segment, TcpSettings};
 
 use super::exceptions::{EXCEPTIONS, ExceptionScope, RuleException};
@@ -136,13 +137,21 @@ impl NeededExceptions {
     }
 }
 
+/// Sections on the window and the classic echo, which Prague replaces (RFC 9331, section 4; RFC 9768). Its judges are recorded flows.
+const SECTIONS_OF_CLASSIC_CONTROLS: [&str; 4] = ["RFC 3042", "RFC 3168", "RFC 5681", "RFC 8511"];
+
+fn concerns_control(rule: &Rule, settings: &TcpSettings) -> bool {
+    let is_classic = SECTIONS_OF_CLASSIC_CONTROLS.iter().any(|section| rule.section.starts_with(section));
+    !is_classic || settings.congestion_control != CongestionControlName::Prague
+}
+
 /// Adds the problems of one case: violated rules, and unneeded exceptions.
 fn check_case(scenario: &Scenario, rules: &[Rule], case: &ProfileCase, tally: &mut NeededExceptions, problems: &mut Vec<String>) {
     let Some(case) = scenario.case(case) else { return };
     let Ok(run) = catch_unwind(AssertUnwindSafe(|| run_transfer(&case.settings, &scenario.plan))) else {
         return problems.push(format!("  {}: panics, see above", case.name()));
     };
-    for rule in rules.iter().chain(RULES_OF_EVERY_SCENARIO) {
+    for rule in rules.iter().chain(RULES_OF_EVERY_SCENARIO).filter(|rule| concerns_control(rule, &case.settings)) {
         let concerns = |one: &RuleException| (one.scenario, one.rule) == (scenario.name, rule.name) && (one.applies_to)(&case.settings);
         let exception = EXCEPTIONS.iter().position(concerns);
         let text = match ((rule.holds)(&case.settings, &run), exception) {

@@ -413,10 +413,13 @@ fn deserialize_accecn_option<'de, D: Deserializer<'de>>(from: D) -> Result<Optio
     if json == 0 {
         return Ok(None);
     }
-    let wrong = || D::Error::custom("must be an order, 0 or 1, and three counters below 2^24, or 0");
+    let wrong = || D::Error::custom("must be an order, 0 or 1, and at most three counters below 2^24, or 0");
     let numbers: Vec<u64> = json.as_array().into_iter().flatten().filter_map(Json::as_u64).collect();
     match numbers[..] {
-        [0 | 1, e1b, ceb, e0b] if [e1b, ceb, e0b].iter().all(|&counter| counter < 1 << 24) => Ok(Some([e1b, ceb, e0b])),
+        // Trailing counters may be left out.
+        [0 | 1, ref counters @ ..] if counters.len() <= 3 && counters.iter().all(|&counter| counter < 1 << 24) => {
+            Ok(Some(std::array::from_fn(|at| counters.get(at).copied().unwrap_or(0))))
+        }
         _ => Err(wrong()),
     }
 }

@@ -158,6 +158,7 @@ fn set_congestion_control(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result
         "dctcp" => [("congestion_control", "reno"), ("ecn_response", "dctcp"), ("ecn_echo", "dctcp")]
             .iter()
             .for_each(|(name, value)| set(name, value)),
+        "prague" => profile::find_variant("prague").expect("the variant exists").members.iter().for_each(|(name, value)| set(name, value)),
         other => return Err(format!("not built: congestion control {other}")),
     }
     if !tcp.hystart {
@@ -166,14 +167,16 @@ fn set_congestion_control(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result
     Ok(())
 }
 
-/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither; 3 to 5 agree to Accurate ECN, and 3 offers it, 4 offers classic ECN. With DCTCP both sides offer and agree regardless of it.
+/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither; 3 to 5 agree to Accurate ECN, and 3 offers it, 4 offers classic ECN. With DCTCP both sides offer and
+/// agree regardless of it, and Prague offers Accurate ECN.
 fn set_ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
-    let needs = tcp.congestion == "dctcp";
+    let is_prague = tcp.congestion == "prague";
+    let needs = is_prague || tcp.congestion == "dctcp";
     let [a, b] = tcp.ecn;
     set("ecn", if needs || OFFERS_CLASSIC.contains(&a) || a == OFFERS_ACCURATE { "true" } else { "false" });
     set("receiver_ecn", if needs || b != 0 { "true" } else { "false" });
     set("receiver_accurate_ecn", if b >= OFFERS_ACCURATE { "true" } else { "false" });
-    if a == OFFERS_ACCURATE {
+    if a == OFFERS_ACCURATE || is_prague {
         set("ecn_echo", "accurate");
     }
 }

@@ -73,7 +73,7 @@ impl CwndCount {
 
 /// Slow start up to ssthresh; returns the remaining segments.
 #[inline]
-fn slow_start(window: &mut CongestionWindow, segments: u64) -> u64 {
+pub(super) fn slow_start(window: &mut CongestionWindow, segments: u64) -> u64 {
     if !window.in_slow_start() {
         return segments;
     }

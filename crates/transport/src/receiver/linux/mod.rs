@@ -87,6 +87,8 @@ pub struct LinuxReceiver {
     needs_ecn: bool,
     /// ECN codepoint of ACKs if ECN was negotiated, and of ECN-capable packets.
     ack_codepoint: Ecn,
+    /// The same without Accurate ECN.
+    classic_ack_codepoint: Ecn,
     ect: Ecn,
     ack_size: u32,
     sack_option: u32,
@@ -129,6 +131,7 @@ impl LinuxReceiver {
             accepts_ecn: settings.quirks.receiver_ecn,
             needs_ecn: settings.ecn_echo == EchoStyle::Dctcp || settings.ecn_response == EcnResponseName::Dctcp,
             ack_codepoint: if settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
+            classic_ack_codepoint: if settings.requires_classic_ect() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
             ect: settings.ect_codepoint.ecn(),
             ack_size: settings.quirks.ack_size,
             sack_option: settings.quirks.sack_option_size,
@@ -241,7 +244,11 @@ impl LinuxReceiver {
             echo_retransmission,
             window,
             // A host that requires ECN is ECN-capable even if it was not negotiated (Linux tcp_set_congestion_control).
-            ecn: if self.accepts_ecn { self.ack_codepoint } else { self.ack_ecn() },
+            ecn: match &self.accurate {
+                Some(_) => self.ack_codepoint,
+                None if self.accepts_ecn => self.classic_ack_codepoint,
+                None => Ecn::NotEct,
+            },
             tsval_ms: self.tsval_ms(),
             ..Ack::plain(1, self.ack_size)
         };
@@ -476,7 +483,7 @@ impl LinuxReceiver {
         if let Some(accurate) = &self.accurate {
             return accurate.codepoint(self.ect);
         }
-        if self.ecn_echo.is_negotiated() { self.ack_codepoint } else { Ecn::NotEct }
+        if self.ecn_echo.is_negotiated() { self.classic_ack_codepoint } else { Ecn::NotEct }
     }
 
     fn select_window(&mut self) -> u32 {

@@ -167,7 +167,10 @@ impl Rack {
         self.state == CaState::Recovery || self.state == CaState::Loss && !(self.frto_active && tcb.snd_max() > self.high_seq)
     }
 
-    fn set_state(&mut self, state: CaState) {
+    fn set_state(&mut self, state: CaState, tcb: &mut Tcb) {
+        if state == CaState::Open && self.state != CaState::Open {
+            tcb.notify_open();
+        }
         self.state = state;
     }
 
@@ -179,7 +182,10 @@ impl Rack {
 
     /// Reduces cwnd, or grows it.
     fn update_cwnd(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, losses_before: u64, now: Time, out: &mut impl SenderOutput) {
-        if self.is_reducing() {
+        if tcb.control_sets_cwnd() {
+            tcb.remember_ecn_echo(ack);
+            tcb.pass_delivery_to_control(ack_state.delivered, self.scoreboard.in_flight(), now, out);
+        } else if self.is_reducing() {
             tcb.remember_ecn_echo(ack);
             self.apply_prr(tcb, ack_state.delivered, ack_state.advanced && self.scoreboard.losses_total == losses_before, out);
         } else if self.may_grow_cwnd(ack_state) {
@@ -187,6 +193,7 @@ impl Rack {
         } else {
             tcb.remember_ecn_echo(ack);
         }
+        tcb.update_pacing_rate(self.scoreboard.outstanding_segments());
     }
 
     /// Sets cwnd by PRR, if a reduction is in progress.
@@ -323,8 +330,9 @@ impl Recovery for Rack {
         self.transmit_new(tcb, now, out);
     }
 
-    fn on_handshake_done(&mut self, tcb: &Tcb) {
+    fn on_handshake_done(&mut self, tcb: &mut Tcb, now: Time) {
         self.scoreboard.reset_at(tcb.snd_una());
+        tcb.start_control(now);
     }
 
     fn has_own_timer(&self) -> bool {

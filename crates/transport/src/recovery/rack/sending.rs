@@ -57,6 +57,7 @@ impl Rack {
         let (most, cwnd) = (tcb.max_burst(), tcb.window().cwnd as u64);
         let (restarts, micros) = (self.sending_restarts_rto(), tcb.clock_micros(now));
         let (mut sent, mut bundle, mut size, mut waits) = (0, most, 0, false);
+        tcb.limit_next_segment();
         while sent < most && self.may_send_new(cwnd, tcb, now) {
             if self.options.gso && (sent == 0 || bundle == 0) {
                 let Some(next) = self.next_bundle_segments(tcb, now) else {
@@ -70,6 +71,7 @@ impl Rack {
                 tcb.set_push_on_next();
             }
             self.emit_new_segment(tcb, (now, micros), out);
+            tcb.limit_next_segment();
             (sent, bundle) = (sent + 1, bundle - 1);
         }
         self.on_new_segments_sent(sent, waits || self.scoreboard.in_flight() >= cwnd, tcb, now, out);

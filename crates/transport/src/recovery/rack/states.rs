@@ -50,7 +50,7 @@ impl Rack {
             // The receiver may not have got the CWR until more is acknowledged.
             CaState::Cwr if tcb.snd_una() > self.high_seq => {
                 self.end_cwnd_reduction(tcb, now, out);
-                self.set_state(CaState::Open);
+                self.set_state(CaState::Open, tcb);
             }
             CaState::Recovery => {
                 if !self.options.uses_sack {
@@ -70,6 +70,10 @@ impl Rack {
     }
 
     pub(super) fn end_cwnd_reduction(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        // A control that sets cwnd itself has done so (Linux tcp_end_cwnd_reduction).
+        if tcb.control_sets_cwnd() {
+            return;
+        }
         tcb.mark_cwnd_used(now);
         let (reduced, window) = (self.prr.take().is_some(), *tcb.window());
         //= RFC 3168, section 6.1.2; RFC 6937: the window is at the threshold a round trip later
@@ -251,7 +255,7 @@ impl Rack {
         let disorder = self.scoreboard.sacked + self.scoreboard.lost > 0 || self.has_retransmission_outstanding();
         let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.state != state {
-            self.set_state(state);
+            self.set_state(state, tcb);
             self.high_seq = tcb.snd_max();
         }
     }
@@ -263,7 +267,7 @@ impl Rack {
         if self.state < CaState::Cwr {
             self.undo.clear_undo();
             self.begin_cwnd_reduction(ReductionCause::Mark, tcb, now, out);
-            self.set_state(CaState::Cwr);
+            self.set_state(CaState::Cwr, tcb);
         }
     }
 
@@ -277,9 +281,9 @@ impl Rack {
             self.undo.prior_ssthresh = (!echo).then(|| self.current_ssthresh(tcb));
             self.begin_cwnd_reduction(ReductionCause::Loss, tcb, now, out);
         } else {
-            tcb.reduce_ssthresh_for_loss(out);
+            tcb.reduce_ssthresh_for_loss(now, out);
         }
-        self.set_state(CaState::Recovery);
+        self.set_state(CaState::Recovery, tcb);
         tcb.enter_recovery();
     }
 
@@ -309,6 +313,9 @@ impl Rack {
             tcb.reduce_further_for_loss(tcb.reduction_base(), out);
         } else {
             tcb.reduce_ssthresh(cause, now, out);
+        }
+        if tcb.control_sets_cwnd() {
+            return;
         }
         self.prr = self.options.prr.then(|| Prr::new(of, tcb.settings().quirks.prr_bound));
         if self.prr.is_none() {

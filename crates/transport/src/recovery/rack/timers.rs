@@ -135,7 +135,7 @@ impl Rack {
             self.tlp.high_seq = None;
         } else if ack.next > ends {
             self.begin_cwnd_reduction(ReductionCause::Probe, tcb, now, out);
-            self.set_state(CaState::Cwr);
+            self.set_state(CaState::Cwr, tcb);
             self.end_cwnd_reduction(tcb, now, out);
             self.try_keep_open(tcb);
         } else if duplicate {
@@ -211,7 +211,7 @@ impl Rack {
         if self.state <= CaState::Disorder && self.scoreboard.sacked >= self.reordering.min_dup_thresh {
             self.reordering.dup_thresh = self.reordering.dup_thresh.min(self.reordering.min_dup_thresh);
         }
-        self.set_state(CaState::Loss);
+        self.set_state(CaState::Loss, tcb);
         self.high_seq = tcb.snd_max();
         self.tlp.high_seq = None;
         self.prr = None;

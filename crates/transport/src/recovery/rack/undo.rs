@@ -111,7 +111,7 @@ impl Rack {
         if self.stays_in_state_without_sack(tcb) {
             return true;
         }
-        self.set_state(CaState::Open);
+        self.set_state(CaState::Open, tcb);
         tcb.exit_recovery();
         false
     }
@@ -161,7 +161,7 @@ impl Rack {
         self.undo_reduction(true, tcb, now, out);
         self.consecutive_rtos = 0;
         if !self.stays_in_state_without_sack(tcb) && (spurious || self.options.uses_sack) {
-            self.set_state(CaState::Open);
+            self.set_state(CaState::Open, tcb);
             tcb.exit_recovery();
         }
         true
