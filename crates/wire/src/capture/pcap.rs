@@ -21,6 +21,7 @@ pub struct Pcap {
 }
 
 /// The next record of a file.
+#[expect(clippy::large_enum_variant, reason = "nearly every record is an event, which is read where it stands")]
 pub enum NextRecord {
     Event(Event),
     /// A packet of another protocol, or a record without a packet.

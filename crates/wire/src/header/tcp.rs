@@ -134,7 +134,7 @@ mod tests {
             read_options(Bytes(option), &mut tcp);
             tcp.accecn
         };
-        let whole = AccEcn { begins_with_ect0: false, counters: [Some(1), Some(0x0102_03), Some(9)] };
+        let whole = AccEcn { begins_with_ect0: false, counters: [Some(1), Some(0x0001_0203), Some(9)] };
         assert_eq!(Some(whole), read_option(&[174, 11, 0, 0, 1, 1, 2, 3, 0, 0, 9, 1]));
         assert_eq!(Some(AccEcn { begins_with_ect0: true, ..whole }), read_option(&[172, 11, 0, 0, 9, 1, 2, 3, 0, 0, 1, 1]));
         let part = AccEcn { begins_with_ect0: true, counters: [None, None, Some(9)] };

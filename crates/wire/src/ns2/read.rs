@@ -14,6 +14,7 @@ const MAX_LINE_BYTES: usize = 4096;
 
 /// A line of a trace.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every line is an event, which is read where it stands")]
 pub enum Ns2Line {
     Event(Event),
     /// An annotation, a variable, a hop for nam: not an event of a packet on a link.

@@ -62,7 +62,7 @@ const SHARE_BITS: u32 = 8;
 
 /// Window that this much memory counts as: half of it, or a measured share in 1/256.
 fn window_from_memory(memory: i64, measured_share: Option<i64>) -> i64 {
-    measured_share.map_or(memory - (memory >> 1), |share| memory * share >> SHARE_BITS)
+    measured_share.map_or(memory - (memory >> 1), |share| (memory * share) >> SHARE_BITS)
 }
 
 /// Result of the window selection.
