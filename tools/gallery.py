@@ -52,19 +52,29 @@ class PythonExample:
     scenario: str
     options: str
     intro: str
+    # Caption of the plot: what to see in it.
+    caption: str
 
 
 PYTHON_EXAMPLES = {
-    "cellular_trace": PythonExample("cellular", "", "The example `cellular` follows this trace:"),
+    "cellular_trace": PythonExample(
+        "cellular",
+        "",
+        "The example `cellular` follows this trace:",
+        "The trace repeats every ten seconds, and so do the peaks of the queue.",
+    ),
     "red_by_hand": PythonExample(
         "red",
         "--aqm example:red_by_hand.py:RedByHand --set link.bottleneck.queue.aqm=RedByHand",
         "These commands run it on the network of `red`:",
+        "The average stays between 8 and 27 packets after the start, and the queue moves between 0 and 54.",
     ),
     "threshold": PythonExample(
         "ecn",
         """--aqm example:threshold.py:Threshold --set 'link.bottleneck.queue={ aqm = "Threshold", limit = 120, most = 10 }'""",
         "These commands run it on the network of `ecn`:",
+        "Many flows get marks at once and reduce their windows together: the queue swings between 0 and 48 packets and is empty for a "
+        "third of the time. The link is used for 85 % of the time.",
     ),
 }
 
@@ -214,6 +224,7 @@ def _python_page(file: Path) -> str:
             f"{example.intro}\n",
             *(f"    ecnlab {command}" for command in _python_commands(file.stem)),
             f"\n![Length of the queue against time](figures/{file.stem}-queue.svg)\n",
+            f"*{example.caption}*\n",
             "## The file\n",
             f"`ecnlab example {file.stem}` writes `{file.name}`:\n",
             f"```python\n{text}```\n",
