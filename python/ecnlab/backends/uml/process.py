@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -217,7 +218,9 @@ def missing_program_error() -> BackendError:
 def missing_program_remedy() -> str:
     """How to get the guest program: by a build in a source checkout, otherwise by another installation."""
     checkout = source_checkout()
-    return "install a wheel of ecnlab for Linux on x86-64" if checkout is None else f"run `make guest` in {checkout}"
+    if checkout is None or (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        return "install a wheel of ecnlab for Linux on x86-64"
+    return f"run `make guest` in {checkout}"
 
 
 def source_checkout() -> Path | None:
