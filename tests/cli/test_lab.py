@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import subprocess
+import sys
 import urllib.request
 import webbrowser
 from collections.abc import Callable
@@ -14,6 +18,7 @@ from ecnlab.browser import page
 from ecnlab.browser.server import PageServer
 from helpers import SMALL, Outcome
 
+lab = importlib.import_module("ecnlab.cli.lab")
 PAGE = '<script type="application/json" id="ecnlab-config">{}</script>\n<script src="engine.js"></script>\n'
 
 
@@ -94,14 +99,23 @@ def test_a_single_file_has_no_server(command: Callable[..., Outcome], folder: Pa
 
 def test_the_page_is_served_until_ctrl_c(command: Callable[..., Outcome], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: bool(opened.append(url)) or True)
+    read: list[int] = []
 
-    def interrupted(server: PageServer) -> None:
+    def open_as_a_text_browser_does(url: str) -> bool:
+        """Returns after it has read the page."""
+        opened.append(url)
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            read.append(answer.status)
+        return True
+
+    def interrupted(serving: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PageServer, "serve_forever", interrupted)
+    monkeypatch.setattr(webbrowser, "open", open_as_a_text_browser_does)
+    monkeypatch.setattr(lab, "_wait_for", interrupted)
     done = command("lab")
     assert done.code == 0
+    assert read == [200]
     assert done.out == f"{opened[0]} (Ctrl-C ends the server)\n"
     assert opened[0].startswith("http://127.0.0.1:")
     with pytest.raises(OSError, match="refused"):
@@ -110,3 +124,35 @@ def test_the_page_is_served_until_ctrl_c(command: Callable[..., Outcome], folder
     assert len(opened) == 1
     monkeypatch.setattr(webbrowser, "open", lambda _url: False)
     assert "lab: no browser was found; fix: open http://127.0.0.1:" in command("lab").err
+
+
+def test_a_scenario_from_a_pipe_is_in_the_page(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "lab.html"
+    write = f"from pathlib import Path; from ecnlab.browser import page; page.FOLDER = Path({str(folder)!r})"
+    script = f"{write}; Path({str(out)!r}).write_text(page.single_file(page.page_config(Path('/dev/stdin'))))"
+    subprocess.run([sys.executable, "-c", script], input=SMALL.encode(), check=True)
+    assert "[[flows]]" in out.read_text()
+
+
+def test_a_scenario_with_a_byte_order_mark_opens(command: Callable[..., Outcome], folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "marked.toml"
+    file.write_text(SMALL, encoding="utf-8-sig")
+    done = command("lab", file, "--out", tmp_path / "lab.html")
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_file_name_that_is_not_utf_8_is_shown_with_a_replacement(folder: Path, tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.toml"))
+    file.write_text(SMALL)
+    config = page.page_config(file)
+    assert config["scenario"]["name"] == "bad?.toml"
+    page.single_file(config).encode()
+
+
+def test_port_80_has_names_without_a_port(folder: Path) -> None:
+    with PageServer({}) as server:
+        assert not server.is_own_name("127.0.0.1")
+        server.server_address = ("127.0.0.1", 80)
+        assert server.is_own_name("127.0.0.1")
+        assert server.is_own_name("localhost:80")
+        assert not server.is_own_name("example.org")

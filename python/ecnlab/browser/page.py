@@ -79,20 +79,26 @@ def page_config(file: Path | None) -> dict[str, Any]:
     """What the page reads: version, build, the packaged scenarios, and the scenario of `file`. Raises ScenarioError, UsageError."""
     packaged = [one for one in examples() if one.kind == "scenario"]
     shown = [{"name": one.name, "title": one.title, **_scenario_with_files(one.path)} for one in packaged]
-    scenario = None if file is None else {"name": file.name, **_checked_scenario(file)}
+    scenario = None if file is None else {"name": file.name.encode("utf-8", "replace").decode(), **_checked_scenario(file)}
     return {"version": _core.VERSION, "build": _core.BUILD, "examples": shown, "scenario": scenario, "seed": None}
 
 
 def _checked_scenario(file: Path) -> dict[str, Any]:
     """A scenario's text and files, if the simulator runs it. Raises ScenarioError, UsageError."""
-    if refusals := load(file).refusals():
+    scenario = load(file)
+    if refusals := scenario.refusals():
         raise UsageError("\n".join(refusal.as_text(str(file)) for refusal in refusals))
-    return _scenario_with_files(file)
+    # The text that was checked: a pipe cannot be read twice.
+    return _with_files(file, scenario.text)
 
 
 def _scenario_with_files(file: Path) -> dict[str, Any]:
     """A scenario's text, and the text of each file that it names, by name."""
-    text = file.read_text(encoding="utf-8")
+    return _with_files(file, file.read_text(encoding="utf-8"))
+
+
+def _with_files(file: Path, text: str) -> dict[str, Any]:
+    text = text.removeprefix("\ufeff")
     names = dict.fromkeys(_file_names(tomllib.loads(text)))
     return {"toml": text, "files": {name: (file.parent / name).read_text(encoding="utf-8") for name in names}}
 

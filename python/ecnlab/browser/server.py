@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,6 +26,8 @@ class PageServer(ThreadingHTTPServer):
     """Serves the page and the files of its folder, which are read once. Raises UsageError if the port is taken."""
 
     daemon_threads = True
+    # On Windows the option lets two servers share a port, so a taken one would not be noticed.
+    allow_reuse_address = os.name != "nt"
 
     def __init__(self, config: dict[str, Any], port: int = 0) -> None:
         folder = page.require_page()
@@ -42,7 +45,9 @@ class PageServer(ThreadingHTTPServer):
 
     def is_own_name(self, host: str) -> bool:
         """Whether a request names this server. Another name means that a foreign page sends it (DNS rebinding)."""
-        return host in {f"{name}:{self.server_address[1]}" for name in (HOST, "localhost")}
+        port = self.server_address[1]
+        # Browsers leave out the port of HTTP.
+        return host in {f"{name}:{port}" for name in (HOST, "localhost")} or (port == 80 and host in (HOST, "localhost"))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -41,10 +41,19 @@ def lab(file: Path | None, out: Path | None, port: int | None, no_browser: bool)
 
     with PageServer(config, port or 0) as server:
         output.print_line(f"{server.url} (Ctrl-C ends the server)")
-        if not no_browser:
-            _open_browser(server.url)
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
+        serving = Thread(target=server.serve_forever, daemon=True)
+        serving.start()
+        try:
+            # A browser in the terminal needs the page before this call returns.
+            if not no_browser:
+                _open_browser(server.url)
+            _wait_for(serving)
+        except KeyboardInterrupt:
+            server.shutdown()
+
+
+def _wait_for(serving: Thread) -> None:
+    serving.join()
 
 
 def _open_browser(url: str) -> None:
