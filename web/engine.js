@@ -456,14 +456,18 @@
     }
 
     hook_check(slots, { type }) {
+      // The engine frees the text that this answers with, so nothing of the reader's may throw after the try.
       let found;
       try {
-        found = this.#instance(type, slots).check() ?? {};
+        const answer = this.#instance(type, slots).check() ?? {};
+        const isObject = typeof answer === "object" && !Array.isArray(answer) && Object.values(answer).every((why) => typeof why === "string");
+        if (!isObject) throw new TypeError("its answer is not an object of parameters with reasons; fix: return { parameter: \"reason\" } or {}");
+        found = JSON.stringify({ ...answer });
       } catch (error) {
-        found = { "": `the check of ${type.name} threw ${error}` };
+        found = JSON.stringify({ "": `the check of ${type.name} threw ${describe(error)}` });
       }
       const ptr = slots.byteOffset;
-      const [text, length] = this.#text(JSON.stringify(found));
+      const [text, length] = this.#text(found);
       const after = new Float64Array(this.#exports.memory.buffer, ptr, SLOTS);
       [after[TEXT_PTR], after[TEXT_LEN]] = [text, length];
       return 0;
@@ -482,6 +486,15 @@
 
   function mapValues(object, of) {
     return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, of(value)]));
+  }
+
+  /** A thrown value in words, whatever it is. */
+  function describe(thrown) {
+    try {
+      return String(thrown);
+    } catch {
+      return "a value without a text";
+    }
   }
 
   function numberOrNull(number) {

@@ -9,8 +9,8 @@
   const STATUS_PAUSE_MS = 700;
   const config = { examples: [], scenario: null, seed: null, ...Engine.page.config() };
 
-  const makeSide = () => ({ tree: null, files: {}, source: "", name: "", declarations: [], run: null, samples: [], error: null, changedAt: 0, original: null });
-  const app = { sides: { A: makeSide(), B: makeSide() }, active: "A", compare: false, seed: 1, seeds: 5, queue: null, range: null, head_s: null, explorable: null, catalog: null };
+  const makeSide = () => ({ tree: null, files: {}, source: "", name: "", declarations: [], run: null, samples: [], error: null, changedAt: 0, original: null, trusted: false });
+  const app = { sides: { A: makeSide(), B: makeSide() }, active: "A", compare: false, seed: 1, seeds: 5, queue: null, range: null, head_s: null, explorable: null, catalog: null, editorHeld: false };
   const runners = {};
   let panel;
   let figures;
@@ -30,16 +30,32 @@
 
   const queueInForce = (run, name) => run.opened.resolved.link.find((link) => link.name === name)?.queue;
 
+  // JavaScript of a link, which is held until the reader agrees to run it.
+
+  const isHeld = (side) => app.sides[side].source !== "" && !app.sides[side].trusted;
+  const sourceOf = (side) => (isHeld(side) ? "" : app.sides[side].source);
+
+  function askConsent() {
+    $("consent").hidden = false;
+    $("editor").open = true;
+    document.body.dataset.running = String(shown().some((side) => runners[side].isBusy));
+  }
+
   // Runs.
 
   const jobOf = (side) => {
-    const { tree, toml, files, source } = app.sides[side];
+    const { tree, toml, files } = app.sides[side];
+    const source = sourceOf(side);
     const request = tree === null ? { toml, files } : { json: JSON.stringify(tree), files };
     return { request, source, seed: app.seed };
   };
 
   /** Runs a side; `changedAt` is when the reader asked for it. */
   function runSide(side, changedAt = performance.now()) {
+    if (isHeld(side)) {
+      askConsent();
+      return;
+    }
     const one = app.sides[side];
     one.changedAt = changedAt;
     runners.background?.stop();
@@ -322,13 +338,17 @@
   // Opening scenarios.
 
   /** Opens a scenario in sides; `state` is { toml } or { tree }, with files and source. */
-  function openIn(sides, { toml = null, tree = null, files = {}, source = "", name = "" }) {
+  function openIn(sides, { toml = null, tree = null, files = {}, source = "", name = "", trusted = false }) {
     for (const side of sides) {
-      Object.assign(app.sides[side], makeSide(), { toml, tree: tree && structuredClone(tree), files, source, name });
+      Object.assign(app.sides[side], makeSide(), { toml, tree: tree && structuredClone(tree), files, source, name, trusted });
     }
   }
 
   function runAll() {
+    if (shown().some(isHeld)) {
+      askConsent();
+      return;
+    }
     for (const side of shown()) runSide(side);
   }
 
@@ -351,8 +371,10 @@
     openIn(sides, { toml: example.toml, files: example.files ?? {}, name: example.title });
   }
 
+  const explorableOf = (name) => (Object.hasOwn(Lab.EXPLORABLES, name) ? Lab.EXPLORABLES[name] : null);
+
   function openExplorable(name) {
-    const explorable = Lab.EXPLORABLES[name];
+    const explorable = explorableOf(name);
     if (!explorable) throw new Error(`link: no explorable ${name}; fix: take one of ${Object.keys(Lab.EXPLORABLES).join(", ")}`);
     app.explorable = { name, ...explorable };
     app.compare = explorable.B !== null;
@@ -396,13 +418,27 @@
   function restore(state) {
     if (state.v !== STATE_VERSION) throw new Error(`link: version ${state.v} of the state is unknown; fix: open it with the ecnlab that made it`);
     leaveExplorable();
-    Object.assign(app, { compare: Boolean(state.compare), seed: state.seed, seeds: state.seeds, queue: state.queue, range: state.range, active: state.active ?? "A" });
-    for (const [side, one] of Object.entries(state.sides)) openIn([side], one);
-    if (state.explorable && Lab.EXPLORABLES[state.explorable]) {
-      app.explorable = { name: state.explorable, ...Lab.EXPLORABLES[state.explorable] };
+    const { queue, range } = state;
+    const isRange = Array.isArray(range) && range.length === 2 && range.every(Number.isFinite);
+    Object.assign(app, {
+      compare: Boolean(state.compare), seed: seedOf(state.seed), seeds: seedsOf(state.seeds), queue: typeof queue === "string" ? queue : null,
+      range: isRange ? range : null, active: state.compare && state.active === "B" ? "B" : "A",
+    });
+    // The state comes from a link: only the two sides and the known members of a side are read.
+    for (const side of ["A", "B"].filter((name) => Object.hasOwn(state.sides, name))) {
+      const { tree, files = {}, source = "", name = "" } = state.sides[side];
+      if (tree === null || typeof tree !== "object" || typeof source !== "string") throw new Error(`link: side ${side} of the state is no scenario; fix: copy the link again`);
+      openIn([side], { tree, files, source, name });
+      if (source) {
+        editor.setText(source);
+        app.editorHeld = true;
+      }
+    }
+    const explorable = explorableOf(state.explorable);
+    if (explorable) {
+      app.explorable = { name: state.explorable, ...explorable };
       enterExplorable();
     }
-    for (const { source } of Object.values(state.sides)) if (source) editor.setText(source);
     app.otherBuild = state.build !== app.catalog.build;
   }
 
@@ -433,18 +469,16 @@
       app.linkError = error.message;
     }
     showCompare();
-    const withSource = shown().filter((side) => app.sides[side].source);
-    $("consent").hidden = withSource.length === 0;
+    $("consent").hidden = true;
     showNotice();
-    if (withSource.length > 0) {
-      $("editor").open = true;
-      document.body.dataset.running = "false";
-    } else runAll();
+    runAll();
   }
 
   /** Runs what a link brought, after the reader has agreed to run its JavaScript. */
   async function runSources() {
     $("consent").hidden = true;
+    app.editorHeld = false;
+    for (const side of ["A", "B"]) app.sides[side].trusted = true;
     const declared = await Promise.all(shown().map((side) => !app.sides[side].source || declare(side)));
     if (declared.every(Boolean)) runAll();
   }
@@ -499,7 +533,12 @@
   async function useAqm(source, side) {
     if (side === "B" && !app.compare) setCompare(true);
     const one = app.sides[side];
+    if (app.editorHeld) {
+      askConsent();
+      return;
+    }
     one.source = source;
+    one.trusted = true;
     one.error = null;
     if (!(await declare(side))) {
       if (!one.error) editor.showError({ message: "no class extends Aqm; fix: write class Name extends Aqm { on_arrival(arrival) { … } }", line: null });
@@ -513,9 +552,13 @@
   }
 
   async function editedAqm(source) {
+    if (app.editorHeld) {
+      askConsent();
+      return;
+    }
     for (const side of shown()) {
       const one = app.sides[side];
-      if (!one.source) continue;
+      if (!one.source || isHeld(side)) continue;
       one.source = source;
       one.error = null;
       if (await declare(side)) {
@@ -537,20 +580,23 @@
   }
 
   function copySide(from, to) {
-    const { tree, toml, files, source, name, declarations } = app.sides[from];
-    openIn([to], { tree, toml, files, source, name });
+    const { tree, toml, files, source, name, trusted, declarations } = app.sides[from];
+    openIn([to], { tree, toml, files, source, name, trusted });
     app.sides[to].declarations = declarations;
   }
+
+  const seedOf = (value) => Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(Number(value)) || 0));
+  const seedsOf = (value) => Math.min(Lab.stats.MAX_SEEDS, Math.max(1, Math.floor(Number(value)) || 1));
 
   function bindBar() {
     $("compare").addEventListener("change", () => setCompare($("compare").checked));
     $("seed").addEventListener("change", () => {
-      app.seed = Math.max(0, Math.floor(Number($("seed").value)) || 0);
+      app.seed = seedOf($("seed").value);
       $("seed").value = app.seed;
       runAll();
     });
     $("seeds").addEventListener("change", () => {
-      app.seeds = Math.min(Lab.stats.MAX_SEEDS, Math.max(1, Math.floor(Number($("seeds").value)) || 1));
+      app.seeds = seedsOf($("seeds").value);
       $("seeds").value = app.seeds;
       for (const side of shown()) app.sides[side].samples.length = Math.min(app.sides[side].samples.length, app.seeds);
       showMeasures();
@@ -585,6 +631,7 @@
     });
     $("queue").addEventListener("change", () => {
       app.queue = $("queue").value;
+      runners.background?.stop();
       for (const side of shown()) app.sides[side].samples = app.sides[side].run?.finished ? [Lab.differences.measuresOf(app.sides[side].run, app.queue)] : [];
       drawFigures();
       showMeasures();
@@ -650,13 +697,22 @@
   }
 
   function bindText() {
+    const textOf = (error) =>
+      error.problems?.map((each) => `${each.line ? `line ${each.line}: ` : ""}${each.place ? `${each.place}: ` : ""}${each.message}`).join("\n") ?? error.message;
+    // A runner of its own: a request for a text must not end a run.
     const showText = () => new Promise((resolve) => {
-      runners[app.active].submit({ type: "toml", ...jobOf(app.active) }, {
+      runners.text.submit({ type: "toml", ...jobOf(app.active) }, {
         toml: ({ toml }) => { $("toml").value = toml; resolve(); },
-        failed: ({ error }) => { $("toml-problems").textContent = error.message ?? error.problems?.map((one) => `${one.place}: ${one.message}`).join("\n"); resolve(); },
+        failed: ({ error }) => { $("toml-problems").textContent = textOf(error); resolve(); },
+        cancelled: resolve,
       });
     });
     $("open-text").addEventListener("click", async () => {
+      if (isHeld(app.active)) {
+        askConsent();
+        return;
+      }
+      runners.text ??= await makeRunner();
       $("toml-problems").textContent = "";
       $("text-title").textContent = `Scenario of ${app.active} as TOML`;
       await showText();
@@ -666,11 +722,11 @@
       const toml = $("toml").value;
       const one = app.sides[app.active];
       $("toml-problems").textContent = "";
-      runners[app.active].submit({ type: "check", request: { toml, files: one.files }, source: one.source }, {
+      runners.text.submit({ type: "check", request: { toml, files: one.files }, source: sourceOf(app.active) }, {
         checked: () => {
-          const { files, source, name, declarations } = one;
+          const { files, source, name, trusted, declarations } = one;
           leaveExplorable();
-          openIn([app.active], { toml, files, source, name });
+          openIn([app.active], { toml, files, source, name, trusted });
           app.sides[app.active].declarations = declarations;
           $("text").close();
           forgetView();
@@ -678,7 +734,7 @@
           leaveLink();
         },
         failed: ({ error }) => {
-          $("toml-problems").textContent = error.problems?.map((each) => `${each.line ? `line ${each.line}: ` : ""}${each.place ? `${each.place}: ` : ""}${each.message}`).join("\n") ?? error.message;
+          $("toml-problems").textContent = textOf(error);
         },
       });
     });

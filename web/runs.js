@@ -11,8 +11,9 @@ Lab.Runner = class {
     this.worker = Engine.page.newWorker();
     this.worker.onmessage = ({ data }) => this.receive(data);
     this.worker.onerror = (event) => this.receive({ type: "failed", id: this.current?.id, error: { kind: "Error", message: event.message ?? "the worker ended" } });
-    this.ready = new Promise((resolve) => {
+    this.ready = new Promise((resolve, reject) => {
       this.onReady = resolve;
+      this.onNotReady = reject;
     });
     this.current = null;
     this.waiting = null;
@@ -66,7 +67,12 @@ Lab.Runner = class {
       this.onReady(message.catalog);
       return;
     }
-    if (message.id !== this.current?.id) return;
+    if (this.current === null) {
+      // Without a job at work, it is the module that could not be loaded; after that, this has no effect.
+      if (message.type === "failed") this.onNotReady(new Error(message.error.message));
+      return;
+    }
+    if (message.id !== this.current.id) return;
     const { handlers } = this.current;
     if (message.type === "done") this.lastRunMs = message.run_ms;
     handlers[message.type]?.(message);

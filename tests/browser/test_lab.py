@@ -399,3 +399,76 @@ def test_seeds_in_the_background_give_intervals(lab: Laboratory) -> None:
     result = ecnlab.run(ecnlab.scenario(tomllib.loads(TWO_GROUPS)), seeds=5)
     mean = sum(result.queues["length_mean_packets"]) / 5
     assert rows["mean queue length (packets)"].startswith(f"{mean:.4g}")
+
+
+# Packs a state as a link does, with the tree of a scenario in TOML.
+PACK = """
+const [toml, compare, hidden, done] = arguments;
+const tree = Lab.readToml(toml);
+const source = "self.ran = true; postMessage({ type: 'ran' }); class Own extends Aqm { on_arrival(arrival) { return PASS; } }";
+const plain = { tree, name: "plain" };
+const sides = hidden ? { A: plain, B: { tree, source } } : { A: { tree, source }, B: plain };
+const unchecked = { seed: -3.5, seeds: 1e9, queue: 7, range: "x", active: "constructor", explorable: "constructor" };
+Lab.link.pack({ v: 1, build: "", sides, compare, ...unchecked }).then(done);
+"""
+# Counts the requests to workers that carry JavaScript.
+COUNT = """
+window.withSource = 0;
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...rest) {
+  if (message.source) window.withSource += 1;
+  return post.call(this, message, ...rest);
+};
+"""
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["side A", "hidden side B"])
+def test_no_control_runs_the_javascript_of_a_link_before_the_reader_agrees(lab: Laboratory, hidden: bool) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    state = lab.driver.execute_async_script(PACK, TWO_GROUPS, False, hidden)
+    lab.open(f"state={state}")
+    lab.run(COUNT)
+    assert lab.run("return [document.getElementById('seeds').value, document.getElementById('seed').value]") == ["30", "0"]
+    for act in (
+        "const one = document.getElementById('seed'); one.value = 9; one.dispatchEvent(new Event('change'))",
+        "document.getElementById('compare').click()",
+        "document.getElementById('tab-B').click()",
+        "document.getElementById('open-text').click()",
+        "document.getElementById('text').close()",
+        "document.querySelector('[data-use=A]').click()",
+        "const one = document.getElementById('aqm-text'); one.value += ' '; one.dispatchEvent(new Event('input'))",
+    ):
+        lab.run(act)
+        lab.wait_for_runs()
+        lab.run_async("setTimeout(done, 600)")
+        assert lab.run("return window.withSource") == 0, act
+    assert lab.run("return document.getElementById('consent').hidden") is False
+    lab.click("run-sources")
+    lab.wait("window.withSource > 0")
+
+
+def test_a_link_writes_nothing_but_the_two_sides(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    pack = """
+    const [toml, done] = arguments;
+    const sides = JSON.parse('{"__proto__": {"source": "evil"}}');
+    sides.A = { tree: Lab.readToml(toml) };
+    Lab.link.pack({ v: 1, build: "", sides, seed: 1, seeds: 1 }).then(done);
+    """
+    lab.open(f"state={lab.driver.execute_async_script(pack, TWO_GROUPS)}")
+    assert lab.run("return [{}.source ?? null, document.getElementById('consent').hidden]") == [None, True]
+
+
+def test_the_text_of_an_invalid_side_says_why_and_a_run_goes_on(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.run(
+        "const one = document.getElementById('seed'); one.value = 4; one.dispatchEvent(new Event('change'));"
+        "const two = document.getElementById('open-text'); two.click(); setTimeout(() => two.click(), 400)"
+    )
+    lab.wait("document.getElementById('text').open")
+    lab.wait_for_runs()
+    assert len(lab.results) == 1
+    lab.open(scenario_fragment(TWO_GROUPS.replace("min_th = 2", "min_th = 30")))
+    lab.click("open-text")
+    lab.wait("document.getElementById('text').open")
+    assert "min_th" in lab.text("toml-problems")
