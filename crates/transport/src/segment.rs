@@ -96,7 +96,8 @@ pub fn bits_of_ace(ace: u8) -> (bool, bool, bool) {
 /// The Accurate ECN option (RFC 9768, section 3.2.3): byte counters of 24 bits, each of which may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcnOption {
-    counters: [u32; 3],
+    /// Three bytes each, as in the header, which keeps an [`Ack`] small.
+    counters: [[u8; 3]; 3],
     /// A bit for each counter, and one for the option itself, which may have none.
     present: u8,
 }
@@ -114,10 +115,11 @@ impl AccEcnOption {
 
     /// An option with the counters of ECT(1), CE and ECT(0), of which 24 bits are kept.
     pub fn new(counters: [Option<u32>; 3]) -> AccEcnOption {
-        let mut option = AccEcnOption { counters: [0; 3], present: AccEcnOption::OPTION };
+        let mut option = AccEcnOption { counters: [[0; 3]; 3], present: AccEcnOption::OPTION };
         for (at, counter) in counters.into_iter().enumerate() {
             if let Some(counter) = counter {
-                option.counters[at] = counter & AccEcnOption::COUNTER_MASK;
+                let [low, middle, high, _] = counter.to_le_bytes();
+                option.counters[at] = [low, middle, high];
                 option.present |= 1 << at;
             }
         }
@@ -132,7 +134,10 @@ impl AccEcnOption {
 
     /// The counters of ECT(1), CE and ECT(0).
     pub fn counters(&self) -> [Option<u32>; 3] {
-        std::array::from_fn(|at| (self.present & 1 << at != 0).then_some(self.counters[at]))
+        std::array::from_fn(|at| {
+            let [low, middle, high] = self.counters[at];
+            (self.present & 1 << at != 0).then(|| u32::from_le_bytes([low, middle, high, 0]))
+        })
     }
 
     /// Number of counters.
@@ -179,10 +184,10 @@ pub struct Ack {
 /// Selective acknowledgement blocks: ranges of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
 ///
 /// Most ACKs have none. The engine stores the blocks of the others apart from the packet.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SackOption {
+    /// The blocks, then `(0, 0)`: no block ends at 0.
     runs: [(u64, u64); SackOption::MAX_BLOCKS],
-    count: u8,
 }
 
 impl SackOption {
@@ -191,26 +196,33 @@ impl SackOption {
 
     /// Appends a block if space is left.
     pub fn push(&mut self, from: u64, to: u64) {
-        if let Some(run) = self.runs.get_mut(usize::from(self.count)) {
+        debug_assert!(from < to, "a SACK block is empty: {from} to {to}");
+        if let Some(run) = self.runs.iter_mut().find(|run| run.1 == 0) {
             *run = (from, to);
-            self.count += 1;
         }
     }
 
     /// Keeps the first blocks.
     pub fn truncate(&mut self, count: usize) {
-        self.count = self.count.min(count as u8);
-        // Equality compares all of them.
-        self.runs[usize::from(self.count)..].fill((0, 0));
+        self.runs[count.min(SackOption::MAX_BLOCKS)..].fill((0, 0));
     }
 
     pub fn as_slice(&self) -> &[(u64, u64)] {
-        &self.runs[..usize::from(self.count)]
+        let count = self.runs.iter().position(|run| run.1 == 0).unwrap_or(SackOption::MAX_BLOCKS);
+        &self.runs[..count]
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.runs[0].1 == 0
+    }
+}
+
+impl Default for SackOption {
+    // The derived one is a call for each ACK.
+    #[inline(always)]
+    fn default() -> SackOption {
+        SackOption { runs: [(0, 0); SackOption::MAX_BLOCKS] }
     }
 }
 

@@ -87,6 +87,8 @@ pub fn syn_window(settings: &TcpSettings) -> Option<(u32, u32)> {
     linux::rcvbuf::ReceiveBuffer::new(settings).map(|buffer| (buffer.syn_ack_window(), buffer.window_scale()))
 }
 
+const _: () = assert!(size_of::<ReceiveOutcome>() <= 128, "a larger value is copied by a call, for each segment");
+
 /// Result of an arriving segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveOutcome {

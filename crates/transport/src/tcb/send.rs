@@ -116,14 +116,14 @@ impl Tcb {
             ae: false,
             accecn_option: false,
         };
-        let full = seq > 0 && self.send_buffer.is_full_before(seq + 1);
-        let segment = if full { segment } else { self.with_type_and_size(segment) };
-        self.ecn.on_segment_sent(segment.cwr);
-        out.send(if self.ecn.is_accurate() && segment.segment_type != SegmentType::Syn {
-            self.with_accurate_fields(segment)
+        if seq > 0 && !self.ecn.is_accurate() && self.send_buffer.is_full_before(seq + 1) {
+            self.ecn.on_segment_sent(segment.cwr);
+            out.send(segment);
         } else {
-            segment
-        });
+            let segment = self.with_type_and_fields(segment);
+            self.ecn.on_segment_sent(segment.cwr);
+            out.send(segment);
+        }
         self.counters.sent += 1;
         self.last_sent_at = now;
         if retransmission {
@@ -139,6 +139,15 @@ impl Tcb {
             let payload = if is_data { self.send_buffer.segment_payload(seq) } else { 0 };
             gate.on_sent(payload, &self.window, self.rtt_stats.srtt(), now);
         }
+    }
+
+    /// The segment with its type and size, and the fields of Accurate ECN if that is in use.
+    #[inline(never)]
+    fn with_type_and_fields(&self, mut segment: Segment) -> Segment {
+        if segment.seq == 0 || !self.send_buffer.is_full_before(segment.seq + 1) {
+            segment = self.with_type_and_size(segment);
+        }
+        if self.ecn.is_accurate() && segment.segment_type != SegmentType::Syn { self.with_accurate_fields(segment) } else { segment }
     }
 
     /// Fits the next new segment to the payload that congestion control has determined.
