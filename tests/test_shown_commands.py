@@ -32,6 +32,7 @@ STUDY_PAGES = set((DOCS / "studies").glob("*.md")) - {DOCS / "studies" / "index.
 # Their commands need the files that the page saves: tests/test_notebooks.py runs them.
 TUTORIALS = set((DOCS / "tutorials").glob("*.md"))
 TRACES = Path(__file__).parent / "traces"
+ACCURATE_ECN_CASES = kernel.CASES_FOLDER.parents[1] / "linux-7.2" / "cases"
 
 PARSED_SUBSTITUTES = {"COMMAND": "run", "PID": "1"}
 SUBSTITUTES = PARSED_SUBSTITUTES | {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
@@ -55,8 +56,9 @@ SHORTER_OPTIONS = {
 }
 # Commands whose output later commands of a page need.
 FILES_MADE = {"run", "sweep", "example", "--scenarios"}
-# Commands that take minutes: they build a kernel, or run all examples and studies.
-LONG_COMMANDS = {("uml", "build-kernel"), ("phase", "examples/*.toml")}
+# Commands that take minutes, since they build a kernel or run all examples and studies, or that need a kernel's source;
+# tests/validation/test_packetdrill.py has scripts of ours.
+LONG_COMMANDS = {("uml", "build-kernel"), ("phase", "examples/*.toml"), ("validate", "packetdrill")}
 # Commands that exit with 1 because they find something, as the page intends.
 COMMANDS_THAT_EXIT_1 = {("trace", "verify"), ("validate", "tables"), ("doctor",)}
 
@@ -172,6 +174,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
         for name in names:
             shutil.copy(module.CASES_FOLDER / name, tmp_path / folder)
         monkeypatch.setattr(module, "CASES_FOLDER", tmp_path / folder)
+    newer = tmp_path / "python" / "ecnlab" / "reference" / "linux-7.2" / "cases"
+    newer.mkdir(parents=True)
+    shutil.copy(ACCURATE_ECN_CASES / "accecn-one-mark.json.gz", newer)
     few = formula_checks.formula_checks(quick=True)[:2]
     monkeypatch.setattr(formula_checks, "formula_checks", lambda quick: few)
     assert command("run", "first.toml", *_shortened_command(["run"]), "--out", "first").code == 0

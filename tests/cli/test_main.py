@@ -81,7 +81,7 @@ def test_a_shell_gets_a_script_that_asks_ecnlab(command: Command, shell: str) ->
     [
         ("ecnlab va", {"validate"}),
         ("ecnlab show aec", {"aecn"}),
-        ("ecnlab show linux-", {"linux-2.0", "linux-2.2", "linux-6.1", "linux-red"}),
+        ("ecnlab show linux-", {"linux-2.0", "linux-2.2", "linux-6.1", "linux-7.2", "linux-red"}),
         ("ecnlab list a", {"aqm", "app"}),
         ("ecnlab show flows", {"flows", "flows.access", "flows.exit", "flows.udp"}),
         ("ecnlab study run a", {"aecn", "amecn"}),

@@ -24,7 +24,7 @@ def test_the_page_s_file_name_is_what_a_queue_of_that_name_gets() -> None:
 
 def test_the_page_s_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)
     exec("\n".join(blocks), {})

@@ -17,7 +17,9 @@ from ecnlab.errors import UsageError
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the server on 127.0.0.1 (default: a free one).")
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 def lab(file: Path | None, out: Path | None, port: int | None, no_browser: bool) -> None:
-    """Open a scenario in the browser: change a parameter and see the queue.
+    """Open a scenario in the browser.
+
+    Change a parameter and see the queue.
 
     The engine runs in the page itself. FILE is a scenario; without it the page begins with the packaged examples. The server is reachable
     from this machine alone; Ctrl-C ends it. With --out the page becomes one file that a browser opens, offline and without ecnlab.

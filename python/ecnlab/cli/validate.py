@@ -23,7 +23,9 @@ _TABLE_HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed"
 
 @click.group()
 def validate() -> None:
-    """Compare with ns-2, with a real kernel, with formulas and with other machines.
+    """Compare with ns-2, kernels and formulas.
+
+    A run can also be compared with one on another machine.
 
     The exit code is 1 if a comparison disagrees.
     """
