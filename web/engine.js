@@ -185,7 +185,7 @@
 
   /** Begin of a script that holds the reader's text, in its first line: so the lines of both are the same. */
   function beforeText(call) {
-    return `"use strict"; ${call.padEnd(32)}(({ Aqm, param, gauge, PASS, mark, drop, exp, ln, powi }) => { `;
+    return `"use strict"; ${call.padEnd(32)}(({ Aqm, param, gauge, PASS, mark, drop, exp, ln, powi, Math, Date, performance, crypto }) => { `;
   }
 
   /** Line and column of an exception in a script with this address, from its stack. */
@@ -197,6 +197,20 @@
     }
     return { line: null, column: null };
   }
+
+  /** An object of the browser whose values differ from run to run, for the reader's text: each use of it is an error. */
+  function unrepeatable(name, fix) {
+    const refuse = () => { throw new Error(`${name} differs from run to run; fix: ${fix}`); };
+    return new Proxy(function () {}, { get: refuse, apply: refuse, construct: refuse });
+  }
+
+  const { random: _, ...ofMath } = Object.getOwnPropertyDescriptors(Math);
+  const FOR_READERS = {
+    Math: Object.freeze(Object.defineProperties({}, { ...ofMath, random: { get: () => { throw new Error("Math.random differs from run to run; fix: this.random()"); } } })),
+    Date: unrepeatable("Date", "the hooks' now"),
+    performance: unrepeatable("performance", "the hooks' now"),
+    crypto: unrepeatable("crypto", "this.random()"),
+  };
 
   let scripts = 0;
 
@@ -218,7 +232,7 @@
       URL.revokeObjectURL(address);
     }
     try {
-      return { address, classes: body(take) };
+      return { address, classes: body({ ...take, ...FOR_READERS }) };
     } catch (error) {
       throw new AqmError(`${error.name}: ${error.message}`, placeOf(error, address));
     }

@@ -238,6 +238,9 @@ def test_an_aqm_of_the_page_decides_as_the_same_aqm_in_python(driver: Any, tmp_p
             "nothing is not defined",
         ),
         ("\n  on_arrival(arrival) {\n    return PASS;\n  }\n  oops oops\n", 5, "SyntaxError"),
+        # Values that differ from run to run would give other results under one key.
+        ("\n  on_arrival(arrival) {\n    return Math.random() < 2 ? PASS : mark();\n  }\n", 3, "Math.random differs from run to run"),
+        ("\n  on_arrival(arrival) {\n    return Date.now() > 0 ? PASS : mark();\n  }\n", 3, "Date differs from run to run"),
     ],
 )
 def test_a_mistake_in_an_aqm_of_the_page_has_its_line(driver: Any, body: str, line: int | None, message: str) -> None:

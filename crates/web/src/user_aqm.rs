@@ -189,7 +189,10 @@ impl JsClass {
         let given = values_json(values);
         slots[host::CLASS] = f64::from(self.number);
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
-        host::call(Hook::Check, 0, &mut slots);
+        if host::call(Hook::Check, 0, &mut slots) == host::THROWN {
+            // The page has not taken `given`, nor answered with another text.
+            return vec![(self.parameters[0].name, "the check could not be run".to_owned())].into_iter().collect();
+        }
         let found = crate::exports::take_text(slots[host::TEXT_PTR], slots[host::TEXT_LEN]);
         let found: Map<String, Json> = serde_json::from_str(&found).unwrap_or_default();
         let first = self.parameters[0].name;
