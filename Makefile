@@ -87,7 +87,10 @@ bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a p
 fuzz: | tools ## RUNS executions of each fuzz target, or of TARGET alone; needs a C++ compiler
 	@fuzz/run
 
-build: $(BUILT) $(GUEST) site ## a wheel in dist/, with the guest program and the site in it
+# The laboratory needs a standard library that not every toolchain has; a release fails without it.
+build: $(BUILT) $(GUEST) ## a wheel in dist/, with the guest program, the laboratory and the site in it
+	@if crates/web/build --possible; then $(MAKE) --no-print-directory web; else rm -rf python/ecnlab/lab; echo "The wheel has no laboratory: the target wasm32-unknown-unknown is not installed" >&2; fi
+	@$(MAKE) --no-print-directory site
 	$(BIN)/maturin build --release --out dist
 
 # The engine distributes nothing under GPL-2.0 but its changes to the kernel; with a built kernel in it, the image has the sources of both.
@@ -101,7 +104,8 @@ container: $(BUILT) $(GUEST) site ## an image with the package, a UML kernel and
 	@$(CONTAINER) build --tag ecnlab --file Containerfile .
 
 # The tools of a release have an environment of their own, since nothing else needs them.
-release: $(BUILT) site web ## wheels of all systems, the source distribution, and what is checked about them: dist/
+release: $(BUILT) web ## wheels of all systems, the source distribution, and what is checked about them: dist/
+	@$(MAKE) --no-print-directory site
 	@test -x target/release-tools/bin/python || $(BIN)/python -m venv target/release-tools
 	@target/release-tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-release.lock
 	@PATH="$(abspath target/release-tools/bin):$$PATH" target/release-tools/bin/python tools/release.py

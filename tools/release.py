@@ -86,9 +86,10 @@ REQUIRED_FILES = (
     "ecnlab/lab/lab.html",
     "ecnlab/lab/ecnlab.wasm",
     "ecnlab/site/index.html",
+    "ecnlab/site/lab.html",
 )
 # Those of them that `make site` and `make web` build; a source distribution has neither.
-_BUILT_PAGES = {"site/index.html": "make site", "lab/ecnlab.wasm": "make web"}
+_BUILT_PAGES = {"lab/ecnlab.wasm": "make web", "site/index.html": "make site", "site/lab.html": "make web site"}
 REQUIRED_TEXTS = ("LICENSE", "GPL-2.0-only.txt", "THIRD-PARTY.txt")
 LICENCE = "Apache-2.0 AND GPL-2.0-only"
 
@@ -138,7 +139,7 @@ def build_wheel(name: str) -> None:
     require_tool(step, "maturin", "pip install -r requirements-release.lock")
     for file, remedy in _BUILT_PAGES.items():
         if not (ROOT / "python" / "ecnlab" / file).is_file():
-            raise MissingTool(f"{step}: python/ecnlab/{file} is not built; fix: {remedy}")
+            raise ReleaseError(f"{step}: python/ecnlab/{file} is not built; fix: {remedy}")
     if cross:
         require_tool(step, "cargo-zigbuild", "pip install -r requirements-release.lock")
         require_target(step, target.triple)
@@ -326,7 +327,14 @@ def smoke_test(wheel: Path | None = None) -> None:
         run([scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel])
         empty = folder / "empty"
         empty.mkdir()
-        for words in (["--version"], ["run", "example:ecn", "--seeds", "2"], ["validate", "fingerprints"], ["example"], ["docs", "--path"]):
+        for words in (
+            ["--version"],
+            ["example"],
+            ["run", "example:ecn", "--seeds", "2"],
+            ["lab", "--out", "lab.html", "example:ecn"],
+            ["docs", "--path"],
+            ["validate", "fingerprints"],
+        ):
             run([scripts / "ecnlab", *words], {"ECNLAB_CACHE": str(folder / "cache")}, folder=empty)
         if shutil.which("pip-audit") is not None:
             packages = output_of([scripts / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
