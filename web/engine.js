@@ -154,6 +154,7 @@
     const withUnit = (value) => typeof value !== "number" ? String(value) : kind === "time" ? `${value} s` : kind === "rate" ? `${value} bps` : String(value);
     const [min, max] = bounds ?? [null, null];
     if (bounds && !(min <= max)) fail(`${name}: bounds = ${JSON.stringify(bounds)} must be two numbers, the smallest and the largest value`);
+    if (bounds && kind !== "number" && kind !== "count" && kind !== "time") fail(`${name}: bounds do not fit a ${kind}; fix: check them in check()`);
     return {
       name, kind, min, max, unit, default: initial === null ? "auto" : withUnit(initial), word: optional ? "auto" : null, choices, doc, source,
       usual: usual ? { min: usual[0], max: usual[1], scale: usual[2] ?? "linear" } : null,
@@ -173,7 +174,7 @@
 
   /** The first sentence of the comment that a class begins with, or that precedes it. */
   function titleOf(source, name) {
-    const found = source.match(new RegExp(`(?:/\\*\\*([^]*?)\\*/\\s*)?class\\s+${name.replaceAll("$", "\\$")}\\s+extends[^{]*\\{\\s*(?:/\\*\\*([^]*?)\\*/)?`));
+    const found = source.match(new RegExp(`(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*)?class\\s+${name.replaceAll("$", "\\$")}\\s+extends[^{]*\\{\\s*(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/)?`));
     const comment = found?.[2] ?? found?.[1] ?? "";
     return comment.replace(/^\s*\*/gm, "").trim().split("\n\n")[0].replace(/\s+/g, " ").replace(/\.$/, "");
   }
@@ -218,7 +219,7 @@
   function runScript(source, take) {
     const names = [...source.matchAll(CLASSES)].map((found) => found[1]);
     const key = `ecnlabScript${scripts++}`;
-    const text = `${beforeText(`self.${key}`)}${source}\n; return { ${names.join(", ")} }; });`;
+    const text = `${beforeText(`self.${key}`)}${source}\n; return { ${names.map((name) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`).join(", ")} }; });`;
     let body = null;
     globalThis[key] = (given) => { body = given; };
     const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
@@ -320,9 +321,13 @@
 
     /** Runs a text with classes that extend Aqm; returns the declarations of these classes, to be passed to `open`. */
     loadAqms(source) {
-      const { aqm_exp: exp, aqm_ln: ln, aqm_powi: powi } = this.#exports;
+      const { aqm_exp: exp, aqm_ln: ln, aqm_powi } = this.#exports;
+      const powi = (base, exponent) => {
+        if (!Number.isSafeInteger(exponent) || exponent < 0) throw new TypeError(`powi(x, ${exponent}): the exponent must be a whole number, at least 0`);
+        return aqm_powi(base, exponent);
+      };
       const { address, classes } = runScript(source, { Aqm, param, gauge, PASS, mark, drop, exp, ln, powi });
-      const types = Object.values(classes).filter((type) => type.prototype instanceof Aqm);
+      const types = Object.values(classes).filter((type) => type?.prototype instanceof Aqm);
       if (types.length === 0) throw new AqmError("the text has no AQM; fix: begin with class NAME extends Aqm { on_arrival(arrival) { return PASS; } }");
       return types.map((type) => {
         this.#classes.push({ type, address });

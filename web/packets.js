@@ -102,6 +102,7 @@ Lab.PlayHead = class {
     try {
       for (const side of this.shown) stretches[side] = await this.view.requestStretch(side, this.begin, this.begin + this.span);
     } catch {
+      if (request === this.requested) this.root.removeAttribute("aria-busy");
       return;
     }
     if (request !== this.requested) return;

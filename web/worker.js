@@ -106,12 +106,15 @@ function openForJob(job) {
   return engine.open({ ...request, record: recordFor(job, opened.duration_s) });
 }
 
+/** Lower bound of `record.rates_interval`. */
+const LEAST_RATES_INTERVAL_S = 0.001;
+
 function recordFor(job, duration_s) {
   const nothing = { queue: "off", window: "off", rates: "false", events: "false", distributions: "false", transfers: "false", arrivals: "false" };
   if (job.type === "packets") return { ...nothing, arrivals: "true" };
   if (job.measuresOnly) return nothing;
   const every = (share) => seconds(roundInterval(duration_s / share));
-  return { ...nothing, queue: every(6000), window: every(1200), rates: "true", rates_interval: every(120), transfers: "true" };
+  return { ...nothing, queue: every(6000), window: every(1200), rates: "true", rates_interval: seconds(Math.max(LEAST_RATES_INTERVAL_S, roundInterval(duration_s / 120))), transfers: "true" };
 }
 
 /** The next of 1, 2, 5, 10, ... times a power of ten. */

@@ -238,6 +238,7 @@ def test_an_aqm_of_the_page_decides_as_the_same_aqm_in_python(driver: Any, tmp_p
             "nothing is not defined",
         ),
         ("\n  on_arrival(arrival) {\n    return PASS;\n  }\n  oops oops\n", 5, "SyntaxError"),
+        ("\n  on_arrival(arrival) {\n    return powi(0.5, -2) > 1 ? PASS : mark();\n  }\n", 3, "the exponent must be a whole number"),
         # Values that differ from run to run would give other results under one key.
         ("\n  on_arrival(arrival) {\n    return Math.random() < 2 ? PASS : mark();\n  }\n", 3, "Math.random differs from run to run"),
         ("\n  on_arrival(arrival) {\n    return Date.now() > 0 ? PASS : mark();\n  }\n", 3, "Date differs from run to run"),
@@ -248,6 +249,13 @@ def test_a_mistake_in_an_aqm_of_the_page_has_its_line(driver: Any, body: str, li
     failed = driver.execute_async_script(RUN_OWN, source, OWN_AQM, ['{ aqm = "Mine", limit = 60 }'], 1)
     assert (failed["name"], failed["line"]) == ("AqmError", line)
     assert message in failed["message"]
+
+
+@pytest.mark.real_time
+def test_a_class_in_a_comment_is_none(driver: Any) -> None:
+    source = "/*\nclass Old extends Aqm {}\n*/\nclass Mine extends Aqm {\n  on_arrival(arrival) {\n    return PASS;\n  }\n}\n"
+    [found] = driver.execute_async_script(RUN_OWN, source, OWN_AQM, ['{ aqm = "Mine", limit = 60 }'], 1)
+    assert "fingerprint" in found
 
 
 def test_the_engine_of_the_page_is_that_of_the_package(server: PageServer) -> None:

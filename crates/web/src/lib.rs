@@ -10,7 +10,7 @@
 //! An AQM in the page's own JavaScript is an entry of the registry ([`user_aqm`]), whose hooks are calls of one imported function
 //! ([`host`]).
 //!
-//! The crate is empty for other targets: its parts are tested by `tests/web`, through the module.
+//! The crate is empty for other targets: its parts are tested by `tests/browser`, through the module.
 
 #![cfg(target_arch = "wasm32")]
 #![deny(unsafe_code)]
