@@ -53,8 +53,10 @@ studies: $(BUILT) ## every study in full: claims, figures and report in reports/
 		echo "Running the study $$name ..."; $(BIN)/ecnlab study run $$name --out reports/$$name; done
 
 # The packages of the site are its own lock file, since nothing else needs them. What only a web server uses is removed after the build.
+# A laboratory that exists is of the same sources as the engine, as the guest program is.
 site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: python/ecnlab/site/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
+	@test ! -f python/ecnlab/lab/ecnlab.wasm || $(BIN)/python -c 'from ecnlab.browser import page; page.require_page()' 2>/dev/null || $(MAKE) --no-print-directory web
 	@rm -rf $(SITE) && PYTHONPATH=tools NO_COLOR=1 $(BIN)/zensical build --clean --strict
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
 	@test ! -f python/ecnlab/lab/ecnlab.wasm || $(BIN)/ecnlab lab --out $(SITE)/lab.html

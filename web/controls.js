@@ -148,7 +148,7 @@ Lab.controls = (() => {
         apply: (tree, word) => set(tree, path, withDiscipline(context, queue, get(tree, path) ?? materialized(context, queue), word, rate)),
       },
     ];
-    const child = childOf(discipline);
+    const child = discipline?.child ?? "aqm";
     const seen = new Set();
     const add = (made) => {
       for (const control of made) {
@@ -170,7 +170,7 @@ Lab.controls = (() => {
       controls.push({
         id: at("aqm"),
         label: "AQM",
-        doc: aqm?.summary ?? own?.doc,
+        doc: aqm?.summary ?? own?.summary,
         kind: "choice",
         value: aqmName,
         choices: [
@@ -206,11 +206,6 @@ Lab.controls = (() => {
       .filter((one) => !(one.label === "discipline" || one.label === "AQM" || one.label === "ecn" || one.kind === "slider"))
       .map((one) => ({ ...one, more: true })),
   ];
-
-  function childOf(discipline) {
-    if (discipline?.child) return discipline.child;
-    return { "It has an": "aqm", "It has a ": "buffer", "It contai": "queue" }[(discipline?.holds ?? "It has an").slice(0, 9)] ?? "aqm";
-  }
 
   /** The parameters of an AQM of the reader's own in the form of the registry's. */
   const ownParameters = (own) =>
@@ -255,7 +250,7 @@ Lab.controls = (() => {
     const limit = inner.limit ?? "100 packets";
     const head = name === PLAIN_DISCIPLINE ? {} : { discipline: name };
     const aqm = inner.aqm ?? entry?.default_aqm ?? "codel";
-    const child = childOf(entry);
+    const child = entry?.child ?? "aqm";
     if (child === "buffer") return { ...head, limit };
     if (child === "queue") {
       const required = parametersOf(entry).filter((one) => one.required && baseKind(one) !== "table");
@@ -286,7 +281,7 @@ Lab.controls = (() => {
     const written = get(side.tree, path) ?? materialized(context, queue);
     const present = written.aqm?.name ?? written.aqm;
     if (onlyIfAbsent && side.declarations.some((one) => one.name === present)) return;
-    const holdsAqm = childOf(entryOf(context, "discipline", written.discipline ?? PLAIN_DISCIPLINE)) === "aqm";
+    const holdsAqm = (entryOf(context, "discipline", written.discipline ?? PLAIN_DISCIPLINE)?.child ?? "aqm") === "aqm";
     set(side.tree, path, withAqm(context, holdsAqm ? written : { limit: written.limit }, name));
   }
 

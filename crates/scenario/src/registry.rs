@@ -64,6 +64,12 @@ fn discipline_json(discipline: &DisciplineEntry) -> Json {
     let mut text = entry_json(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
     text["gauges"] = gauge_rows(discipline.gauges);
     text["bands"] = json!(discipline.band_names);
+    let (child, default_aqm) = match discipline.child {
+        ChildKind::Aqm(default) => ("aqm", Some(default)),
+        ChildKind::Buffer => ("buffer", None),
+        ChildKind::Queue => ("queue", None),
+    };
+    (text["child"], text["default_aqm"]) = (json!(child), json!(default_aqm));
     text["holds"] = json!(match discipline.child {
         ChildKind::Aqm(default) => format!("It has an AQM, aqm = {{ name = ... }}, and a buffer; the default is \"{default}\"."),
         ChildKind::Buffer => "It has a buffer and its own algorithm, so it takes no AQM.".to_owned(),

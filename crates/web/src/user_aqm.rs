@@ -1,7 +1,7 @@
 //! An AQM in the page's JavaScript as an entry of the registry.
 //!
 //! `web/engine.js` reads the declaration off a class: the same that `ecnlab.aqm` reads off a Python class. Entries live as long as the
-//! instance of the module; equal declarations share one.
+//! instance of the module; a declaration that is opened again has the same one. Each change of the text makes new ones.
 
 use std::cell::{Cell, RefCell};
 
@@ -191,7 +191,7 @@ impl JsClass {
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
         if host::call(Hook::Check, 0, &mut slots) == host::THROWN {
             // The page has not taken `given`, nor answered with another text.
-            return vec![(self.parameters[0].name, "the check could not be run".to_owned())].into_iter().collect();
+            return vec![(self.parameters[0].name, "the check could not be run".to_owned())];
         }
         let found = crate::exports::take_text(slots[host::TEXT_PTR], slots[host::TEXT_LEN]);
         let found: Map<String, Json> = serde_json::from_str(&found).unwrap_or_default();

@@ -642,7 +642,7 @@ impl Tcb {
         }
     }
 
-    /// Tells a control that sets cwnd itself that recovery is over.
+    /// Notifies a control that sets cwnd itself of the end of recovery.
     #[inline]
     pub fn notify_open(&mut self) {
         if self.control_sets_cwnd {
