@@ -180,10 +180,12 @@ impl<F: QueueItem> VirtualLink<F> {
             (self.free_at, self.free_at_remainder) = (self.now, 0);
         }
         let (whole, remainder) = self.rate.transmission_time_with_remainder(size);
-        let fraction = u128::from(self.free_at_remainder) + u128::from(remainder);
-        let carries = fraction >= u128::from(self.rate.bps());
-        self.free_at += whole + Span::from_picos(u64::from(carries));
-        self.free_at_remainder = (fraction % u128::from(self.rate.bps())) as u64;
+        self.free_at += whole;
+        self.free_at_remainder += remainder;
+        if self.free_at_remainder >= self.rate.bps() {
+            self.free_at_remainder -= self.rate.bps();
+            self.free_at += Span::from_picos(1);
+        }
         self.free_at
     }
 }

@@ -1,4 +1,4 @@
-//! With Accurate ECN the marks that the receiver counted are those that the sender was told of, whatever was lost and marked on the way.
+//! With Accurate ECN the marks that the receiver counted are those that the sender knows of, whichever packets were lost and marked on the way.
 
 #[path = "harness/mod.rs"]
 mod harness;
@@ -13,27 +13,23 @@ const ACCURATE: &[(&str, &str)] = &[("handshake", "three-way"), ("ecn", "true"),
 const SEEDS: u64 = 12;
 const SEGMENTS: u64 = 300;
 
-fn below(rng: &mut Rng, bound: u64) -> u64 {
-    rng.below(bound)
-}
-
 /// Random marks on data, in runs, and random losses of data and of ACKs; the last ACKs arrive. Packets are more than a millisecond apart, the
 /// unit of timestamps: of duplicate ACKs of one millisecond only the first is known to be newer, and more than seven marks would be lost.
 fn random_path(rng: &mut Rng, loses_acks: bool) -> Path {
     let mut path = Path { rate: Rate::from_bps(5_000_000), ..Path::clean() };
-    path.delay = Span::from_millis(5 + below(rng, 50));
-    for _ in 0..below(rng, 20) {
-        let first = 1 + below(rng, SEGMENTS);
-        for seq in first..first + below(rng, 30) {
+    path.delay = Span::from_millis(5 + rng.below(50));
+    for _ in 0..rng.below(20) {
+        let first = 1 + rng.below(SEGMENTS);
+        for seq in first..first + rng.below(30) {
             path = path.data(PacketFilter::Number(seq, 1), PathAction::Mark(CongestionLevel::Congested));
         }
     }
-    for _ in 0..below(rng, 6) {
-        path = path.data(PacketFilter::Number(1 + below(rng, SEGMENTS - 20), 1), PathAction::Drop);
+    for _ in 0..rng.below(6) {
+        path = path.data(PacketFilter::Number(1 + rng.below(SEGMENTS - 20), 1), PathAction::Drop);
     }
-    for _ in 0..if loses_acks { below(rng, 10) } else { 0 } {
-        let first = 2 + below(rng, SEGMENTS / 2);
-        for index in first..first + below(rng, 4) {
+    for _ in 0..if loses_acks { rng.below(10) } else { 0 } {
+        let first = 2 + rng.below(SEGMENTS / 2);
+        for index in first..first + rng.below(4) {
             path = path.acks(PacketFilter::Index(index), PathAction::Drop);
         }
     }
