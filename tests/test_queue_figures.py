@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import prose
 import queue_figures
 from queue_figures import Axis, CurveFigure
 
@@ -40,7 +39,7 @@ def test_a_stale_picture_and_a_page_without_it_are_reported(tmp_path: Path, monk
     (tmp_path / "red-curve.svg").write_text("old")
     monkeypatch.setattr(queue_figures, "ROOT", tmp_path)
     monkeypatch.setattr(queue_figures, "PAGES_FOLDER", tmp_path)
-    monkeypatch.setattr(prose, "rewritten_pages", lambda: [page])
+    monkeypatch.setattr(queue_figures, "QUEUES", {"red": queue_figures.QUEUES["red"]})
     files = {tmp_path / "red-curve.svg": "new", tmp_path / "red-queue.svg": "new"}
     found = queue_figures.problems(files)
     assert [problem.partition(";")[0] for problem in found] == [

@@ -1,7 +1,7 @@
 """Counts what makes a page hard to read: long sentences, sentences that begin with a free relative, and idioms of another language.
 
-`python tools/prose.py PAGE ...` prints each finding with its line and the shares of each page; without pages, of those in
-rewritten_pages.txt. It exits with 1 if a page or all of them together exceed a limit.
+`python tools/prose.py PAGE ...` prints each finding with its line and the shares of each page; without pages, of all of the project. It exits
+with 1 if a page or all of them together exceed a limit.
 
 Only paragraphs and items of lists are read, each by itself; code, tables, headings, quotations and comments are not. A name in code counts
 as one word. A sentence ends at a full stop, a question or exclamation mark, and at a colon or semicolon before a capital.
@@ -19,7 +19,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[1]
-REWRITTEN_LIST = Path(__file__).with_name("rewritten_pages.txt")
+# Folders of the project that have pages, apart from the root folder.
+FOLDERS = ("benches", "crates", "docs", "fuzz", "python", "tests")
+# Not written by hand, or not of this project.
+_OTHER_FOLDERS = {"site", "target", "node_modules"}
 # Folders in which each page explains, and so has a picture.
 FOLDERS_WITH_PICTURES = ("docs/tutorials", "docs/how-to", "docs/explanation", "docs/reference/queues")
 
@@ -125,10 +128,10 @@ def has_picture(text: str) -> bool:
     return any(token.type == "image" for block in MarkdownIt("commonmark").parse(text) for token in block.children or ())
 
 
-def rewritten_pages() -> list[Path]:
-    """The pages whose prose must meet the limits."""
-    lines = REWRITTEN_LIST.read_text(encoding="utf-8").splitlines()
-    return [ROOT / line.strip() for line in lines if line.strip() and not line.startswith("#")]
+def all_pages() -> list[Path]:
+    """All pages of the project; their prose must meet the limits."""
+    found = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
+    return sorted(page for page in found if _OTHER_FOLDERS.isdisjoint(page.relative_to(ROOT).parts))
 
 
 def _findings(line: int, sentence: str) -> Iterator[Finding]:
@@ -161,7 +164,7 @@ def _plain(token: Token) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the findings and the shares; returns the exit code."""
-    counts = {page: count(page.read_text(encoding="utf-8")) for page in map(Path, arguments or rewritten_pages())}
+    counts = {page: count(page.read_text(encoding="utf-8")) for page in map(Path, arguments or all_pages())}
     for page, counted in counts.items():
         for finding in counted.findings:
             better = f" ({finding.better})" if finding.better else ""
