@@ -1,7 +1,7 @@
 """Counts what makes a page hard to read: long sentences, sentences that begin with a free relative, and idioms of another language.
 
-`python tools/prose.py PAGE ...` prints each finding with its line and the shares of each page; without pages, of all of the project. It exits
-with 1 if a page or all of them together exceed a limit.
+`python tools/prose.py PAGE ...` prints each finding with its line and the shares of each page; without pages, of all of the project. It
+exits with 1 if a page or all of them together exceed a limit.
 
 Only paragraphs and items of lists are read, each by itself; code, tables, headings, quotations and comments are not. A name in code counts
 as one word. A sentence ends at a full stop, a question or exclamation mark, and at a colon or semicolon before a capital.
