@@ -16,9 +16,7 @@ def test_each_page_keeps_the_limits() -> None:
 
 
 def test_each_page_that_explains_has_a_picture() -> None:
-    explaining = [
-        page for page in prose.all_pages() if page.relative_to(prose.ROOT).as_posix().startswith(prose.FOLDERS_WITH_PICTURES)
-    ]
+    explaining = [page for page in prose.all_pages() if page.relative_to(prose.ROOT).as_posix().startswith(prose.FOLDERS_WITH_PICTURES)]
     assert [page.name for page in explaining if not prose.has_picture(page.read_text(encoding="utf-8"))] == []
 
 
