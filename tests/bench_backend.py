@@ -25,7 +25,7 @@ class Bench:
     kernel: str = "6.1"
     late_s: float = 1e-6
     late_seeds: tuple[int, ...] = ()
-    max_parallel_runs: int | None = 1
+    default_max_parallel_runs: int | None = 1
     supports_cluster: bool = False
     lateness_budget_s: float | None = None
     drops: int = 0

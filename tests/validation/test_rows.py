@@ -81,7 +81,7 @@ def test_a_target_delay_in_a_row_of_two_way_traffic_makes_the_thresholds(tmp_pat
 def test_a_column_of_red_ecn_may_have_its_other_name(tmp_path: Path) -> None:
     header = "experiment,delay_ms,scheme,seeds,mean_kbps,sd"
     (row,) = _table_from(tmp_path / "any.csv", header, "1,250,ecn,8,127.6,2.3").rows
-    assert (row.line.cell("goodput_kbps"), row.line.cell("goodput_kbps_sd")) == ("127.6", "2.3")
+    assert (row.line.cell_text("goodput_kbps"), row.line.cell_text("goodput_kbps_sd")) == ("127.6", "2.3")
 
 
 HEADERS = {

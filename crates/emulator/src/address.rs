@@ -139,7 +139,7 @@ pub struct FlowAddressMap {
 impl FlowAddressMap {
     /// The slot of a flow that opens a connection or sends datagrams, the same at each call; `None` if no address is left.
     pub fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
-        if let Some((slot, _)) = self.slot_of_flow(flow) {
+        if let Some((slot, _)) = self.address_slot_of_flow(flow) {
             return Some(slot);
         }
         if group >= MAX_GROUPS {
@@ -164,7 +164,7 @@ impl FlowAddressMap {
     /// # Panics
     /// If the other flow has no slot.
     pub fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
-        let (slot, _) = self.slot_of_flow(opener).expect("a flow is answered once it has opened a connection");
+        let (slot, _) = self.address_slot_of_flow(opener).expect("a flow is answered once it has opened a connection");
         let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
         let before = reverse.replace(flow);
         if let Some(before) = before.filter(|before| *before != flow) {
@@ -183,12 +183,12 @@ impl FlowAddressMap {
     }
 
     /// Slot of a flow, and the side that it sends from.
-    pub fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
+    pub fn address_slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
         self.flows.get(flow as usize).copied().flatten()
     }
 
     /// The flow that sends from a side of a slot, if any.
-    pub fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32> {
+    pub fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32> {
         let flows = self.groups.get(slot.group as usize)?.get(slot.number as usize)?;
         if side == Side::Near { flows.forward } else { flows.reverse }
     }
@@ -252,7 +252,7 @@ mod tests {
         let mut slots = FlowAddressMap::default();
         let slot = slots.slot_for_opening_flow(4, 0).unwrap();
         assert_eq!(slot, slots.slot_for_answering_flow(5, 4));
-        assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| slots.sending_flow(slot, side)));
+        assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| slots.flow_sending_from(slot, side)));
         let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V6.address(slot, side));
         assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Forward }), slots.flow_of_packet(near, far, true));
         assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Back }), slots.flow_of_packet(near, far, false));

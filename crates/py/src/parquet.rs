@@ -171,13 +171,13 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
 }
 
 /// Largest page before compression. [`write`] begins a new page at 1 MB, the default of the crate `parquet`.
-const MAX_PAGE_BYTES: i64 = 2 << 20;
+const MAX_ACCEPTED_PAGE_BYTES: i64 = 2 << 20;
 
 /// Encodings of pages of [`write`]: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY of `parquet.thrift`.
 const PAGE_ENCODINGS: [i64; 3] = [0, 2, 8];
 
 /// Most values in a page. [`write`] begins a new page at 20 000 rows, the default of the crate `parquet`.
-const MAX_PAGE_VALUES: i64 = 1 << 16;
+const MAX_ACCEPTED_PAGE_VALUES: i64 = 1 << 16;
 
 /// Bytes of the smallest value in a dictionary: a 32-bit number, or the length of an empty text.
 const MIN_DICTIONARY_VALUE_BYTES: i64 = 4;
@@ -378,10 +378,10 @@ impl ThriftChecker<'_> {
             },
             (FieldKind::PageBytes, I32) => {
                 self.page_bytes = self.zigzag()?;
-                (0..=MAX_PAGE_BYTES).contains(&self.page_bytes).then_some(()).ok_or("a page that is too large")
+                (0..=MAX_ACCEPTED_PAGE_BYTES).contains(&self.page_bytes).then_some(()).ok_or("a page that is too large")
             }
             (FieldKind::PageValues, I32) => {
-                (0..=MAX_PAGE_VALUES).contains(&self.zigzag()?).then_some(()).ok_or("more values than a page has")
+                (0..=MAX_ACCEPTED_PAGE_VALUES).contains(&self.zigzag()?).then_some(()).ok_or("more values than a page has")
             }
             (FieldKind::PageEncoding, I32) => {
                 PAGE_ENCODINGS.contains(&self.zigzag()?).then_some(()).ok_or("an encoding that tables do not have")

@@ -22,7 +22,7 @@ impl Problem {
 /// Keys by their names in other tools and papers.
 const SYNONYMS: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion_control"), ("bandwidth", "rate"), ("latency", "delay")];
 
-/// `: did you mean "x"?`, or a list of the known names.
+/// `; did you mean "x"?`, or a list of the known names.
 pub fn suggestion_text<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known.take(MAX_SEARCHED_NAMES) {

@@ -166,5 +166,5 @@ fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, 
         access: group.route.access.as_ref().map(|links| links.link_specs(name, member)),
         exit: group.route.exit.as_ref().map(|links| links.link_specs(name, member)),
     };
-    network.add_member(&template, member, &group.traffic);
+    network.add_group_member(&template, member, &group.traffic);
 }

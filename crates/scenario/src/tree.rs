@@ -45,19 +45,19 @@ impl Node {
     pub const EMPTY: Node = Node { value: NodeValue::Table(Vec::new()), line: None };
 
     pub fn table<'k>(entries: impl IntoIterator<Item = (&'k str, Node)>) -> Node {
-        Node::of(NodeValue::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+        Node::without_line(NodeValue::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
     }
 
     pub fn list_of(nodes: Vec<Node>) -> Node {
-        Node::of(NodeValue::List(nodes))
+        Node::without_line(NodeValue::List(nodes))
     }
 
     pub fn word(text: &str) -> Node {
-        Node::of(NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
+        Node::without_line(NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
     }
 
     pub fn number(number: u32) -> Node {
-        Node::of(NodeValue::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
+        Node::without_line(NodeValue::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
     }
 
     /// A value in the syntax of a scenario.
@@ -68,10 +68,10 @@ impl Node {
             Value::Flag(_) => ScalarKind::Flag,
             _ => ScalarKind::Text,
         };
-        Node::of(NodeValue::Scalar(Scalar { text: value.to_string(), form }))
+        Node::without_line(NodeValue::Scalar(Scalar { text: value.to_string(), form }))
     }
 
-    fn of(value: NodeValue) -> Node {
+    fn without_line(value: NodeValue) -> Node {
         Node { value, line: None }
     }
 
@@ -236,7 +236,7 @@ struct NodeVisitor;
 
 impl NodeVisitor {
     fn scalar<E>(text: impl Into<String>, form: ScalarKind) -> Result<Node, E> {
-        Ok(Node::of(NodeValue::Scalar(Scalar { text: text.into(), form })))
+        Ok(Node::without_line(NodeValue::Scalar(Scalar { text: text.into(), form })))
     }
 
     fn number<E>(number: impl Into<serde_json::Number>) -> Result<Node, E> {
@@ -289,7 +289,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         while let Some(entry) = members.next_entry()? {
             entries.push(entry);
         }
-        Ok(Node::of(NodeValue::Table(merge_repeated(entries))))
+        Ok(Node::without_line(NodeValue::Table(merge_repeated(entries))))
     }
 }
 

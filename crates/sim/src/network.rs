@@ -67,7 +67,7 @@ impl Network {
     }
 
     /// Adds the flows of a group's member with their private links, and the application that owns them.
-    pub fn add_member(&mut self, template: &FlowTemplate, member: u32, traffic: &Traffic) {
+    pub fn add_group_member(&mut self, template: &FlowTemplate, member: u32, traffic: &Traffic) {
         let links = &mut self.links;
         let mut add = |link: LinkSpec| {
             links.push(link);

@@ -457,7 +457,7 @@ impl Recorder {
     fn record_event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacketKind, what: MarkOrDrop) {
         let (true, Some(queue)) = (self.config.events, queue) else { return };
         let (kind, cause) = kind_and_cause(what);
-        self.budget.store_row(&mut self.events, &EventRow { time, queue, flow, packet, kind, cause }, time);
+        self.budget.store_row_within_budget(&mut self.events, &EventRow { time, queue, flow, packet, kind, cause }, time);
     }
 
     /// The table that takes most room.
@@ -485,7 +485,7 @@ fn new_rows<'a, R>(recorded: bool, table: &'static str, rows: &'a TableBuilder<R
 
 impl RowBudget {
     /// Stores a row unless the limit is exceeded.
-    fn store_row<R>(&mut self, filling: &mut TableBuilder<R>, row: &R, now: Time) {
+    fn store_row_within_budget<R>(&mut self, filling: &mut TableBuilder<R>, row: &R, now: Time) {
         if self.full_at.is_none() && self.used_bytes + filling.row_bytes() > self.max_bytes {
             self.full_at = Some(now);
         }
@@ -506,7 +506,7 @@ impl Probe for Recorder {
         }
         if self.config.arrivals {
             let entry = self.packet_numbering.log_entry(now, queue, event);
-            self.budget.store_row(&mut self.arrivals, &QueueLogRow { queue, entry }, now);
+            self.budget.store_row_within_budget(&mut self.arrivals, &QueueLogRow { queue, entry }, now);
         }
     }
 
@@ -547,13 +547,13 @@ impl Probe for Recorder {
 
     fn on_queue_sample(&mut self, time: Time, queue: u32, length_packets: u32, average: Option<f64>) {
         let sojourns = self.sojourns.get_mut(queue as usize).map(|sojourns| std::mem::take(&mut sojourns.all)).unwrap_or_default();
-        self.budget.store_row(&mut self.queues, &QueueSample { time, queue, length_packets, average, sojourns }, time);
+        self.budget.store_row_within_budget(&mut self.queues, &QueueSample { time, queue, length_packets, average, sojourns }, time);
     }
 
     fn on_band_sample(&mut self, time: Time, queue: u32, band: u8, place: u32) {
         let sojourns = self.sojourns.get_mut(queue as usize).and_then(|sojourns| sojourns.bands.get_mut(usize::from(band)));
         let sojourns = sojourns.map(std::mem::take).unwrap_or_default();
-        self.budget.store_row(&mut self.bands, &BandSample { time, queue, band: place, sojourns }, time);
+        self.budget.store_row_within_budget(&mut self.bands, &BandSample { time, queue, band: place, sojourns }, time);
     }
 
     fn on_gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
@@ -562,11 +562,11 @@ impl Probe for Recorder {
             self.gauge_names.push(gauge);
             self.gauge_names.len() - 1
         });
-        self.budget.store_row(&mut self.gauges, &GaugeSample { time, queue, gauge: gauge as u32, value }, time);
+        self.budget.store_row_within_budget(&mut self.gauges, &GaugeSample { time, queue, gauge: gauge as u32, value }, time);
     }
 
     fn on_window_sample(&mut self, time: Time, flow: u32, window: &CongestionWindow, alpha: Option<f64>) {
-        self.budget.store_row(&mut self.windows, &WindowSample { time, flow, window: *window, alpha }, time);
+        self.budget.store_row_within_budget(&mut self.windows, &WindowSample { time, flow, window: *window, alpha }, time);
     }
 
     fn on_measurement_start(&mut self, _now: Time) {
@@ -580,19 +580,19 @@ impl Probe for Recorder {
     fn on_rate_bin(&mut self, now: Time, group: u32, bin: &RateBin) {
         if self.config.rate_bin.is_some() {
             let row = RateRow { group, bin: *bin, bin_seconds: now.since(bin.start).seconds() };
-            self.budget.store_row(&mut self.rates, &row, now);
+            self.budget.store_row_within_budget(&mut self.rates, &row, now);
         }
     }
 
     fn on_transfer_end(&mut self, now: Time, group: u32, began: Time, bytes: u64) {
         if self.config.transfers {
-            self.budget.store_row(&mut self.transfers, &TransferRow { group, began, ended: now, bytes }, now);
+            self.budget.store_row_within_budget(&mut self.transfers, &TransferRow { group, began, ended: now, bytes }, now);
         }
     }
 
     fn on_lockout(&mut self, flow: u32, from: Time, to: Time) {
         if self.config.events {
-            self.budget.store_row(&mut self.lockouts, &LockoutRow { flow, from, to }, to);
+            self.budget.store_row_within_budget(&mut self.lockouts, &LockoutRow { flow, from, to }, to);
         }
     }
 

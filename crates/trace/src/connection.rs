@@ -261,7 +261,7 @@ impl HalfConnection {
         let link = links.link_index(Hop::link(event.location));
         let measured_link = link.filter(|_| is_measured);
         let known = event.packet.id.and_then(|id| self.in_flight.find(id));
-        let previous = known.map(|at| *self.in_flight.packet_mut(at));
+        let previous = known.map(|at| *self.in_flight.packet_at_mut(at));
         let mut observation = HopObservation { endpoint: self.path.on_event(event, None), previous, link, ..HopObservation::default() };
         match event.kind {
             TraceEventKind::Enqueued => {
@@ -301,7 +301,7 @@ impl HalfConnection {
     ) {
         match (known, event.packet.id) {
             (Some(at), _) => {
-                let known_packet = self.in_flight.packet_mut(at);
+                let known_packet = self.in_flight.packet_at_mut(at);
                 (known_packet.location, known_packet.since, known_packet.ecn) = (event.location, now, event.packet.ecn);
             }
             (None, Some(id)) => {
@@ -314,7 +314,7 @@ impl HalfConnection {
     /// Stores a packet's codepoint; returns whether it changed to CE since the packet was seen before.
     fn detect_mark(&mut self, known: Option<usize>, packet: &Packet) -> bool {
         let Some(at) = known else { return false };
-        let previous = std::mem::replace(&mut self.in_flight.packet_mut(at).ecn, packet.ecn);
+        let previous = std::mem::replace(&mut self.in_flight.packet_at_mut(at).ecn, packet.ecn);
         previous != packet.ecn && packet.ecn == ecnlab_units::Ecn::Ce
     }
 
@@ -332,7 +332,7 @@ impl HalfConnection {
         self.expire_in_flight(now, memory, overtaken);
         let key = packet_key(&event.packet);
         let known = self.in_flight.find_eligible(key, |location| self.path.may_precede(location, event.location));
-        let previous = known.map(|at| *self.in_flight.packet_mut(at));
+        let previous = known.map(|at| *self.in_flight.packet_at_mut(at));
         let endpoint = self.path.on_event(event, previous.map(|previous| previous.location));
         let (Some(at), Some(previous)) = (known, previous) else {
             if endpoint.is_sent && !(self.path.is_sink_place(event.location) && self.path.is_sink_certain()) {

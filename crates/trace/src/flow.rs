@@ -219,11 +219,11 @@ impl Flow {
     }
 
     /// Processes an acknowledgement with ECN-Echo of the sink. The reply to ns-2's first packet, which offers ECN, echoes no mark.
-    pub fn on_ece(&mut self, ack: u64, is_ns2: bool, context: &mut AnalysisContext) {
+    pub fn on_ece_sent(&mut self, ack: u64, is_ns2: bool, context: &mut AnalysisContext) {
         if self.counts_marks || (is_ns2 && ack <= self.first_seq + 1) {
             return;
         }
-        self.reactions.on_ece(context.now);
+        self.reactions.on_ece_sent(context.now);
         self.counters.echoes += u64::from(context.is_counted(self.is_selected));
         if context.records_sequence(self.number) {
             context.record_sequence_point(self.sequence_point(SequencePointKind::Echo, ack, ack, context.now));
@@ -235,7 +235,7 @@ impl Flow {
         if context.is_counted(self.is_selected) {
             self.counters.marks += 1;
             context.bins.flow_bin(&mut self.bin, self.member).marks += 1;
-            context.record_event(self.number, link, SignalKind::Mark, context.now);
+            context.record_mark_or_drop(self.number, link, SignalKind::Mark, context.now);
         }
         self.record_sequence_range(SequencePointKind::Mark, seq_range, context);
     }
@@ -245,7 +245,7 @@ impl Flow {
         if context.is_counted(self.is_selected) {
             self.counters.drops += 1;
             context.bins.flow_bin(&mut self.bin, self.member).drops += 1;
-            context.record_event(self.number, link, SignalKind::Drop, at);
+            context.record_mark_or_drop(self.number, link, SignalKind::Drop, at);
         }
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
             context.record_sequence_point(self.sequence_point(SequencePointKind::Drop, from, to, at));

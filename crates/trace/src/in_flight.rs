@@ -100,7 +100,7 @@ impl InFlight {
         self.packets.binary_search_by_key(&key, |packet| packet.key).ok().filter(|&at| is_eligible(self.packets[at].location))
     }
 
-    pub fn packet_mut(&mut self, at: usize) -> &mut InFlightPacket {
+    pub fn packet_at_mut(&mut self, at: usize) -> &mut InFlightPacket {
         &mut self.packets[at]
     }
 

@@ -46,7 +46,7 @@ impl ReactionTracker {
     }
 
     /// Processes an acknowledgement with ECN-Echo that the sink sends.
-    pub fn on_ece(&mut self, now: Time) {
+    pub fn on_ece_sent(&mut self, now: Time) {
         let current = self.current.get_or_insert_default();
         current.ece_sent_at = current.ece_sent_at.or(Some(now));
     }
@@ -76,11 +76,11 @@ mod tests {
     fn marks_before_the_answer_arrives_belong_to_one_reaction() {
         let mut reactions = ReactionTracker::default();
         assert_eq!(None, reactions.on_data(true, false, at(10)));
-        reactions.on_ece(at(10));
+        reactions.on_ece_sent(at(10));
         reactions.on_data(true, false, at(12));
         reactions.on_cwr(at(30), Some(Span::from_millis(20)));
         reactions.on_cwr(at(31), None);
-        reactions.on_ece(at(40));
+        reactions.on_ece_sent(at(40));
         let ended = reactions.on_data(false, true, at(50)).unwrap();
         assert_eq!(
             (Some(at(10)), Some(at(10)), Some(at(30)), 2),
@@ -94,7 +94,7 @@ mod tests {
     fn a_packet_with_both_ends_one_reaction_and_begins_another() {
         let mut reactions = ReactionTracker::default();
         reactions.on_data(true, false, at(1));
-        reactions.on_ece(at(1));
+        reactions.on_ece_sent(at(1));
         reactions.on_cwr(at(2), None);
         assert!(reactions.on_data(true, true, at(3)).is_some());
         assert_eq!(Some(at(3)), reactions.finish().unwrap().ce_received_at);
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn an_echo_whose_mark_was_not_seen_has_no_latency() {
         let mut reactions = ReactionTracker::default();
-        reactions.on_ece(at(5));
+        reactions.on_ece_sent(at(5));
         reactions.on_cwr(at(6), None);
         assert_eq!(None, reactions.finish().unwrap().latency());
     }

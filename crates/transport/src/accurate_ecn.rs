@@ -153,7 +153,7 @@ pub struct AckFeedback {
 
 /// A sender's counters of the marks that the peer has reported (s.cep, s.ceb, s.e0b, s.e1b).
 #[derive(Clone, Debug, Default)]
-pub struct MarkFeedback {
+pub struct ReportedMarkCounters {
     /// Packets with CE.
     ce: u64,
     /// Bytes by codepoint, as the option or an estimate has them.
@@ -167,10 +167,10 @@ pub struct MarkFeedback {
     newest_tsval: u32,
 }
 
-impl MarkFeedback {
+impl ReportedMarkCounters {
     /// With so many packets with CE known already, and the latest timestamp of the peer.
-    pub fn new(ce: u64, option_seen: OptionSeen, newest_tsval: u32) -> MarkFeedback {
-        MarkFeedback { ce, option_seen, newest_tsval, ..MarkFeedback::default() }
+    pub fn new(ce: u64, option_seen: OptionSeen, newest_tsval: u32) -> ReportedMarkCounters {
+        ReportedMarkCounters { ce, option_seen, newest_tsval, ..ReportedMarkCounters::default() }
     }
 
     /// Packets with CE that the peer has reported.
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn ace_counts_up_to_seven_new_marks_exactly() {
-        let mut feedback = MarkFeedback::default();
+        let mut feedback = ReportedMarkCounters::default();
         for marks in 0..=7 {
             assert_eq!(marks, feedback.on_ack(&ack(5 + feedback.ce() + marks, 7, None)), "{marks}");
         }
@@ -337,13 +337,13 @@ mod tests {
 
     #[test]
     fn of_more_than_seven_packets_as_many_as_ace_allows_count_as_marked() {
-        let marks = |delivered, delta: u64| MarkFeedback::default().on_ack(&ack(5 + delta, delivered, None));
+        let marks = |delivered, delta: u64| ReportedMarkCounters::default().on_ack(&ack(5 + delta, delivered, None));
         assert_eq!([8, 1, 9, 16, 10], [marks(8, 0), marks(8, 1), marks(9, 1), marks(23, 0), marks(12, 2)]);
     }
 
     #[test]
     fn an_option_without_marked_bytes_shows_that_ace_has_not_wrapped() {
-        let mut feedback = MarkFeedback::default();
+        let mut feedback = ReportedMarkCounters::default();
         assert_eq!(0, feedback.on_ack(&ack(5, 2, Some(0))), "teaches which counter grows");
         let mut next = ack(5, 9, None);
         next.option = AccEcnOption::new([Some(1), Some(0), Some(1 + 11_000)]);
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_path_that_merges_acks_is_not_taken_to_have_lost_marks() {
         let marks = |expects_merged_acks| {
-            let mut feedback = MarkFeedback::default();
+            let mut feedback = ReportedMarkCounters::default();
             feedback.on_ack(&ack(5, 7, None));
             feedback.on_ack(&AckFeedback { expects_merged_acks, ..ack(5 + 1, 9, None) })
         };
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_counter_of_24_bits_wraps() {
-        let mut feedback = MarkFeedback { bytes: [0, 0, 0xFF_FFF0], ..MarkFeedback::default() };
+        let mut feedback = ReportedMarkCounters { bytes: [0, 0, 0xFF_FFF0], ..ReportedMarkCounters::default() };
         let mut one = ack(5, 1, None);
         one.option = AccEcnOption::new([Some(1), Some(0), Some(0x10)]);
         feedback.on_ack(&one);
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn an_option_that_the_path_has_cleared_is_ignored() {
-        let mut feedback = MarkFeedback::default();
+        let mut feedback = ReportedMarkCounters::default();
         let mut one = ack(5, 1, None);
         one.option = AccEcnOption::new([Some(0), Some(0), Some(0)]);
         feedback.on_ack(&one);
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_reordered_ack_is_recognized_by_its_timestamp() {
-        let mut feedback = MarkFeedback::default();
+        let mut feedback = ReportedMarkCounters::default();
         assert_eq!([true, false, true, true], [(5, false), (5, false), (3, true), (6, false)].map(|(at, new)| feedback.is_newest(at, new)));
     }
 

@@ -75,7 +75,7 @@ class Backend(Protocol):
         """Name for `--backend`."""
 
     @property
-    def max_parallel_runs(self) -> int | None:
+    def default_max_parallel_runs(self) -> int | None:
         """Default number of parallel runs on one machine; None for one per core."""
 
     @property

@@ -64,7 +64,7 @@ class Live:
         return LIVE_NAME
 
     @property
-    def max_parallel_runs(self) -> int | None:
+    def default_max_parallel_runs(self) -> int | None:
         """One: parallel runs would delay each other's packets."""
         return 1
 

@@ -26,7 +26,7 @@ class Simulator:
         return SIMULATOR_NAME
 
     @property
-    def max_parallel_runs(self) -> int | None:
+    def default_max_parallel_runs(self) -> int | None:
         """None: one run per core."""
         return None
 

@@ -129,7 +129,7 @@ class _NetworkBuilder:
         step = 1 if end > start else -1
         columns = list(range(start + step, end, step))
         middle = len(columns) // 2 // 2 * 2
-        label_lines = words.text_lines_of_link(link, self.changes, rightwards=step > 0)
+        label_lines = words.diagram_label_lines_of_link(link, self.changes, rightwards=step > 0)
         between = [
             self._add_box(NetworkBox("link", column, label_lines, link["name"]) if at == middle else NetworkBox("bend", column))
             for at, column in enumerate(columns)

@@ -574,7 +574,7 @@ class _TaskRunner:
 
     def _max_parallel_runs(self) -> int | None:
         """The limit on parallel runs by the backends; None for one per core."""
-        limits = [task.job.scenario.backend.max_parallel_runs for task in self._tasks]
+        limits = [task.job.scenario.backend.default_max_parallel_runs for task in self._tasks]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _start_tasks(self, pool: JobWorkerPool) -> None:

@@ -103,7 +103,7 @@ class ResultPlots:
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
             raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge; ecnlab show NAME lists an AQM's gauges")
-        panels = _require_known_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
+        panels = _select_gauge_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
         with self._style.apply_to_matplotlib():
             figure, every = style.figure_with_panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
             if self._style.titles:
@@ -422,7 +422,7 @@ def _require_known_names(kind: str, names: Sequence[str] | None, known: Sequence
     return names
 
 
-def _require_known_panels(known: Sequence[gauges.GaugePanel], names: Sequence[str] | None) -> Sequence[gauges.GaugePanel]:
+def _select_gauge_panels(known: Sequence[gauges.GaugePanel], names: Sequence[str] | None) -> Sequence[gauges.GaugePanel]:
     if names is None:
         return known
     _require_all_known("gauge", names, [panel.gauge for panel in known])

@@ -213,17 +213,17 @@ def entries(kind: str | None = None) -> list[CatalogEntry]:
     """All entries, or those of a kind. Raises UnknownName for an unknown kind."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
-    return [entry for entry in _all_entries() if kind in (None, entry.kind)]
+    return [entry for entry in _all_registry_entries() if kind in (None, entry.kind)]
 
 
 def find(name: str) -> list[CatalogEntry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
-    found = [entry for entry in _all_entries() if entry.is_called(name)]
+    found = [entry for entry in _all_registry_entries() if entry.is_called(name)]
     if not found:
         raise UnknownName(
             "section, AQM, discipline, TCP profile or variant, application, impairment, or topology",
             name,
-            {entry.name for entry in _all_entries()},
+            {entry.name for entry in _all_registry_entries()},
         )
     return found
 
@@ -273,7 +273,7 @@ def table(name: str) -> Table:
 
 
 @cache
-def _all_entries() -> tuple[CatalogEntry, ...]:
+def _all_registry_entries() -> tuple[CatalogEntry, ...]:
     return tuple(_entry_from_json(kind, entry) for kind in KINDS for entry in _engine_registry()[kind])
 
 

@@ -61,7 +61,7 @@ def impairment_labels(edge: Tree) -> list[str]:
     return found + [str(part["kind"]) for part in edge.get("impair", [])]
 
 
-def text_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwards: bool) -> list[str]:
+def diagram_label_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwards: bool) -> list[str]:
     """The lines of a link's label, beginning with its name."""
     name = shorten_for_diagram(tree["name"], MAX_LABEL_LENGTH - 2)
     lines = [

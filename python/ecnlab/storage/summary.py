@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ecnlab.storage.results import Result
 
     # Maps a column of measures to its mean and interval.
-    _Estimator = Callable[[str], Estimate]
+    _EstimateLookup = Callable[[str], Estimate]
 
 _GROUP_QUANTITIES = (
     "throughput_bps",
@@ -68,8 +68,8 @@ _DATA_PACKET_NAMES = {"marks": "data packets marked", "drops": "data packets dro
 
 def result_tables(result: Result) -> list[TextTable]:
     """The tables of a result."""
-    whole, groups = result.estimate, [_estimator_of_group(result, name) for name in result.group_names]
-    queues = [_estimator_of_queue(result, name) for name in result.queue_names]
+    whole, groups = result.estimate, [_estimate_lookup_for_group(result, name) for name in result.group_names]
+    queues = [_estimate_lookup_for_queue(result, name) for name in result.queue_names]
     by_group = _GROUP_QUANTITIES + (_TRANSACTION_QUANTITIES if math.isfinite(whole("transaction_mean_s").mean) else ())
     lost = [quantity for quantity in _PATH_DROP_QUANTITIES if any(of(quantity).mean > 0 for of in queues)]
     shown = [
@@ -88,7 +88,7 @@ def result_tables(result: Result) -> list[TextTable]:
         shown.append(_host_lateness_table(result))
     if not result.band_names:
         return shown
-    bands = [_estimator_of_band(result, queue, band) for queue, band in result.band_names]
+    bands = [_estimate_lookup_for_band(result, queue, band) for queue, band in result.band_names]
     return [
         *shown,
         TextTable(
@@ -137,15 +137,15 @@ def _decimals_for_scale(scale: float) -> int:
     return 0 if not scale > 0 else min(6, max(0, 1 - math.floor(math.log10(scale))))
 
 
-def _estimator_of_group(result: Result, name: str) -> _Estimator:
+def _estimate_lookup_for_group(result: Result, name: str) -> _EstimateLookup:
     return lambda quantity: result.estimate(quantity, group=name)
 
 
-def _estimator_of_queue(result: Result, name: str) -> _Estimator:
+def _estimate_lookup_for_queue(result: Result, name: str) -> _EstimateLookup:
     return lambda quantity: result.estimate(quantity, queue=name)
 
 
-def _estimator_of_band(result: Result, queue: str, band: str) -> _Estimator:
+def _estimate_lookup_for_band(result: Result, queue: str, band: str) -> _EstimateLookup:
     return lambda quantity: result.estimate(quantity, queue=queue, band=band)
 
 
@@ -154,7 +154,7 @@ def _total_column_name(result: Result) -> str:
     return "all" if "all" not in result.group_names else "all flows"
 
 
-def _estimates_row(quantity: str, estimates: Iterable[_Estimator], name: str | None = None) -> list[str]:
+def _estimates_row(quantity: str, estimates: Iterable[_EstimateLookup], name: str | None = None) -> list[str]:
     found = [of(quantity) for of in estimates]
     factor, unit = display_unit_for_values(quantity, [one.mean for one in found])
     return [name or quantity_name(quantity), unit, *(format_estimate(one, factor) for one in found)]

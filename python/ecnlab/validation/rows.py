@@ -65,11 +65,11 @@ class ReferenceTable:
 
     def row_label(self, row: ReferenceRow) -> str:
         """The identity columns of the row, as text."""
-        return " ".join(f"{column}={row.line.cell(column)}" for column in self.identity if row.line.cell(column))
+        return " ".join(f"{column}={row.line.cell_text(column)}" for column in self.identity if row.line.cell_text(column))
 
 
 @dataclass(frozen=True)
-class _Ns2TableKind:
+class _Ns2TableFormat:
     """A kind of table: its identity, the checks of it beyond numbers, how a row becomes a scenario, its columns, and the network.
 
     `flows` is the column of their number, if there is one; `thresholds` are those of its numbers that may be left out; `also` are
@@ -117,7 +117,7 @@ def _read_table(path: Path) -> tuple[CsvSheet, ReferenceTable]:
     return sheet, ReferenceTable(path.stem, rows, tuple(column for column in sheet.header if column in naming), kind.columns, kind.network)
 
 
-def _table_kind_of_sheet(sheet: CsvSheet) -> _Ns2TableKind | None:
+def _table_kind_of_sheet(sheet: CsvSheet) -> _Ns2TableFormat | None:
     """The kind of a table, from its columns and its name."""
     header, stem = sheet.header, sheet.path.stem
     if "workload" in header:
@@ -127,9 +127,9 @@ def _table_kind_of_sheet(sheet: CsvSheet) -> _Ns2TableKind | None:
     if "count" in header:
         return _AECN_KIND
     if "minth" in header or "ch4" in stem:
-        return _red_queue_table_kind(CHAPTER_4, "ch4")
+        return _red_table_format(CHAPTER_4, "ch4")
     if "ch5" in stem:
-        return _red_queue_table_kind(CHAPTER_5, "ch5")
+        return _red_table_format(CHAPTER_5, "ch5")
     if header:
         sheet.add_problem(
             None,
@@ -146,28 +146,28 @@ def _quantity_column_names(columns: ComparedColumns) -> list[str]:
     return [column for name in columns.compared | columns.not_compared for column in (name, f"{name}_sd")]
 
 
-def _check_sheet_columns(sheet: CsvSheet, kind: _Ns2TableKind, line: CsvSheetLine) -> None:
+def _check_sheet_columns(sheet: CsvSheet, kind: _Ns2TableFormat, line: CsvSheetLine) -> None:
     for column, words in kind.words.items():
         sheet.report_unless_word(line, column, words)
     if kind.flows:
         sheet.report_unless_whole_number(line, kind.flows, multiple_of=len(GROUPS))
     sheet.report_unless_whole_number(line, "seeds")
-    for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell(c))):
+    for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell_text(c))):
         sheet.report_unless_number(line, column, least=0)
     for column in (c for c in sheet.header if c in kind.columns.compared):
         _check_quantity_column(sheet, line, column, f"{column}_sd")
 
 
 def _check_quantity_column(sheet: CsvSheet, line: CsvSheetLine, mean: str, sd: str) -> None:
-    if line.cell(mean):
+    if line.cell_text(mean):
         sheet.report_unless_number(line, mean)
-    if line.cell(sd):
+    if line.cell_text(sd):
         sheet.report_unless_number(line, sd, least=0)
-        if line.cell("seeds") == "1" and line.cell(sd).strip("0."):
-            sheet.add_problem(line, sd, f"{line.cell(sd)} must be 0 or empty: one seed has no spread")
+        if line.cell_text("seeds") == "1" and line.cell_text(sd).strip("0."):
+            sheet.add_problem(line, sd, f"{line.cell_text(sd)} must be 0 or empty: one seed has no spread")
 
 
-def _reference_row_from_line(sheet: CsvSheet, kind: _Ns2TableKind, line: CsvSheetLine) -> ReferenceRow | None:
+def _reference_row_from_line(sheet: CsvSheet, kind: _Ns2TableFormat, line: CsvSheetLine) -> ReferenceRow | None:
     tree = kind.to_tree(line)
     try:
         return ReferenceRow(line, tree, scenario(tree))
@@ -177,14 +177,14 @@ def _reference_row_from_line(sheet: CsvSheet, kind: _Ns2TableKind, line: CsvShee
         return None
 
 
-def _red_queue_table_kind(network: ThesisNetwork, name: str) -> _Ns2TableKind:
+def _red_table_format(network: ThesisNetwork, name: str) -> _Ns2TableFormat:
     words = {"era": tuple(ERA_NAMES), "mode": _MODE_PARAMETERS}
-    return _Ns2TableKind("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_row_scenario(line, network), network=name)
+    return _Ns2TableFormat("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_row_scenario(line, network), network=name)
 
 
 def _red_row_scenario(line: CsvSheetLine, network: ThesisNetwork) -> Tree:
     """A row of RED, ECN or ECNM."""
-    mode, era, flows, max_p = (line.cell(column) for column in ("mode", "era", "n", "maxp"))
+    mode, era, flows, max_p = (line.cell_text(column) for column in ("mode", "era", "n", "maxp"))
     thresholds = _THRESHOLD_COLUMNS | _parameters_given_in_line(line, {"minth": "min_th", "maxth": "max_th"})
     queue = {"aqm": mode, **thresholds, "max_p": float(max_p), **ERA_NAMES[era]["red"]}
     title = f"{mode}, era {era}, {network.title}, {flows} flows, max_p {max_p}"
@@ -195,21 +195,21 @@ def _aecn_row_scenario(line: CsvSheetLine) -> Tree:
     """A row of AECN."""
     queue = {
         "aqm": "aecn",
-        "count": line.cell("count"),
+        "count": line.cell_text("count"),
         **_THRESHOLD_COLUMNS,
         **_parameters_given_in_line(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
-        "max_p": float(line.cell("base_max_p")),
-        **_BALANCE_PARAMETERS[line.cell("population")],
+        "max_p": float(line.cell_text("base_max_p")),
+        **_BALANCE_PARAMETERS[line.cell_text("population")],
     }
-    title = f"aecn, {line.cell('sweep')}, {line.cell('flows')} flows"
-    return thesis_network_scenario(CHAPTER_5, title, int(line.cell("flows")), queue, ecn=True, tcp=ERA_NAMES["21b7"]["tcp"])
+    title = f"aecn, {line.cell_text('sweep')}, {line.cell_text('flows')} flows"
+    return thesis_network_scenario(CHAPTER_5, title, int(line.cell_text("flows")), queue, ecn=True, tcp=ERA_NAMES["21b7"]["tcp"])
 
 
 def _parameters_given_in_line(line: CsvSheetLine, names: Mapping[str, str]) -> Tree:
-    return {ours: float(line.cell(theirs)) for theirs, ours in names.items() if line.cell(theirs)}
+    return {ours: float(line.cell_text(theirs)) for theirs, ours in names.items() if line.cell_text(theirs)}
 
 
-_AECN_KIND = _Ns2TableKind(
+_AECN_KIND = _Ns2TableFormat(
     "flows",
     {"population": tuple(_BALANCE_PARAMETERS)},
     ("count", "sweep"),
@@ -221,21 +221,21 @@ _AECN_KIND = _Ns2TableKind(
 
 def _two_way_row_scenario(line: CsvSheetLine) -> Tree:
     """A row of two-way traffic through RED or Adaptive RED as ns-2 has them; `ecnstock` leaves mark_p_ at 0.1."""
-    mode, adaptive = line.cell("mode"), line.cell("adaptive") == "1"
+    mode, adaptive = line.cell_text("mode"), line.cell_text("adaptive") == "1"
     queue: Tree = {"limit": 40, "min_th": 5, "max_th": 15, "w_q": 0.0027, "max_p": 0.1, "mean_packet": "500 B"}
     if adaptive:
         queue |= {"aqm": "ared", "ecn": mode != "red", "adapt": "arrivals", "gentle_line": "first", "bottom": "auto"}
     else:
-        queue |= {"aqm": "red" if mode == "red" else "ecn", "gentle": line.cell("gentle") == "1"}
+        queue |= {"aqm": "red" if mode == "red" else "ecn", "gentle": line.cell_text("gentle") == "1"}
     if mode == "ecnstock":
         queue["mark_limit"] = 0.1
-    if target := line.cell("target_delay_ms"):
+    if target := line.cell_text("target_delay_ms"):
         queue |= {"target_delay": f"{target} ms", "min_th": "auto", "max_th": "auto"}
-    title = f"two-way traffic, {'adaptive ' if adaptive else ''}{mode}, gentle {line.cell('gentle')}"
+    title = f"two-way traffic, {'adaptive ' if adaptive else ''}{mode}, gentle {line.cell_text('gentle')}"
     return two_way_traffic_scenario(title, queue, {"profile": "ns2", "variant": "reno", "ecn": mode != "red"})
 
 
-_TWO_WAY_KIND = _Ns2TableKind(
+_TWO_WAY_KIND = _Ns2TableFormat(
     None,
     {"workload": ("fig5",), "adaptive": ("0", "1"), "mode": ("ecn", "red", "ecnstock"), "gentle": ("0", "1")},
     (),
@@ -251,14 +251,14 @@ _BURST_SETTINGS = {"1": 0, "2": 8}
 
 def _red_ecn_row_scenario(line: CsvSheetLine) -> Tree:
     """A row of RED or RED with ECN behind a link whose delay varies."""
-    scheme, experiment, delay = (line.cell(column) for column in ("scheme", "experiment", "delay_ms"))
+    scheme, experiment, delay = (line.cell_text(column) for column in ("scheme", "experiment", "delay_ms"))
     thresholds: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1}
     queue = {"aqm": scheme, **thresholds, **ERA_NAMES["235"]["red"]}
     title = f"{scheme}, experiment {experiment}, {delay} ms"
     return red_ecn_scenario(title, queue, float(delay), ecn=scheme == "ecn", bursts=_BURST_SETTINGS[experiment])
 
 
-_RED_ECN_KIND = _Ns2TableKind(
+_RED_ECN_KIND = _Ns2TableFormat(
     None,
     {"experiment": tuple(_BURST_SETTINGS), "scheme": ("red", "ecn")},
     (),

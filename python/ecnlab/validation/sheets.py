@@ -21,7 +21,7 @@ class CsvSheetLine:
     number: int
     cells: Mapping[str, str]
 
-    def cell(self, column: str) -> str:
+    def cell_text(self, column: str) -> str:
         """The value of a column, "" if it is empty."""
         return self.cells.get(column, "")
 
@@ -61,17 +61,17 @@ class CsvSheet:
 
     def report_unless_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
         """Add a problem for a cell that is not a finite number, or is below `least`."""
-        value = _parse_number(line.cell(column))
+        value = _parse_number(line.cell_text(column))
         if value is None:
-            self.add_problem(line, column, f"{line.cell(column)!r} is not a number")
+            self.add_problem(line, column, f"{line.cell_text(column)!r} is not a number")
         elif not least <= value < math.inf:
             self.add_problem(
-                line, column, f"{line.cell(column)} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else "")
+                line, column, f"{line.cell_text(column)} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else "")
             )
 
     def report_unless_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
         """Add a problem for a cell that is not a positive integer, or not a multiple of `multiple_of`."""
-        text = line.cell(column)
+        text = line.cell_text(column)
         if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) > 0 and int(text) % multiple_of == 0):
             kind = "positive whole number" if multiple_of == 1 else f"positive multiple of {multiple_of}"
             self.add_problem(line, column, f"{text!r} must be a {kind}")
@@ -79,8 +79,8 @@ class CsvSheet:
     def report_unless_word(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
         """Add a problem for a cell that is not one of `words`."""
         known = list(words)
-        if line.cell(column) not in known:
-            self.add_problem(line, column, f"{line.cell(column)!r} is unknown; fix: use one of {', '.join(known)}")
+        if line.cell_text(column) not in known:
+            self.add_problem(line, column, f"{line.cell_text(column)!r} is unknown; fix: use one of {', '.join(known)}")
 
 
 def read_sheet(path: Path) -> CsvSheet:

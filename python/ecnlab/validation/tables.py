@@ -122,7 +122,7 @@ def _compare_reference_row(
     return [
         _compare_column_of_row(table, row, column, sample_over_seeds(values), known)
         for column, values in ours.items()
-        if row.line.cell(column)
+        if row.line.cell_text(column)
     ]
 
 

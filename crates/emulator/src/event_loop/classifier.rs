@@ -30,10 +30,10 @@ pub trait FlowClassifier {
     fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> Option<AddressSlot>;
 
     /// The slot of a flow that has opened or answered a connection, and the side that it sends from.
-    fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)>;
+    fn address_slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)>;
 
     /// The flow that sends from a side of a slot, if any.
-    fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32>;
+    fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32>;
 }
 
 /// By the addresses of the plan.
@@ -54,10 +54,10 @@ impl FlowClassifier for FlowAddressMap {
         Some(FlowAddressMap::slot_for_answering_flow(self, flow, opener))
     }
 
-    fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
-        FlowAddressMap::slot_of_flow(self, flow)
+    fn address_slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
+        FlowAddressMap::address_slot_of_flow(self, flow)
     }
-    fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32> {
-        FlowAddressMap::sending_flow(self, slot, side)
+    fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32> {
+        FlowAddressMap::flow_sending_from(self, slot, side)
     }
 }

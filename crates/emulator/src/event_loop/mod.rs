@@ -338,7 +338,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 }
                 let AckInfo { rtt, is_first_ecn_echo } = self.forwarder.connections.on_delivered(slot, side, &tcp, now);
                 self.host_inputs.extend(
-                    rtt.zip(self.forwarder.classifier.sending_flow(slot, side)).map(|(rtt, flow)| (flow, HostInput::RoundTrip(rtt))),
+                    rtt.zip(self.forwarder.classifier.flow_sending_from(slot, side)).map(|(rtt, flow)| (flow, HostInput::RoundTrip(rtt))),
                 );
                 return self.backend.on_packet_delivered(
                     slot,
@@ -381,7 +381,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 let (slot, side) = self
                     .forwarder
                     .classifier
-                    .slot_of_flow(flow)
+                    .address_slot_of_flow(flow)
                     .expect("a flow sends more once it has opened a connection or answered one");
                 AppRequest::Write { flow, slot, side, demand }
             }

@@ -132,10 +132,10 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
         "kind": "recorded",
         "note": note,
         "kernel": of.kernel,
-        "clock": { "hz": Span::from_secs(1).picos() / of.tick.picos(), "tick_phase_us": span_to_micros(phase), "jiffies_at_start_mod_512": jiffies },
+        "clock": { "hz": Span::from_secs(1).picos() / of.tick.picos(), "tick_phase_us": span_to_fractional_micros(phase), "jiffies_at_start_mod_512": jiffies },
         "tcp": tcp_json(connection, host),
         "path": path,
-        "end_us": span_to_micros(end.since(connection.began)),
+        "end_us": span_to_fractional_micros(end.since(connection.began)),
         "packet_columns": PACKET_COLUMNS,
         "state_columns": TCP_INFO_COLUMNS,
         "application": connection.actions_json(end),
@@ -145,7 +145,7 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
     })
 }
 
-fn span_to_micros(span: Span) -> f64 {
+fn span_to_fractional_micros(span: Span) -> f64 {
     (span.picos() / 1000) as f64 / 1000.0
 }
 
@@ -174,7 +174,7 @@ fn tcp_json(connection: &RecordedConnection, host: &HostSettings) -> Json {
         "interactive": tcp.interactive,
         "read_size": tcp.read_size,
         "initial_window": host.route.initcwnd,
-        "rto_min_us": host.route.rto_min.map(span_to_micros),
+        "rto_min_us": host.route.rto_min.map(span_to_fractional_micros),
         "quickack": host.route.quickack,
         "sysctl": sysctls.collect::<Vec<_>>(),
         "syn_options": { "a": syn(Side::Near), "b": syn(Side::Far) },
@@ -193,7 +193,7 @@ impl RecordedConnection {
     }
 
     fn micros_since_start(&self, time: Time) -> f64 {
-        span_to_micros(time.since(self.began))
+        span_to_fractional_micros(time.since(self.began))
     }
 
     fn actions_json(&self, end: Time) -> Vec<Json> {

@@ -76,11 +76,11 @@ impl FlowClassifier for FlowTable {
         None
     }
 
-    fn slot_of_flow(&self, _flow: u32) -> Option<(AddressSlot, Side)> {
+    fn address_slot_of_flow(&self, _flow: u32) -> Option<(AddressSlot, Side)> {
         None
     }
 
-    fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32> {
+    fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32> {
         Some(flow_of_entry(self.first_flow, slot.number, side))
     }
 }

@@ -144,7 +144,7 @@ static SINK_END: RouteEnd = RouteEnd {
 };
 
 /// An end that was read: the node, the key that names it in messages, and the private links.
-struct RouteMatch {
+struct ResolvedRouteEnd {
     node: Option<String>,
     key: &'static str,
     private_links: Option<PrivateLinks>,
@@ -190,13 +190,13 @@ impl PrivateLinks {
 
 impl RouteEnd {
     /// Resolves the node at the inner end of the private links, or that of the group itself.
-    fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadContext) -> RouteMatch {
+    fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadContext) -> ResolvedRouteEnd {
         let node: Option<Option<String>> = group.get(self.group_key);
         let Some(table) = reader.read_table(given, self.table.key, self.table.example) else {
             if node == Some(None) && !given.has(self.table.key) {
                 reader.report(given, self.group_key, format!("is missing; fix: give it as {}, or give {}", self.example, self.table.key));
             }
-            return RouteMatch { node: node.flatten(), key: self.group_key, private_links: None };
+            return ResolvedRouteEnd { node: node.flatten(), key: self.group_key, private_links: None };
         };
         if node.flatten().is_some() {
             reader.report(
@@ -210,7 +210,7 @@ impl RouteEnd {
         let reading = reader.read_keys(&table, section.keys);
         let impairments = impair::read(reader, &table, None);
         let private_links = reading.valid_values().map(|values| self.build_private_links(values, impairments));
-        RouteMatch { node: reading.get(self.node), key: self.table.key, private_links }
+        ResolvedRouteEnd { node: reading.get(self.node), key: self.table.key, private_links }
     }
 
     fn build_private_links(&'static self, values: &Values, impairments: Impairments) -> PrivateLinks {
@@ -225,7 +225,7 @@ fn find_routes(
     reader: &mut Reader,
     given: &TableInput,
     reading: &ReadContext,
-    [from, to]: [&RouteMatch; 2],
+    [from, to]: [&ResolvedRouteEnd; 2],
     graph: &mut NetworkGraph,
 ) -> Option<EdgeRoutes> {
     let (first, last) = (from.node.as_deref()?, to.node.as_deref()?);

@@ -119,13 +119,13 @@ fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile,
         "{combination} is unchecked over profile {}: no judge (ns-2, packets of Linux 6.1, the RFC conformance suite) has compared it; \
          checked are {}; fix: give one of these, or see that your results do not depend on it",
         profile.name,
-        checked_text(profile)
+        checked_combinations_text(profile)
     );
     reader.warn(given, chosen.unwrap_or("profile"), message);
 }
 
 /// The checked combinations of a profile, each with its responses.
-fn checked_text(profile: &Profile) -> String {
+fn checked_combinations_text(profile: &Profile) -> String {
     let mut pairs: Vec<(String, Vec<&str>)> = Vec::new();
     for one in profile.checked {
         let name = format!("{} with {}", one.control, one.recovery);

@@ -164,14 +164,14 @@ impl<P: Probe> AppCalls<'_, P> {
     /// If the member does not exist and the application may not add members.
     fn flow_of_member(&mut self, member: FlowIndex) -> u32 {
         while member as usize >= self.simulation.apps[self.app as usize].flows.len() {
-            self.add_member();
+            self.add_group_member();
         }
         self.simulation.apps[self.app as usize].flows[member as usize]
     }
 
     /// # Panics
     /// If flows are added faster than the network completes them, up to `MAX_MEMBERS`.
-    fn add_member(&mut self) {
+    fn add_group_member(&mut self) {
         let mut more = self.simulation.apps[self.app as usize].member_factory.take().expect("the application may have more members");
         let number = self.simulation.apps[self.app as usize].flows.len() as u32;
         let group = &self.simulation.group_names[more.template.flow.group as usize];

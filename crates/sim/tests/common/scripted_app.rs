@@ -88,7 +88,7 @@ pub fn template(transport: Transport) -> FlowTemplate {
 
 pub fn network(template: &FlowTemplate, spec: Arc<dyn ApplicationSpec>) -> Network {
     let mut network = Network { links: vec![pipe(100_000, 20_000, 1_000); 2], groups: vec!["all".into()], ..Network::default() };
-    network.add_member(template, 0, &Traffic::Application(spec));
+    network.add_group_member(template, 0, &Traffic::Application(spec));
     network.renumber_rows_first();
     network
 }

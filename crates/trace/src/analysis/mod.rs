@@ -319,7 +319,7 @@ impl Analysis {
             flow.restart_at_new_source();
         }
         if endpoint.is_sent && packet.has(Flags::ECE) && !packet.has(Flags::SYN) {
-            flow.on_ece(acked_seq, matches!(packet.source.address, Address::Node(_)), &mut self.context);
+            flow.on_ece_sent(acked_seq, matches!(packet.source.address, Address::Node(_)), &mut self.context);
         }
         if endpoint.is_received && !packet.has(Flags::SYN) {
             let mut sack_blocks = [(0, 0); SackBlocks::MAX_BLOCKS];

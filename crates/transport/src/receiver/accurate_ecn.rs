@@ -12,7 +12,7 @@
 
 use ecnlab_units::Ecn;
 
-use crate::accurate_ecn::{self as accurate, INITIAL_BYTES, MarkFeedback, OptionSeen};
+use crate::accurate_ecn::{self as accurate, INITIAL_BYTES, OptionSeen, ReportedMarkCounters};
 use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
 use crate::settings::{AccEcnOptionUse, AccEcnRules, TcpSettings};
 
@@ -51,7 +51,7 @@ pub struct AccurateReceiver {
     /// Counters that the next option must have, in its order.
     required_counters: u32,
     /// The packets of the peer, which report the marks on ACKs.
-    feedback: MarkFeedback,
+    feedback: ReportedMarkCounters,
     /// The path changes the ECN field, so that packets are not ECN-capable; or it drops the option.
     withholds_ect: bool,
     option_is_dropped: bool,
@@ -76,7 +76,7 @@ impl AccurateReceiver {
             bytes: [0; 3],
             last_ecn: syn.ecn,
             required_counters: 0,
-            feedback: MarkFeedback::default(),
+            feedback: ReportedMarkCounters::default(),
             withholds_ect: false,
             option_is_dropped: false,
             last_option_with_dsack: false,
@@ -93,7 +93,7 @@ impl AccurateReceiver {
         let ect = settings.ect_codepoint.ecn();
         AccurateReceiver {
             ce,
-            feedback: MarkFeedback::new(0, seen, 0),
+            feedback: ReportedMarkCounters::new(0, seen, 0),
             is_open: true,
             ..AccurateReceiver::new(settings, &Segment { ecn: ect, ..Segment::plain(0, 0) }, ect)
         }

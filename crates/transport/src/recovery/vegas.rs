@@ -91,7 +91,7 @@ impl VegasRecovery {
         }
     }
 
-    fn fine_time(&self, now: Time) -> f64 {
+    fn seconds_since_first_send(&self, now: Time) -> f64 {
         self.clock_zero.map_or(0.0, |origin| now.since(origin).seconds())
     }
 
@@ -107,7 +107,7 @@ impl VegasRecovery {
         if index >= self.transmissions.len() {
             self.transmissions.resize(index + 1, NEVER_SENT);
         }
-        self.transmissions[index] = Transmission { sent: self.fine_time(now), times: self.transmissions[index].times + 1 };
+        self.transmissions[index] = Transmission { sent: self.seconds_since_first_send(now), times: self.transmissions[index].times + 1 };
     }
 
     /// Clears the entries of segments `from` to `last`, up to the end of the table.
@@ -130,7 +130,7 @@ impl VegasRecovery {
         }
         self.end_inflation(tcb, out);
         let newly = tcb.process_new_ack(ack, now);
-        let at = self.fine_time(now);
+        let at = self.seconds_since_first_send(now);
         let sending = self.transmission(ack.next - 1);
         let sample = (sending.sent != 0.0 && sending.times == 1).then_some(at - sending.sent);
         tcb.grow_cwnd_traced(ack, newly, sample.and_then(Span::from_secs_f64), now, out);
@@ -169,7 +169,7 @@ impl VegasRecovery {
 
     fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let count = tcb.count_dupack();
-        let at = self.fine_time(now);
+        let at = self.seconds_since_first_send(now);
         if self.is_fine_timeout_over(tcb.snd_una(), at) || count == self.dup_thresh {
             let timed_out =
                 !tcb.recovery_point().is_passed_by(tcb.snd_una()) && tcb.recovery_point().last_reduction_is(LastReduction::Timeout);
@@ -215,7 +215,7 @@ impl VegasRecovery {
         tcb.set_cwnd(self.deflated_cwnd + f64::from(tcb.dupacks()), out);
     }
 
-    fn send_and_record(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    fn send_new_and_record_times(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if tcb.snd_nxt() == 0 || self.clock_zero.is_none() {
             self.clock_zero = Some(now);
             tcb.on_first_segment_sent(now);
@@ -234,14 +234,14 @@ fn has_first_unacked(tcb: &Tcb) -> bool {
 impl Recovery for VegasRecovery {
     #[inline(never)]
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        self.fine_timeout.initialize(self.fine_time(now));
+        self.fine_timeout.initialize(self.seconds_since_first_send(now));
         if ack.next > tcb.snd_una() {
             self.on_new_ack(tcb, ack, now, out);
         } else if ack.next == tcb.snd_una() {
             self.on_dupack(tcb, now, out);
         }
         if tcb.dupacks() == 0 || tcb.dupacks() >= self.dup_thresh {
-            self.send_and_record(tcb, now, out);
+            self.send_new_and_record_times(tcb, now, out);
         }
     }
 
@@ -256,14 +256,14 @@ impl Recovery for VegasRecovery {
         }
         tcb.set_cwnd(CWND_AFTER_RTO, out);
         self.deflated_cwnd = 0.0;
-        self.reduced_at = self.fine_time(now);
+        self.reduced_at = self.seconds_since_first_send(now);
         tcb.rewind_snd_nxt();
-        self.send_and_record(tcb, now, out);
+        self.send_new_and_record_times(tcb, now, out);
     }
 
     #[inline(never)]
     fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.send_and_record(tcb, now, out);
+        self.send_new_and_record_times(tcb, now, out);
     }
 }
 

@@ -302,7 +302,7 @@ impl SendBuffer {
         if payload > most {
             self.divide_segment(seq, most, payload - most);
         } else if payload < most {
-            self.take_from_next_segment(seq, payload, most - payload);
+            self.fill_from_next_segment(seq, payload, most - payload);
         } else {
             return;
         }
@@ -322,7 +322,7 @@ impl SendBuffer {
     }
 
     /// Moves up to `missing` bytes of the next segment into a segment with `payload` bytes.
-    fn take_from_next_segment(&mut self, seq: u64, payload: u32, missing: u32) {
+    fn fill_from_next_segment(&mut self, seq: u64, payload: u32, missing: u32) {
         let next = seq + 1;
         if next >= self.segments || !self.type_carries_data(self.segment_type(next)) {
             return;

@@ -136,7 +136,7 @@ words! {
 
 words! {
     /// Course of a reduction after a mark.
-    pub enum EcnReduction { Immediate = "immediate", Prr = "prr" }
+    pub enum EcnReductionTiming { Immediate = "immediate", Prr = "prr" }
 }
 
 words! {
@@ -263,7 +263,7 @@ impl TcpSettings {
     pub fn reduces_by_prr_for_marks(&self) -> bool {
         let responds = matches!(self.ecn_response, EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp);
         let of_control = self.ecn_response == EcnResponseName::Prague;
-        self.recovery == RecoveryName::Rack && (of_control || self.quirks.ecn_reduction == EcnReduction::Prr && responds)
+        self.recovery == RecoveryName::Rack && (of_control || self.quirks.ecn_reduction == EcnReductionTiming::Prr && responds)
     }
 
     /// Rounding of a reduction.

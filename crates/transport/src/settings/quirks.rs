@@ -5,7 +5,7 @@ use ecnlab_units::{Span, parameters};
 
 use super::parameters::MAX_WINDOW_PACKETS;
 use super::{
-    AccEcnOptionUse, AccEcnRules, AckDelayRule, CwndOnExit, EcnReduction, PacingRule, PartialAckTimer, PrrBound, ReduceFrom,
+    AccEcnOptionUse, AccEcnRules, AckDelayRule, CwndOnExit, EcnReductionTiming, PacingRule, PartialAckTimer, PrrBound, ReduceFrom,
     RtoEstimatorName, RtoOrder, RtoTimerRestart, RttReport, SsthreshRounding, SynRtxRto,
 };
 
@@ -64,7 +64,7 @@ parameters! {
         /// that persists at its end reduces the window again.
         #[source("RFC 3168, section 6.1.2; Linux tcp_enter_cwr, tcp_fastretrans_alert")]
         #[when(ecn = "true", recovery = "rack")]
-        pub ecn_reduction: EcnReduction = "immediate";
+        pub ecn_reduction: EcnReductionTiming = "immediate";
         /// CWR on retransmissions. With it the echo can end during the repair of a timeout, and the window does not grow on ECE then;
         /// without it slow start continues.
         #[source("ns-2 SetCWRonRetransmit_; RFC 3168, section 6.1.2, forbids it")]

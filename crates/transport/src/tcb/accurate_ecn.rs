@@ -13,7 +13,7 @@
 use ecnlab_units::{Ecn, RangeSet};
 
 use super::Tcb;
-use crate::accurate_ecn::{self as accurate, AckFeedback, MarkFeedback, OptionSeen};
+use crate::accurate_ecn::{self as accurate, AckFeedback, OptionSeen, ReportedMarkCounters};
 use crate::application::AppWrite;
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
@@ -25,7 +25,7 @@ const SYN_RETRANSMISSIONS_WITH_OFFER: u64 = 1;
 /// State of a sender with Accurate ECN.
 #[derive(Debug, Default)]
 pub struct AccurateSender {
-    feedback: MarkFeedback,
+    feedback: ReportedMarkCounters,
     /// Packets without data that came with CE.
     received_ce: u64,
     /// Packets that the current ACK newly delivers and reports as marked.
@@ -134,7 +134,7 @@ impl Tcb {
     pub fn start_accurate(&mut self, start: AccurateStart) {
         if let Some(accurate) = &mut self.accurate {
             let seen = if start.uses_option { OptionSeen::Counters } else { OptionSeen::None };
-            accurate.feedback = MarkFeedback::new(start.reported_ce, seen, start.newest_tsval);
+            accurate.feedback = ReportedMarkCounters::new(start.reported_ce, seen, start.newest_tsval);
             accurate.uses_option &= start.uses_option;
         }
         if self.accurate.is_some() && !start.uses_option {

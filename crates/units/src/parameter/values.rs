@@ -136,7 +136,7 @@ struct NameIndex {
     slots: Vec<u16>,
 }
 
-const EMPTY_SLOT: u16 = u16::MAX;
+const EMPTY_INDEX_SLOT: u16 = u16::MAX;
 
 impl NameIndex {
     /// The first of two parameters with one name counts.
@@ -144,11 +144,11 @@ impl NameIndex {
     /// # Panics
     /// If the table has 65535 parameters or more.
     fn of(parameters: &[Parameter]) -> NameIndex {
-        assert!(parameters.len() < usize::from(EMPTY_SLOT), "a table of {} parameters", parameters.len());
-        let mut index = NameIndex { slots: vec![EMPTY_SLOT; (2 * parameters.len() + 1).next_power_of_two()] };
+        assert!(parameters.len() < usize::from(EMPTY_INDEX_SLOT), "a table of {} parameters", parameters.len());
+        let mut index = NameIndex { slots: vec![EMPTY_INDEX_SLOT; (2 * parameters.len() + 1).next_power_of_two()] };
         for (at, parameter) in parameters.iter().enumerate() {
             let slot = index.slot(parameters, parameter.name);
-            if index.slots[slot] == EMPTY_SLOT {
+            if index.slots[slot] == EMPTY_INDEX_SLOT {
                 index.slots[slot] = at as u16;
             }
         }
@@ -157,14 +157,14 @@ impl NameIndex {
 
     fn position(&self, parameters: &[Parameter], name: &str) -> Option<usize> {
         let at = self.slots[self.slot(parameters, name)];
-        (at != EMPTY_SLOT).then_some(at.into())
+        (at != EMPTY_INDEX_SLOT).then_some(at.into())
     }
 
     /// The slot that holds a name, or the empty one in which it would be.
     fn slot(&self, parameters: &[Parameter], name: &str) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = hash(name) & mask;
-        while self.slots[slot] != EMPTY_SLOT && parameters[usize::from(self.slots[slot])].name != name {
+        while self.slots[slot] != EMPTY_INDEX_SLOT && parameters[usize::from(self.slots[slot])].name != name {
             slot = (slot + 1) & mask;
         }
         slot

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
 use super::json::{
-    self, Micros, OrderedPair, PerSide, WholeNumber, deserialize_or_default, deserialize_or_null, deserialize_some,
+    self, Micros, OrderedPair, PerSide, WholeNumber, deserialize_non_null, deserialize_or_default, deserialize_or_null,
     deserialize_unless_none, deserialize_via, deserialize_word,
 };
 
@@ -204,11 +204,11 @@ struct AppCallRow {
     side: Side,
     #[serde(rename = "do", deserialize_with = "deserialize_socket_call")]
     call: SocketCall,
-    #[serde(default, deserialize_with = "deserialize_some::<_, Micros, _>")]
+    #[serde(default, deserialize_with = "deserialize_non_null::<_, Micros, _>")]
     at_us: Option<Time>,
-    #[serde(default, deserialize_with = "deserialize_some::<_, WholeNumber<0, MAX_TRANSFER_BYTES>, _>")]
+    #[serde(default, deserialize_with = "deserialize_non_null::<_, WholeNumber<0, MAX_TRANSFER_BYTES>, _>")]
     after_received_bytes: Option<u64>,
-    #[serde(default, deserialize_with = "deserialize_some::<_, CallBytes, _>")]
+    #[serde(default, deserialize_with = "deserialize_non_null::<_, CallBytes, _>")]
     bytes: Option<u64>,
 }
 
@@ -259,7 +259,7 @@ struct ScriptRow {
     direction: Side,
     #[serde(rename = "do", deserialize_with = "deserialize_script_action")]
     action: ScriptAction,
-    #[serde(default, deserialize_with = "deserialize_some::<_, Micros, _>")]
+    #[serde(default, deserialize_with = "deserialize_non_null::<_, Micros, _>")]
     later_us: Option<Span>,
     #[serde(default, deserialize_with = "deserialize_or_null::<_, PacketNumber, _>")]
     nth: Option<u32>,
@@ -312,7 +312,7 @@ pub struct Packet {
     #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<0, MAX_PAYLOAD_BYTES>, _>")]
     pub len: u64,
     /// Nothing where ours does not say.
-    #[serde(deserialize_with = "deserialize_some::<_, SequenceNumber, _>")]
+    #[serde(deserialize_with = "deserialize_non_null::<_, SequenceNumber, _>")]
     pub ack: Option<u64>,
     pub flags: String,
     /// The ECN field when it left its host, and behind the router.
@@ -320,7 +320,7 @@ pub struct Packet {
     pub ecn_sent: u8,
     #[serde(rename = "ecn_out", deserialize_with = "deserialize_via::<_, WholeNumber<0, 3>, _>")]
     pub ecn_arrived: u8,
-    #[serde(deserialize_with = "deserialize_some::<_, WholeNumber<0, MAX_WINDOW_BYTES>, _>")]
+    #[serde(deserialize_with = "deserialize_non_null::<_, WholeNumber<0, MAX_WINDOW_BYTES>, _>")]
     pub window: Option<u64>,
     #[serde(rename = "tsval_ms", deserialize_with = "deserialize_or_null::<_, Natural, _>")]
     pub tsval: Option<u64>,

@@ -155,7 +155,7 @@ impl Application for WriteReplay {
     }
 }
 
-/// RecordedWrites down what both ends send. Flow 0 is what side a sends, with its acknowledgements, and flow 1 what side b does.
+/// Writes down what both ends send. Flow 0 is what side a sends, with its acknowledgements, and flow 1 what side b does.
 #[derive(Default)]
 struct PacketRecorder {
     header: u32,

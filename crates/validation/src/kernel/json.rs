@@ -83,7 +83,7 @@ pub fn deserialize_via<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>,
 }
 
 /// Reads a value that must not be null by the rules of `W`.
-pub fn deserialize_some<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<Option<T>, D::Error> {
+pub fn deserialize_non_null<'de, D: Deserializer<'de>, W: Deserialize<'de> + Into<T>, T>(from: D) -> Result<Option<T>, D::Error> {
     W::deserialize(from).map(|value| Some(value.into()))
 }
 

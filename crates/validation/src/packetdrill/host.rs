@@ -197,14 +197,14 @@ impl Host {
     }
 
     pub fn write(&mut self, bytes: u64, now: Time) {
-        self.hand_over(AppWrite::keep_open(bytes), now);
+        self.write_or_defer(AppWrite::keep_open(bytes), now);
     }
 
     pub fn close(&mut self, now: Time) {
-        self.hand_over(AppWrite::then_close(0), now);
+        self.write_or_defer(AppWrite::then_close(0), now);
     }
 
-    fn hand_over(&mut self, app_write: AppWrite, now: Time) {
+    fn write_or_defer(&mut self, app_write: AppWrite, now: Time) {
         if self.sender.as_ref().is_some_and(Sender::is_in_handshake) {
             self.waiting.push(app_write);
             return;

@@ -60,7 +60,7 @@ class Uml:
         return UML_NAME
 
     @property
-    def max_parallel_runs(self) -> int | None:
+    def default_max_parallel_runs(self) -> int | None:
         """None: one run per core, since runs do not disturb each other."""
         return None
 

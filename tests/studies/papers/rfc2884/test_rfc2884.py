@@ -171,7 +171,7 @@ def test_every_claim_is_decided_from_the_runs(shortened: Mapping[RequiredScenari
 
 def test_the_gain_is_by_seed_and_in_the_user_s_metric(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
     need = testbed.transactions_scenario(5, 2, 0.1)
-    measured = testbed.ecn_gain(testbed.transaction_rate, need)
+    measured = testbed.ecn_gain(testbed.transaction_rate_measure, need)
     assert isinstance(measured, RelativeChange)
     on, off = (shortened[need].values("transactions", group=group) for group in (WITH_ECN, WITHOUT_ECN))
     expected = {seed: one / other - 1 for seed, one, other in zip([1, 2], on, off, strict=True)}
@@ -182,7 +182,7 @@ def test_the_rate_of_transactions_is_over_the_measured_interval() -> None:
     need = testbed.transactions_scenario(5, 2, 0.1)
     short = ecnlab.scenario({**need.scenario, "duration": "40 s", "measure_from": "30 s"})
     result = ecnlab.run(short, [1])
-    (rate,) = testbed.transaction_rate(need, WITH_ECN).values_by_seed(lambda _: result).values()
+    (rate,) = testbed.transaction_rate_measure(need, WITH_ECN).values_by_seed(lambda _: result).values()
     assert rate == result.values("transactions", group=WITH_ECN)[0] / 10 > 0
 
 

@@ -28,7 +28,7 @@ pub(crate) fn weight_log(min: u64, burst: u32, avpkt: u32) -> Option<u32> {
         return None;
     }
     WEIGHT_LOG_RANGE.into_iter().find(|&log| {
-        let weight = negative_power_of_two(log);
+        let weight = weight_from_wlog(log);
         wanted <= (1.0 - math::powi(1.0 - weight, u64::from(burst))) / weight
     })
 }
@@ -50,7 +50,7 @@ impl IdleDecayTable {
         let unit = if in_ticks { PSCHED_TICK_PICOS } else { MICROSECOND_PICOS };
         // tc counts whole units.
         let packet_time = (rate.transmission_time(avpkt).picos() as f64 / unit).floor().max(1.0);
-        let shifts_per_unit = -math::ln(1.0 - negative_power_of_two(weight_log)) / packet_time;
+        let shifts_per_unit = -math::ln(1.0 - weight_from_wlog(weight_log)) / packet_time;
         let longest = MAX_IDLE_SHIFT / shifts_per_unit;
         // tc refuses a rate at which no cell is long enough; here the longest one serves.
         let cell_log = (0..31).find(|&log| longest / ((1u64 << log) as f64) < 512.0).unwrap_or(31);
@@ -77,7 +77,7 @@ impl IdleDecayTable {
     }
 }
 
-fn negative_power_of_two(log: u32) -> f64 {
+fn weight_from_wlog(log: u32) -> f64 {
     1.0 / (1u64 << log) as f64
 }
 
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_manual_s_example_has_the_largest_weight_that_lets_its_burst_pass() {
         let log = weight_log(30_000, 55, 1000).unwrap();
-        let let_pass = |log: u32| (1.0 - (1.0 - negative_power_of_two(log)).powi(55)) / negative_power_of_two(log);
+        let let_pass = |log: u32| (1.0 - (1.0 - weight_from_wlog(log)).powi(55)) / weight_from_wlog(log);
         assert!(let_pass(log) >= 26.0 && let_pass(log - 1) < 26.0, "{log}");
     }
 

@@ -330,7 +330,7 @@ mod tests {
     use ecnlab_units::{Span, Time};
 
     use crate::recovery::testing::RecoveryTestBench;
-    use crate::settings::EcnReduction;
+    use crate::settings::EcnReductionTiming;
 
     fn millis(millis: u64) -> Span {
         Span::from_millis(millis)
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_cuts_at_once_leaves_silence_for_half_a_round_trip() {
-        let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.quirks.ecn_reduction = EcnReduction::Immediate);
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.quirks.ecn_reduction = EcnReductionTiming::Immediate);
         let sends = ack_all_with_ece(&mut wire);
         assert_eq!(([0; 10], 10), (sends[..10].try_into().unwrap(), sends[10..].iter().sum::<usize>()));
     }

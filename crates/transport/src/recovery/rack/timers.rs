@@ -195,7 +195,7 @@ impl Rack {
 
     fn enter_loss(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let first = self.state < CaState::Recovery;
-        self.mark_all_lost(tcb, now);
+        self.mark_lost_on_rto(tcb, now);
         //= RFC 5681, section 3.1: further timeouts of a segment leave the threshold
         // The threshold is cut once for what was sent, and for the timeout of what was sent after it.
         let cuts =
@@ -220,7 +220,7 @@ impl Rack {
     }
 
     /// Marks all segments as lost that were not sent within the last RTT; with DupThresh, all segments.
-    fn mark_all_lost(&mut self, tcb: &Tcb, now: Time) {
+    fn mark_lost_on_rto(&mut self, tcb: &Tcb, now: Time) {
         if !self.options.uses_sack {
             self.reset_dupacks();
         } else if self.scoreboard.first_segment().is_some_and(|segment| segment.sacked) {

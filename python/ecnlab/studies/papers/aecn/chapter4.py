@@ -104,7 +104,7 @@ def _delay_figure_scenario(name: str, flows: int) -> RequiredScenario:
     return RequiredScenario({**tree, "name": f"{tree['name']}, {DELAY_FIGURE_MAX_P}"})
 
 
-def _one_way_delays_by_flow_count(name: str, group: str) -> dict[float, ScenarioMeasure]:
+def _one_way_delay_measures_by_flow_count(name: str, group: str) -> dict[float, ScenarioMeasure]:
     return {n: one_way_delay_measure(name, n, group) for n in FLOW_COUNTS}
 
 
@@ -130,7 +130,7 @@ DELAY_ITEM = curve_figure(
     "4.10",
     "One-way delay of each group against the number of flows, RED and ECN",
     "Mean over the packets of a group, max_p 0.5, min_th 10 and max_th 30.",
-    [CurvePanel("", {f"{name}, {group}": _one_way_delays_by_flow_count(name, group) for name in _SCHEMES for group in GROUPS})],
+    [CurvePanel("", {f"{name}, {group}": _one_way_delay_measures_by_flow_count(name, group) for name in _SCHEMES for group in GROUPS})],
     AxisScales("number of flows", "one-way delay", SECONDS, _FLOWS_AXIS_RANGE, (0, 0.2)),
     part=_PART,
     palette=_BY_GROUP,

@@ -39,7 +39,7 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     file_throughput_measure,
     share_of_columns,
     sum_of_columns,
-    transaction_rate,
+    transaction_rate_measure,
     transactions_scenario,
 )
 
@@ -92,7 +92,7 @@ def bulk_throughput_gain(load: int, max_p: float, hosts: str = "Reno") -> Measur
 
 def transaction_rate_gain(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
     """ECN's gain in transactions per second."""
-    return ecn_gain(transaction_rate, transactions_scenario(response_kb, load, max_p, hosts))
+    return ecn_gain(transaction_rate_measure, transactions_scenario(response_kb, load, max_p, hosts))
 
 
 def _statements_by_load(of: Callable[[int], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
@@ -390,7 +390,7 @@ R7 = Claim(
         *(
             ClaimStatement(
                 f"rate with ECN, high congestion, max_p {max_p:g}",
-                transaction_rate(transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN),
+                transaction_rate_measure(transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN),
                 claimed_about(value),
                 PER_SECOND,
                 value,
@@ -400,8 +400,8 @@ R7 = Claim(
         ClaimStatement(
             "rate with ECN, high congestion, max_p 0.5 over max_p 0.02",
             MeasureDifference(
-                transaction_rate(transactions_scenario(5, _HIGH_LOAD, 0.5), WITH_ECN),
-                transaction_rate(transactions_scenario(5, _HIGH_LOAD, 0.02), WITH_ECN),
+                transaction_rate_measure(transactions_scenario(5, _HIGH_LOAD, 0.5), WITH_ECN),
+                transaction_rate_measure(transactions_scenario(5, _HIGH_LOAD, 0.02), WITH_ECN),
             ),
             claimed_about(round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1)),
             PER_SECOND,

@@ -104,7 +104,7 @@ def file_throughput_measure(need: RequiredScenario, group: str) -> ScenarioMeasu
     return ScenarioMeasure(need, _FileThroughput(group))
 
 
-def transaction_rate(need: RequiredScenario, group: str) -> ScenarioMeasure:
+def transaction_rate_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """The metric of transactions: completions per second of the measured interval."""
 
     def rates(result: Result) -> list[float]:

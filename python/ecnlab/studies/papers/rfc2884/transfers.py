@@ -25,7 +25,7 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     WITHOUT_ECN,
     bulk_transfer_scenario,
     file_throughput_measure,
-    transaction_rate,
+    transaction_rate_measure,
     transactions_scenario,
     windows_with_several_drops,
     with_event_recording,
@@ -177,7 +177,9 @@ def _transaction_items() -> list[StudyItem]:
             SHORT_PART,
             "Transactions a second against congestion, 5 KB",
             "Reno, max_p 0.1: completed transactions over three minutes.",
-            CurvePanel("", _with_and_without_ecn(transaction_rate, {load: transactions_scenario(5, load, 0.1) for load in _LOAD_COUNTS})),
+            CurvePanel(
+                "", _with_and_without_ecn(transaction_rate_measure, {load: transactions_scenario(5, load, 0.1) for load in _LOAD_COUNTS})
+            ),
             AxisScales(_CONGESTING_LABEL, "transactions", PER_SECOND),
         ),
         _transfer_figure_item(
@@ -187,7 +189,7 @@ def _transaction_items() -> list[StudyItem]:
             "Reno, 10 congesting flows; half-filled markers are the RFC's numbers, taken for those with ECN.",
             CurvePanel(
                 "",
-                _with_and_without_ecn(transaction_rate, {max_p: transactions_scenario(5, _HIGH_LOAD, max_p) for max_p in MAX_PS}),
+                _with_and_without_ecn(transaction_rate_measure, {max_p: transactions_scenario(5, _HIGH_LOAD, max_p) for max_p in MAX_PS}),
                 {WITH_ECN: published.RATE_BY_MAX_P},
             ),
             AxisScales(_MAX_P_LABEL, "transactions", PER_SECOND, ticks=MAX_PS),
