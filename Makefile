@@ -8,6 +8,7 @@ WORKERS ?= 2
 CONTAINER ?= podman
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
+MATURIN_DEVELOP := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile tests --quiet
 GUEST := python/ecnlab/backends/uml/guest.so
 SITE := python/ecnlab/site
 # Without the engine for browsers, which `make web` builds.
@@ -23,17 +24,20 @@ tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "ecnlab needs Python 3.11 or later: '$(PYTHON)' is missing or older (set PYTHON=...)." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "ecnlab needs Python's venv module (on Debian: the package python3-venv)." >&2; exit 1; }
 
+# Packages are unpacked on one core, so the engine is compiled beside them; what fails there is compiled again, and reported, below.
 $(READY): requirements.lock | tools
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Python packages into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@echo "Installing Python packages into $(VENV) and compiling the engine, which takes two minutes the first time ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^maturin==' requirements.lock)"
+	@$(MATURIN_DEVELOP) --skip-install >/dev/null 2>&1 & \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock; installed=$$?; wait; exit $$installed
 	@touch $@
 
 # A rebuilt engine may answer differently, so the demo's report goes. A guest program that exists is of the same sources as the engine.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
-	@echo "Compiling the engine, which takes two minutes the first time ..."
+	@echo "Compiling the engine ..."
 	@test ! -e $(GUEST) || $(MAKE) --no-print-directory $(GUEST)
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile tests --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
+	@$(MATURIN_DEVELOP) >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@
 
 # Like the engine, it is compiled as the tests are, so that all share what is compiled. It is built on Linux on x86-64 alone.
