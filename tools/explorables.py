@@ -199,6 +199,19 @@ PAGES = {
             Measure("throughput (Mbit/s)", "total", "throughput_bps", 1e-6),
         ],
     ),
+    "l4s": Page(
+        "time (s)",
+        "goodput of a flow (Mbit/s)",
+        lambda of: {f"{side}: {group}": _goodput_of_a_flow(of[side], group) for side in ("A", "B") for group in ("prague", "cubic")},
+        [
+            Measure("Jain's index of goodput", "total", "jain_goodput"),
+            *_of_group("prague", _GOODPUT, _DELAY, ("marks (packets)", "marks", 1)),
+            *_of_group("cubic", _GOODPUT, _DELAY, ("marks (packets)", "marks", 1)),
+            Measure("band L: sojourn time, mean (ms)", "bands", "sojourn_mean_s", 1e3, ("band", "L")),
+            Measure("band C: sojourn time, mean (ms)", "bands", "sojourn_mean_s", 1e3, ("band", "C")),
+            Measure("throughput (Mbit/s)", "total", "throughput_bps", 1e-6),
+        ],
+    ),
 }
 
 

@@ -67,5 +67,18 @@ Lab.EXPLORABLES = {
     ],
     "figures": ["bands", "sojourn", "goodput", "marks"],
     "rows": ["throughput", "Jain's index of goodput", "sojourn time, mean", "band L: sojourn time, mean", "band L: sojourn time, 99th percentile", "band C: sojourn time, mean", "*: goodput of a flow", "*: one-way delay, 95th percentile"]
+  },
+  "l4s": {
+    "title": "L4S: Prague beside CUBIC",
+    "summary": "TCP Prague and CUBIC share a slow link with DualPI2: every packet of band L that waits is marked in A, and a single one is exempt in B.",
+    "scenario": "name = \"L4S: Prague beside CUBIC\"\nduration = \"30 s\"\nmeasure_from = \"10 s\"\n\n[[link]]\nname = \"bottleneck\"\nfrom = \"router\"\nto = \"sink\"\nrate = \"10 Mbps\"\ndelay = \"1 ms\"\nqueue = { discipline = \"dualpi2\", limit = 10000, min_th = \"1 ms\", range = \"0 s\", th_len = 0, th_len_at = \"enqueue\", classic_weight = 0.1 }\n\n[[flows]]\nname = \"prague\"\ncount = 2\nto = \"sink\"\naccess = { to = \"router\", rate = \"1 Gbps\", delay = \"9 ms\", spread = \"1 ms\" }\ntcp = { profile = \"linux-7.2\", variant = \"prague\" }\nstart = [\"0 s\", \"1 s\"]\n\n[[flows]]\nname = \"cubic\"\ncount = 2\nto = \"sink\"\naccess = { to = \"router\", rate = \"1 Gbps\", delay = \"9 ms\", spread = \"1 ms\" }\ntcp = { profile = \"linux-7.2\", ecn = true, ecn_echo = \"accurate\" }\nstart = [\"500 ms\", \"1500 ms\"]\n",
+    "A": {},
+    "B": { "link.0.queue.th_len": 1 },
+    "controls": [
+      { "id": "link.0.rate", "label": "rate of the link" },
+      { "id": "flows.0.access.delay", "label": "access delay of Prague" }
+    ],
+    "figures": ["bands", "goodput", "windows", "marks"],
+    "rows": ["throughput", "Jain's index of goodput", "band L: sojourn time, mean", "band L: sojourn time, 99th percentile", "band C: sojourn time, mean", "*: goodput of a flow", "*: one-way delay, 95th percentile"]
   }
 };
