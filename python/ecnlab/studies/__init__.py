@@ -16,6 +16,7 @@ TITLES = {
     "rfc2884": "RFC 2884: ECN on Linux hosts, for bulk transfers and transactions",
     "amecn": "AMECN: marks of two levels, and a probability that follows the load",
     "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
+    "l4s": "L4S: shares of Prague and CUBIC, published and beside Linux hosts",
     "today": "The papers' questions asked again: current hosts and queues",
 }
 

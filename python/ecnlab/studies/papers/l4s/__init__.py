@@ -1,0 +1,37 @@
+"""L4S: published shares of Prague and CUBIC, and those of Linux 7.2 hosts."""
+
+from __future__ import annotations
+
+from ecnlab.studies import TITLES
+from ecnlab.studies.framework.model import AlternativeSetup, Study
+from ecnlab.studies.papers.l4s import step, tables
+from ecnlab.studies.papers.l4s.claims import CLAIMS
+from ecnlab.studies.papers.l4s.network import CUBIC, OF_2020, PRAGUE_2020, SCENARIO_1, two_flows, with_dualpi2_of_linux_7_2
+from ecnlab.studies.papers.l4s.published import Sender
+
+STUDY = Study(
+    name="l4s",
+    title=TITLES["l4s"],
+    source="P. Heist and J. Morton, L4S Tests, 2020, github.com/heistp/l4s-tests; runs of Linux 7.2 hosts.",
+    summary=(
+        "Two endless flows of Prague and CUBIC over DualPI2, drop-tail and FQ-CoDel at 10 and 50 Mbit/s, with RTTs of 10 to 160 ms, and "
+        "Prague beside CUBIC and Reno in six shared queues of RFC 3168: each row published in 2020, with the Prague of that year and with "
+        "Prague 0.7, beside rows of Linux 7.2 hosts. Hosts have the profile linux-7.2."
+    ),
+    items=[*tables.ITEMS, *step.ITEMS],
+    claims=CLAIMS,
+    alternatives=[
+        AlternativeSetup(
+            "dualpi2 of Linux 7.2",
+            "The published runs have a kernel of August 2020. The L4S team's sch_dualpi2 of that time spares a packet the step unless "
+            "it finds more than one in the L queue, as min_qlen_step 2 does today. Linux 7.2 exempts none by default. Against it: the "
+            "published rates at 10 Mbit/s, where Linux 7.2 starves Prague (L12).",
+            with_dualpi2_of_linux_7_2,
+        )
+    ],
+    networks={
+        "Prague of 160 ms and CUBIC of 10 ms over DualPI2": two_flows(
+            OF_2020, 50, (Sender(PRAGUE_2020, 160), Sender(CUBIC, 10)), SCENARIO_1
+        ).need
+    },
+)

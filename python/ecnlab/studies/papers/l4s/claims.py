@@ -1,0 +1,297 @@
+"""Findings of the sources as questions, and questions of our own. Each range was written before the runs with the seeds of a full run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ecnlab.storage.results import Result
+from ecnlab.studies.framework.claims import (
+    DIMENSIONLESS,
+    PERCENT,
+    Claim,
+    ClaimedRange,
+    ClaimStatement,
+    MeasureDifference,
+    RelativeChange,
+    ScenarioMeasure,
+    claimed_about,
+    claimed_above,
+    claimed_at_least,
+    claimed_below,
+    claimed_between,
+)
+from ecnlab.studies.papers.l4s.network import (
+    CONTROL_NAMES,
+    CUBIC,
+    LINUX_7_2,
+    OF_2020,
+    PRAGUE,
+    PRAGUE_2020,
+    SCENARIO_1,
+    SCENARIO_6,
+    TwoFlows,
+    jain_of_two,
+    two_flows,
+)
+from ecnlab.studies.papers.l4s.published import Sender, published_rates_of_pair, read_reference_rows
+from ecnlab.studies.papers.l4s.step import RATES_ABOVE_MBPS, RATES_BELOW_MBPS, RATIO, RTTS_MS, STEPS, prague_beside_cubic
+from ecnlab.studies.papers.l4s.tables import DUALPI2_ROWS, STEP_ROWS, TOLERANCE, flows_of_published_row
+
+_RATES_MBPS = (10, 50)
+_EQUAL_RTTS_MS = (10, 20, 80)
+_UNEQUAL_RTTS_MS = ((20, 10), (80, 20), (160, 10))
+_PUBLISHED_QUEUE = {OF_2020: LINUX_7_2}
+
+
+def _published(queue: str, rate: int, one: Sender, other: Sender) -> tuple[float, float]:
+    """The published rates of two senders over a simulated queue."""
+    return published_rates_of_pair(
+        _PUBLISHED_QUEUE.get(queue, queue),
+        rate,
+        one.with_control_instead_of(PRAGUE_2020, PRAGUE),
+        other.with_control_instead_of(PRAGUE_2020, PRAGUE),
+    )
+
+
+def _flows_of_2020(queue: str, rate: int, one: Sender, other: Sender) -> TwoFlows:
+    return two_flows(queue, rate, (one, other), SCENARIO_1)
+
+
+def _other_flow_statements(prague: str, wanted: ClaimedRange | None) -> Iterator[ClaimStatement]:
+    """The share of the flow beside Prague in each row of the shared queues; about the published one without a range."""
+    for row in read_reference_rows("shared-queue"):
+        published = round(100 * row.rates_mbps[1] / sum(row.rates_mbps), 2)
+        yield ClaimStatement(
+            f"share of {row.senders[1].control} beside {CONTROL_NAMES[prague]}, {row.queue}",
+            flows_of_published_row(row, prague, SCENARIO_6).share_of_second(),
+            wanted or claimed_about(published),
+            PERCENT,
+            published=published,
+        )
+
+
+def _advantage_statements(queue: str, one: str, other: str) -> Iterator[ClaimStatement]:
+    """The goodput of a control over another's at each equal RTT and rate."""
+    for rate in _RATES_MBPS:
+        for rtt in _EQUAL_RTTS_MS:
+            senders = Sender(one, rtt), Sender(other, rtt)
+            first, second = _published(queue, rate, *senders)
+            yield ClaimStatement(
+                f"{one} over {other}, {rtt} ms, {rate} Mbit/s",
+                RelativeChange(*_flows_of_2020(queue, rate, *senders).goodputs()),
+                claimed_above(0),
+                PERCENT,
+                published=round(100 * (first / second - 1), 1),
+            )
+
+
+def _equal_share_statements() -> Iterator[ClaimStatement]:
+    for rate in _RATES_MBPS:
+        for rtt in _EQUAL_RTTS_MS:
+            senders = Sender(PRAGUE_2020, rtt), Sender(CUBIC, rtt)
+            yield ClaimStatement(
+                f"Jain's index, prague-2020 and cubic, {rtt} ms, {rate} Mbit/s",
+                _flows_of_2020("fq_codel", rate, *senders).jain(),
+                claimed_at_least(0.95),
+                DIMENSIONLESS,
+                published=round(jain_of_two(*_published("fq_codel", rate, *senders)), 4),
+            )
+
+
+def _short_over_long_statement(queue: str, rate: int, long: Sender, short: Sender, wanted: ClaimedRange) -> ClaimStatement:
+    slow, fast = _published(queue, rate, long, short)
+    return ClaimStatement(
+        f"{short.label} over {long.label}, {rate} Mbit/s",
+        _flows_of_2020(queue, rate, short, long).ratio(),
+        wanted,
+        RATIO,
+        published=round(fast / slow, 2),
+    )
+
+
+def _less_equal_statements() -> Iterator[ClaimStatement]:
+    for rate in _RATES_MBPS:
+        for long, short in _UNEQUAL_RTTS_MS:
+            pragues, cubics = ((Sender(control, long), Sender(control, short)) for control in (PRAGUE_2020, CUBIC))
+            published = [jain_of_two(*_published(queue, rate, *pair)) for queue, pair in (("pfifo", cubics), (OF_2020, pragues))]
+            yield ClaimStatement(
+                f"Jain's index, cubic over drop-tail minus prague-2020 over DualPI2, {long} and {short} ms, {rate} Mbit/s",
+                MeasureDifference(_flows_of_2020("pfifo", rate, *cubics).jain(), _flows_of_2020(OF_2020, rate, *pragues).jain()),
+                claimed_above(0),
+                DIMENSIONLESS,
+                published=round(published[0] - published[1], 4),
+            )
+
+
+def _linux_host_statements() -> Iterator[ClaimStatement]:
+    """The difference of each simulated flow from its Linux 7.2 host."""
+    for row in [*DUALPI2_ROWS, *STEP_ROWS]:
+        if row.source == "published":
+            continue
+        names = [sender.label for sender in row.reference.senders]
+        setting = f"{row.reference.queue}, {row.reference.rate_mbps} Mbit/s"
+        for at, (goodput, rate) in enumerate(zip(row.flows.goodputs(), row.reference.rates_mbps, strict=True)):
+            yield ClaimStatement(
+                f"{names[at]} beside {names[1 - at]}, {setting}",
+                ScenarioMeasure(goodput.need, _RelativeTo(goodput.group, rate * 1e6)),
+                claimed_between(-100 * TOLERANCE, 100 * TOLERANCE),
+                PERCENT,
+            )
+
+
+class _RelativeTo:
+    """The relative difference of a group's goodput from a rate in bit/s, one value per seed."""
+
+    def __init__(self, group: str | None, rate_bps: float) -> None:
+        self.group = group
+        self.rate_bps = rate_bps
+
+    def __call__(self, result: Result) -> Sequence[float]:
+        return [goodput / self.rate_bps - 1 for goodput in result.values("goodput_bps", group=self.group)]
+
+
+def _step_statements(step: str, rates: Sequence[int], wanted: ClaimedRange) -> Iterator[ClaimStatement]:
+    for rtt in RTTS_MS:
+        for rate in rates:
+            yield ClaimStatement(
+                f"Prague over CUBIC, {step}, {rtt} ms, {rate} Mbit/s", prague_beside_cubic(STEPS[step], rate, rtt).ratio(), wanted, RATIO
+            )
+
+
+_DEFAULT_STEP, _ONE_PACKET, _LONGER_STEP = STEPS
+
+CLAIMS = [
+    Claim(
+        "L1",
+        "In a shared queue of RFC 3168 the Prague of 2020 leaves CUBIC and Reno less than a tenth, with and without ECN.",
+        ["Table 4"],
+        list(_other_flow_statements(PRAGUE_2020, claimed_below(10))),
+        reading="l4s-tests, key finding 1: L4S flows dominate. The published shares of the other flow are 1.6 to 4.7 %.",
+        own=True,
+    ),
+    Claim(
+        "L2",
+        "In a shared queue of RFC 3168 the flow beside the Prague of 2020 gets about the published share.",
+        ["Table 4"],
+        list(_other_flow_statements(PRAGUE_2020, None)),
+        reading="about: half of the published share to one and a half of it.",
+        own=True,
+    ),
+    Claim(
+        "L3",
+        "Prague 0.7, which has a target RTT, leaves CUBIC and Reno less than a tenth there too.",
+        ["Table 4"],
+        list(_other_flow_statements(PRAGUE, claimed_below(10))),
+        reading="The published numbers beside ours are of the Prague of 2020.",
+        own=True,
+    ),
+    Claim(
+        "L4",
+        "Over DualPI2 the Prague of 2020 has more goodput than CUBIC of the same RTT.",
+        ["Table 1"],
+        list(_advantage_statements(OF_2020, PRAGUE_2020, CUBIC)),
+        reading="l4s-tests, key finding 3, at 10, 20 and 80 ms; the published number is the mean of both orders of the flows.",
+        own=True,
+    ),
+    Claim(
+        "L5",
+        "Over drop-tail CUBIC has more goodput than the Prague of 2020 of the same RTT.",
+        ["Table 2"],
+        list(_advantage_statements("pfifo", CUBIC, PRAGUE_2020)),
+        reading="l4s-tests, section Network Bias: without an AQM Prague behaves about as NewReno; at 10, 20 and 80 ms.",
+        own=True,
+    ),
+    Claim(
+        "L6",
+        "Over FQ-CoDel CUBIC and the Prague of 2020 of the same RTT share nearly equally.",
+        ["Table 3"],
+        list(_equal_share_statements()),
+        reading="nearly equally: Jain's index of 0.95 or more, rates differ by a factor of 1.6 at most; the least published one is 0.98.",
+        own=True,
+    ),
+    Claim(
+        "L7",
+        "Over DualPI2 a flow of 10 ms has at least twice the goodput of a flow of 160 ms, whatever their congestion controls.",
+        ["Table 1"],
+        [
+            _short_over_long_statement(OF_2020, rate, Sender(long, 160), Sender(short, 10), claimed_at_least(2))
+            for rate in _RATES_MBPS
+            for long in (PRAGUE_2020, CUBIC)
+            for short in (PRAGUE_2020, CUBIC)
+        ],
+        reading="l4s-tests, section RTT Unfairness: the shorter RTT has a big advantage in every case; the least published factor is 3.4.",
+        own=True,
+    ),
+    Claim(
+        "L8",
+        "Over DualPI2 two Pragues of 2020 of 10 and 160 ms differ by more than the ratio of their RTTs.",
+        ["Table 1"],
+        [
+            _short_over_long_statement(OF_2020, rate, Sender(PRAGUE_2020, 160), Sender(PRAGUE_2020, 10), claimed_above(16))
+            for rate in _RATES_MBPS
+        ],
+        own=True,
+    ),
+    Claim(
+        "L9",
+        "Two Pragues of 2020 over DualPI2 share less equally than two CUBIC flows of the same RTTs over drop-tail.",
+        ["Table 1", "Table 2"],
+        list(_less_equal_statements()),
+        reading="l4s-tests, key finding 4, for the three pairs of different RTTs.",
+        own=True,
+    ),
+    Claim(
+        "L10",
+        "Two flows of Prague 0.7 with RTTs below its target of 25 ms share equally over DualPI2, though one RTT is twice the other.",
+        ["Table 1"],
+        [
+            ClaimStatement(
+                f"prague 10 ms over prague 20 ms, {queue}, {rate} Mbit/s",
+                two_flows(queue, rate, (Sender(PRAGUE, 10), Sender(PRAGUE, 20)), SCENARIO_1).ratio(),
+                claimed_between(0.8, 1.25),
+                RATIO,
+            )
+            for rate in _RATES_MBPS
+            for queue in (OF_2020,)
+        ],
+        reading="equally: a ratio of at most 1.25; the Prague of 2020 has 1.9 (50 Mbit/s) and 2.5 (10 Mbit/s), published.",
+        own=True,
+    ),
+    Claim(
+        "L11",
+        "Simulated flows over DualPI2 have the goodput of Linux 7.2 hosts within 10 %.",
+        ["Table 1", "Table 5"],
+        list(_linux_host_statements()),
+        reading="each flow of the 60 rows of Linux 7.2 hosts, which are one run each",
+        own=True,
+    ),
+    Claim(
+        "L12",
+        "The dualpi2 of Linux 7.2 with its default step starves Prague below 12 Mbit/s, and not above.",
+        ["2"],
+        [
+            *_step_statements(_DEFAULT_STEP, RATES_BELOW_MBPS, claimed_below(0.5)),
+            *_step_statements(_DEFAULT_STEP, RATES_ABOVE_MBPS, claimed_at_least(0.5)),
+        ],
+        reading="starves: less than half of the goodput of a CUBIC flow of the same RTT",
+        own=True,
+    ),
+    Claim(
+        "L13",
+        "With min_qlen_step 1, Prague and CUBIC share within a factor of two at these rates.",
+        ["2"],
+        list(_step_statements(_ONE_PACKET, (*RATES_BELOW_MBPS, *RATES_ABOVE_MBPS), claimed_between(0.5, 2))),
+        own=True,
+    ),
+    Claim(
+        "L14",
+        "With a step of 2 ms Prague starves at 4 Mbit/s, where a packet takes longer than the step, and not from 8 Mbit/s on.",
+        ["2"],
+        [
+            *_step_statements(_LONGER_STEP, (4,), claimed_below(0.5)),
+            *_step_statements(_LONGER_STEP, (8, 10, 11, *RATES_ABOVE_MBPS), claimed_at_least(0.5)),
+        ],
+        reading="as L12; a packet of 1500 bytes takes 2 ms at 6 Mbit/s",
+        own=True,
+    ),
+]
