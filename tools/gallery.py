@@ -35,7 +35,7 @@ STUDY_PAGES = ROOT / "docs" / "studies"
 # Samples of the queue in a plot: enough to show its oscillation, in a picture of about 30 KB.
 _SAMPLES_OF_PLOT = 400
 # Number in the paper of the figure that each study's page shows.
-KEY_FIGURES = {"aecn": "5.29", "rfc2884": "5.2.4", "amecn": "9", "red-ecn": "7", "today": "9"}
+KEY_FIGURES = {"aecn": "5.29", "rfc2884": "5.2.4", "amecn": "9", "red-ecn": "7", "l4s": "2", "today": "9"}
 _KEY_FIGURE_SEEDS = (1, 2, 3, 4, 5)
 # Options of `ecnlab plot` for the figure on the page of each sweep, and its caption.
 SWEEP_PLOTS = {

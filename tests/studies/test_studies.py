@@ -77,5 +77,7 @@ def test_a_claim_quotes_its_paper_and_gives_a_reason_if_not_reproduced(study: St
 
 @each
 def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
-    counts = [len(runner.select_from_study(study, runner.FULL_SEEDS, all_setups=every).plan.planned_scenarios) for every in (True, False)]
+    counts = [
+        len(runner.select_from_study(study, runner.full_seeds(study), all_setups=every).plan.planned_scenarios) for every in (True, False)
+    ]
     assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (reference_pages.DOCS / "studies" / "index.md").read_text(encoding="utf-8")

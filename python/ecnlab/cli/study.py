@@ -68,7 +68,7 @@ def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenari
 @click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up only, not in every admitted one.")
 @click.option("--demo", is_flag=True, help="Only the study's main figures, and the claims that their runs decide.")
 @options.seed_option("those of --seeds")
-@options.seeds_option("101..120")
+@options.seeds_option("101..120, or fewer for studies of long runs")
 @_figures_option
 @_claims_option
 @options.backend_options
@@ -117,7 +117,7 @@ def run_study(
     if demo and (figures or claims):
         raise UsageError("--demo selects its own figures; fix: omit --figure and --claim")
     chosen = studies.find_study(name)
-    chosen_seeds = options.seeds_from_options(seed, seeds, seeds_as_text(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
+    chosen_seeds = options.seeds_from_options(seed, seeds, seeds_as_text(runner.QUICK_SEEDS if quick else runner.full_seeds(chosen)))
     if demo and not chosen.demo:
         raise UsageError(f"--demo: the study {name} defines no figures for a demo; fix: omit --demo")
     numbers = chosen.demo if demo else figures

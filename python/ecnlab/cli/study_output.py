@@ -53,7 +53,7 @@ def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: P
     from ecnlab.studies.framework import runner
 
     study = studies.find_study(name)
-    chosen = runner.select_from_study(study, runner.FULL_SEEDS, numbers, ids)
+    chosen = runner.select_from_study(study, runner.full_seeds(study), numbers, ids)
     if numbers or ids:
         _print_selected_items_and_claims(chosen)
     else:

@@ -128,6 +128,7 @@ class Study:
     reported beside them. `networks` are drawn into the report, each from the scenario of a need.
     `on_kernels` rewrites its scenarios for backends with real kernels as hosts: a kernel gets the settings that are nearest to the
     hosts of the paper. Without it the scenarios are unchanged.
+    `full_seed_count` is how many seeds a full run has, fewer for a study of long runs.
     The page of a study, STUDY.md in its folder, has its question, its results, and the choices that the paper leaves open.
     """
 
@@ -142,6 +143,7 @@ class Study:
     open_parameters: Sequence[OpenParameter] = field(default=(), repr=False)
     alternatives: Sequence[AlternativeSetup] = field(default=(), repr=False)
     networks: Mapping[str, RequiredScenario] = field(default_factory=dict, repr=False)
+    full_seed_count: int = 20
 
     def choose_items(self, numbers: Sequence[str] = ()) -> Sequence[StudyItem]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""

@@ -28,6 +28,11 @@ from ecnlab.studies.framework.setups import StudySetups
 FULL_SEEDS, QUICK_SEEDS = range(101, 121), range(1, 6)
 
 
+def full_seeds(study: Study) -> Sequence[int]:
+    """The seeds of a full run of a study."""
+    return FULL_SEEDS[: study.full_seed_count]
+
+
 @dataclass(frozen=True)
 class StudySelection:
     """The selected parts of a study: items to draw, claims to decide, and the runs that both require.
@@ -183,7 +188,7 @@ def _draw_and_write_report(
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
     in_setups = chosen.setups is not None
     content = report.StudyReportContent(
-        decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups
+        decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(full_seeds(chosen.study)), in_setups
     )
     report_files = {
         "report.html": report.render_report(chosen.study, content),

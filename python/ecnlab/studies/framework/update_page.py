@@ -25,7 +25,7 @@ def update_study_page(arguments: Sequence[str]) -> int:
     name, out, store = arguments
     study = studies.find_study(name)
     full_report = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
-    is_full = full_report["seeds"] == list(runner.FULL_SEEDS) and full_report["all_setups"]
+    is_full = full_report["seeds"] == list(runner.full_seeds(study)) and full_report["all_setups"]
     if not is_full or [claim["id"] for claim in full_report["claims"]] != [claim.id for claim in study.claims]:
         print(f"{out}: is not a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2

@@ -28,6 +28,7 @@ CONTROLS: Mapping[str, Tree] = {
     CUBIC: {"congestion_control": "cubic", **_ACCURATE_ECN},
     "cubic-ecn": {"congestion_control": "cubic", **_ACCURATE_ECN},
     "cubic-noecn": {"congestion_control": "cubic", "ecn": False},
+    "dctcp": {"variant": "dctcp", **_ACCURATE_ECN, "ect_codepoint": "ect1"},
     "reno-ecn": {"congestion_control": "reno", **_ACCURATE_ECN},
     "reno-noecn": {"congestion_control": "reno", "ecn": False},
 }
@@ -108,6 +109,11 @@ class TwoFlows:
         return CombinedMeasure(lambda pair: jain_of_two(*pair), self.goodputs())
 
 
+def relative_difference(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
+    """The relative difference of a quantity from a number in its unit."""
+    return CombinedMeasure(lambda values: ratio_or_nan(values[0], reference) - 1, [measured])
+
+
 def jain_of_two(one: float, other: float) -> float:
     """Jain's index of two rates."""
     return ratio_or_nan((one + other) ** 2, 2 * (one**2 + other**2))
@@ -122,14 +128,13 @@ def two_flows(queue: str, rate_mbps: int, senders: Pair, time: MeasuredTime) -> 
 
 @cache
 def _two_flow_scenario(queue: str, rate_mbps: int, first: Sender, second: Sender, time: MeasuredTime) -> RequiredScenario:
-    link = {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": f"{rate_mbps} Mbps", "delay": f"{_LINK_DELAY_MS} ms"}
-    groups = [_flow_group(name, sender) for name, sender in zip(GROUPS, (first, second), strict=True)]
+    groups = [flow_group(name, sender) for name, sender in zip(GROUPS, (first, second), strict=True)]
     return RequiredScenario(
         {
             "name": f"{first.label} and {second.label}, {rate_mbps} Mbit/s, {queue}",
             "duration": f"{time.duration_s} s",
             "measure_from": f"{time.measure_from_s} s",
-            "link": [link | {"queue": queue_tree(queue, rate_mbps)}],
+            "link": [link_tree(queue, rate_mbps)],
             "flows": groups,
         }
     )
@@ -140,7 +145,14 @@ def queue_tree(queue: str, rate_mbps: int) -> Tree:
     return {"aqm": "droptail", "limit": _DROP_TAIL_PACKETS[rate_mbps]} if queue == "pfifo" else _QUEUES[queue]
 
 
-def _flow_group(name: str, sender: Sender) -> Tree:
+def link_tree(queue: str, rate_mbps: int) -> Tree:
+    """The bottleneck with a queue of the tables."""
+    link = {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": f"{rate_mbps} Mbps", "delay": f"{_LINK_DELAY_MS} ms"}
+    return link | {"queue": queue_tree(queue, rate_mbps)}
+
+
+def flow_group(name: str, sender: Sender) -> Tree:
+    """An endless flow of a sender, which starts within the first second."""
     return {
         "name": name,
         "to": "sink",

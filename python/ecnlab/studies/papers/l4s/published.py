@@ -20,12 +20,12 @@ class Sender:
     """A congestion control and its round-trip time."""
 
     control: str
-    rtt_ms: int
+    rtt_ms: float
 
     @property
     def label(self) -> str:
         """E.g. "prague 20 ms"."""
-        return f"{self.control} {self.rtt_ms} ms"
+        return f"{self.control} {self.rtt_ms:g} ms"
 
     def with_control_instead_of(self, control: str, other: str) -> Sender:
         """The same RTT with `other` instead of `control`."""

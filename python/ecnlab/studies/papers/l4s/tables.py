@@ -165,7 +165,7 @@ STEP_ROWS = [
 
 _PART_A, _PART_B, PART_STEP = "Two flows of different round-trip times", "A shared RFC 3168 queue", "The step of Linux 7.2"
 _SIMULATED = (
-    "Published rates are of hosts of 2020 and one run; simulated are 20 seeds with 95 % intervals. Prague of 2020 has no target RTT, "
+    "Published rates are of hosts of 2020 and one run; simulated rates have 95 % intervals. Prague of 2020 has no target RTT, "
     "Prague 0.7 has 25 ms."
 )
 DUALPI2_ITEM = comparison_item(
