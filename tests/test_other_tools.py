@@ -142,6 +142,9 @@ TRANSLATED_ROWS = {
         "queue": {"discipline": "tbf", "rate": "20 Mbps", "burst": "10 KiB", "queue": {"aqm": "ecn", "limit": 100}}
     },
     "fq_codel flows 1024 quantum 300": {"queue": {"discipline": "fq", "limit": 100, "flows": 1024, "quantum": "300 B"}},
+    "ce_threshold 1ms ce_threshold_selector 0x01/0x03": {
+        "queue": {"aqm": "codel", "limit": 100, "ce_threshold": "1 ms", "ce_threshold_selector": "ect1"}
+    },
     "pie target 15ms tupdate 15ms alpha 2 beta 20": {"queue": {"aqm": "pie", "limit": 100, "alpha": 0.125, "beta": 1.25}},
     "dualpi2 target 15ms coupling_factor 2": {"queue": {"discipline": "dualpi2", "limit": 100, "target": "15 ms", "coupling": 2}},
     "netem delay 20ms 5ms": {"impair": [{"kind": "jitter", "delay": "uniform 0 ms to 10 ms", "order": "overtake"}]},

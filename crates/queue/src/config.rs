@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_units::{CongestionLevel, Rate, Values};
 
+use crate::aqm::codel;
 use crate::aqm::entry::{AqmEntry, LinkParams};
 use crate::discipline::entry::{DisciplineEntry, DisciplineKind};
 use crate::discipline::{
@@ -126,6 +127,19 @@ impl QueueConfig {
         }
     }
 
+    /// Whether a threshold of it marks ECT(1) packets earlier than others in the same flow queue.
+    pub fn has_l4s_step(&self) -> bool {
+        let (in_discipline, in_aqm) = match &self.child {
+            Child::Queue(inner) => return inner.has_l4s_step(),
+            Child::Aqm { aqm, .. } => (
+                matches!(self.discipline.kind, DisciplineKind::FlowQueues(_)) && (self.discipline.lowest_mark)(&self.values).is_some(),
+                std::ptr::eq(aqm.entry, &codel::ENTRY) && codel::Settings::from_values(&aqm.values).has_l4s_threshold(),
+            ),
+            Child::Buffer { .. } | Child::Kernel(_) => return false,
+        };
+        in_discipline || in_aqm
+    }
+
     /// Whether it keeps a low-latency queue for ECT(1) packets.
     pub fn has_l4s_queue(&self) -> bool {
         match &self.child {
@@ -152,7 +166,7 @@ impl QueueConfig {
     /// The quietest mark that it writes; nothing if it marks no packet.
     pub fn lowest_mark_level(&self) -> Option<CongestionLevel> {
         match &self.child {
-            Child::Aqm { aqm, .. } => (aqm.entry.lowest_mark)(&aqm.values),
+            Child::Aqm { aqm, .. } => (aqm.entry.lowest_mark)(&aqm.values).or_else(|| (self.discipline.lowest_mark)(&self.values)),
             Child::Buffer { .. } | Child::Kernel(_) => (self.discipline.lowest_mark)(&self.values),
             Child::Queue(inner) => inner.lowest_mark_level(),
         }

@@ -10,7 +10,7 @@ use ecnlab_queue::{
 };
 use ecnlab_testkit::Packet;
 use ecnlab_units::rng::mix_bits;
-use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
+use ecnlab_units::{CongestionLevel, Ecn, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -304,16 +304,17 @@ proptest! {
     fn with_any_aqm_inside_packets_bytes_and_the_order_of_each_flow_are_kept(
         operations in operations(), at in 0..AQMS.len(), scheme in 0usize..3, limit in prop_oneof![
             (1u32..60).prop_map(Limit::Packets), (100u64..60_000).prop_map(Limit::Bytes),
-        ],
+        ], l4s_step in select(vec!["off", "0 s", "3 ms"]),
     ) {
         let scheme = [&FQ, &SFQ, &DRR][scheme];
-        let mut queue = build(scheme, &[("salt", "auto")], AQMS[at], limit);
+        let mut queue = build(scheme, &[("salt", "auto"), ("l4s_step", l4s_step)], AQMS[at], limit);
         let mut last = BTreeMap::new();
         for (number, operation) in (0..).zip(operations) {
             let now = Time::ZERO + Span::from_micros(800) * number;
             match operation {
                 Some((flow, size)) => {
-                    queue.enqueue(Packet { number, flow, size, ecn: Ecn::Ect0, ..Packet::PLAIN }, now);
+                    let ecn = if number % 7 == 6 { Ecn::Ce } else { [Ecn::Ect0, Ecn::Ect1][(flow % 2) as usize] };
+                    queue.enqueue(Packet { number, flow, size, ecn, ..Packet::PLAIN }, now);
                 }
                 None => {
                     if let Some((packet, _)) = queue.dequeue(now) {
@@ -676,4 +677,67 @@ fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() 
         }
     }
     assert!(averages >= 12, "{averages} AQMs keep an average");
+}
+
+/// Codepoints with which packets of two flows leave, one every 0.25 ms from 0.25 ms on; all arrive at time zero.
+fn codepoints_at_departure(queue: &mut QueueUnderTest, codepoints: [Ecn; 2], packets: u64) -> Vec<(u64, Ecn, Ecn)> {
+    let flows: [u64; 2] = flows_in_distinct_queues();
+    for (number, (flow, ecn)) in (0..).zip((0..packets).flat_map(|_| flows.into_iter().zip(codepoints))) {
+        queue.enqueue(Packet { number, flow, ecn, ..Packet::PLAIN }, Time::ZERO);
+    }
+    let leave = |quarter: u64| {
+        let (packet, _) = queue.dequeue(Time::ZERO + Span::from_micros(250) * quarter)?;
+        Some((quarter, codepoints[flows.iter().position(|&flow| flow == packet.flow).unwrap()], packet.ecn))
+    };
+    (1..).map_while(leave).collect()
+}
+
+#[test]
+fn an_l4s_step_marks_each_ect1_packet_that_has_waited_longer_and_no_other() {
+    for discipline in [&FQ, &SFQ, &DRR] {
+        let settings = [("l4s_step", "1 ms"), ("quantum", "1000 B")];
+        let mut queue = build(discipline, &settings, aqm("droptail"), Limit::Packets(100));
+        let left = codepoints_at_departure(&mut queue, [Ecn::Ect1, Ecn::Ect0], 10);
+        assert_eq!(20, left.len());
+        for (quarter, sent, received) in left {
+            // The fourth quarter of a millisecond is as long as the step, not longer.
+            let expected = if sent == Ecn::Ect1 && quarter > 4 { Ecn::Ce } else { sent };
+            assert_eq!(expected, received, "{}: {sent:?} after {quarter} quarters", discipline.name);
+        }
+        let counters = queue.queue.total_counters();
+        // Both flows send one packet by turns, so eight of ten ECT(1) packets leave after the fourth quarter.
+        assert_eq!((8, 0), (counters.marked[SignalCause::Early], counters.dropped[SignalCause::Early].packets), "{}", discipline.name);
+    }
+}
+
+#[test]
+fn packets_of_the_l4s_class_bypass_the_aqm_inside() {
+    // An AQM that signals to all: every packet that finds another one in its queue.
+    let strict = [("threshold", "0.5")];
+    for (codepoint, l4s_step, expected) in
+        [(Ecn::Ect1, "off", 9), (Ecn::Ect1, "10 s", 0), (Ecn::Ect0, "10 s", 9), (Ecn::Ce, "10 s", 0), (Ecn::Ect1, "0 s", 10)]
+    {
+        let mut queue = build_with(&FQ, &[("l4s_step", l4s_step)], aqm("step"), &strict, Limit::Packets(100));
+        codepoints_at_departure(&mut queue, [codepoint, Ecn::Ce], 10);
+        assert_eq!(expected, queue.queue.total_counters().marked[SignalCause::Early], "{codepoint:?}, {l4s_step}");
+    }
+    // Without ECN this AQM drops: ECT(0) packets, and CE packets only if they are not in the L4S class.
+    for (codepoint, l4s_step, expected) in [(Ecn::Ect0, "10 s", 9), (Ecn::Ce, "off", 18), (Ecn::Ce, "10 s", 0)] {
+        let mut queue = build_with(&FQ, &[("l4s_step", l4s_step)], aqm("step"), &[strict[0], ("ecn", "false")], Limit::Packets(100));
+        codepoints_at_departure(&mut queue, [codepoint, Ecn::Ce], 10);
+        let dropped = queue.queue.total_counters().dropped[SignalCause::Early].packets;
+        assert_eq!(expected, dropped, "{codepoint:?}, {l4s_step}");
+    }
+}
+
+#[test]
+fn an_l4s_step_is_a_mark_even_around_an_aqm_that_marks_nothing() {
+    let lowest_mark = |step: &str| {
+        let mut values = Values::defaults(FQ.parameters);
+        values.set_from_text("l4s_step", step).unwrap();
+        let aqm = AqmConfig { entry: aqm("droptail"), values: Values::defaults(aqm("droptail").parameters) };
+        let config = QueueConfig { discipline: &FQ, values, child: Child::Aqm { aqm, limit: Limit::Packets(9) } };
+        (config.lowest_mark_level(), config.has_l4s_step())
+    };
+    assert_eq!([(None, false), (Some(CongestionLevel::Congested), true)], ["off", "1 ms"].map(lowest_mark));
 }

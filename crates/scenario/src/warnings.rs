@@ -185,10 +185,20 @@ fn is_marked_before_queues(edges: &[Edge], group: &Group) -> bool {
 
 /// Warns if a queue classifies ECT(1) separately and the senders are not scalable or use another codepoint.
 fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let Some((edge, _)) = forward_queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue()) else { return };
+    let Some((edge, queue)) = forward_queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue() || queue.has_l4s_step()) else {
+        return;
+    };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
     let message = match (settings.ecn_response, settings.ect_codepoint) {
+        (EcnResponseName::Dctcp, EctCodepoint::Ect0) if queue.has_l4s_step() => format!(
+            "these senders answer marks by DCTCP, and the L4S threshold of link \"{edge}\" marks ECT(1) alone: give ect_codepoint = \"ect1\" \
+             for its short queue"
+        ),
+        (EcnResponseName::Halve | EcnResponseName::Abe, EctCodepoint::Ect1) if queue.has_l4s_step() => format!(
+            "the L4S threshold of link \"{edge}\" marks for senders that answer by DCTCP, and these would use a part of their share: give \
+             variant = \"dctcp\", or ect_codepoint = \"ect0\""
+        ),
         (EcnResponseName::Dctcp, EctCodepoint::Ect0) => format!(
             "these senders answer marks by DCTCP and go into the classic queue of link \"{edge}\": give ect_codepoint = \"ect1\" for its low-latency \
              queue"

@@ -185,3 +185,29 @@ fn a_low_latency_queue_wants_scalable_senders_that_say_so() {
         assert_eq!(vec!["flows.near.tcp.ect_codepoint"], places(&format!("{{ profile = \"linux\", {odd} }}")), "{odd}");
     }
 }
+
+#[test]
+fn an_l4s_threshold_wants_scalable_senders_that_say_so() {
+    let messages = |queue: &str, tcp: &str| {
+        let found = warnings(&[("link.bottleneck.queue", queue), ("flows.near.tcp", &format!("{{ profile = \"linux\", {tcp} }}"))]);
+        found.into_iter().map(|warning| (warning.place, warning.message)).collect::<Vec<_>>()
+    };
+    let codel = |selector: &str| {
+        format!(
+            "{{ discipline = \"fq\", limit = 400, aqm = {{ name = \"codel\", ce_threshold = \"1 ms\", ce_threshold_selector = \"{selector}\" }} }}"
+        )
+    };
+    for queue in ["{ discipline = \"drr\", limit = 400, l4s_step = \"1 ms\" }".to_owned(), codel("ect1")] {
+        assert_eq!(0, messages(&queue, "variant = \"dctcp\", ect_codepoint = \"ect1\"").len(), "{queue}");
+        for (odd, part) in
+            [("variant = \"dctcp\"", "marks ECT(1) alone"), ("ecn = true, ect_codepoint = \"ect1\"", "a part of their share")]
+        {
+            let found = messages(&queue, odd);
+            assert!(
+                matches!(&found[..], [(place, text)] if place == "flows.near.tcp.ect_codepoint" && text.contains(part)),
+                "{queue}: {found:?}"
+            );
+        }
+    }
+    assert_eq!(0, messages(&codel("any"), "variant = \"dctcp\"").len());
+}

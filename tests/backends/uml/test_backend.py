@@ -202,6 +202,57 @@ def test_codel_of_the_kernel_keeps_a_queue_as_short_as_ours(theirs: str) -> None
 
 
 @needs_uml_kernel
+def test_ce_threshold_for_ect1_marks_what_the_kernel_marks() -> None:
+    def marks(queue: str) -> list[float]:
+        text = f"""
+            name = "datagrams"
+            duration = "20 s"
+            measure_from = "2 s"
+            [[link]]
+            name = "bottleneck"
+            from = "a"
+            to = "b"
+            rate = "2 Mbps"
+            delay = "10 ms"
+            queue = {{ {queue} }}
+            [[flows]]
+            name = "l4s"
+            from = "a"
+            to = "b"
+            app = {{ kind = "cbr", rate = "0.6 Mbps" }}
+            udp = {{ ecn = "ect1", packet_size = "500 B" }}
+            [[flows]]
+            name = "classic"
+            from = "a"
+            to = "b"
+            app = {{ kind = "onoff", rate = "1.2 Mbps", on = "exponential 0.3 s", off = "exponential 0.3 s" }}
+            udp = {{ ecn = "ect0", packet_size = "1000 B" }}
+            [[flows]]
+            name = "more_l4s"
+            count = 3
+            from = "a"
+            to = "b"
+            app = {{ kind = "onoff", rate = "0.6 Mbps", on = "exponential 0.2 s", off = "exponential 0.4 s" }}
+            udp = {{ ecn = "ect1", packet_size = "1000 B" }}
+        """
+        assert KERNEL is not None
+        job = {"scenario": lab.scenario(tomllib.loads(text)).resolved, "seed": 3}
+        with machine.UmlProcess(KERNEL).run(job, 3) as done:
+            return packed_column(done.result, "groups", "marks")
+
+    shared = 'target = "900 ms", interval = "1 s", ecn = true, ce_threshold = "5 ms"'
+    for ours, theirs, classic_marked in (
+        ("", "", True),
+        (', ce_threshold_selector = "ect1"', ', ce_threshold_selector = "0x01/0x03"', False),
+    ):
+        found = marks(f'discipline = "fq", limit = 1000, quantum = "1000 B", aqm = {{ name = "codel", {shared}{ours} }}')
+        expected = marks(f'kernel = "fq_codel", limit = 1000, quantum = 1000, {shared}{theirs}')
+        assert sum(expected) > 1000
+        assert all(abs(one - other) <= 2 + 0.03 * other for one, other in zip(found, expected, strict=True)), (found, expected)
+        assert (expected[1] > 100, found[1] > 100) == (classic_marked, classic_marked)
+
+
+@needs_uml_kernel
 @pytest.mark.parametrize(
     ("queue", "causes"),
     [

@@ -24,6 +24,8 @@ enum QdiscParameterKind {
     Either(u8, u8),
     /// A frequency in hertz, in units of 1/256.
     Hertz256,
+    /// A value and a mask, in one byte each; the mask has the attribute of this number.
+    Masked(u16),
 }
 
 /// A parameter with the number of its attribute.
@@ -35,7 +37,7 @@ struct FlatQdisc {
     parameters: &'static [ParameterSpec],
 }
 
-use QdiscParameterKind::{Byte, Either, Flag, Hertz256, Micros, Number};
+use QdiscParameterKind::{Byte, Either, Flag, Hertz256, Masked, Micros, Number};
 
 const FLAT_QDISCS: &[FlatQdisc] = &[
     FlatQdisc {
@@ -53,6 +55,7 @@ const FLAT_QDISCS: &[FlatQdisc] = &[
             ("quantum", 6, Number),
             ("ce_threshold", 7, Micros),
             ("memory_limit", 9, Number),
+            ("ce_threshold_selector", 10, Masked(11)),
         ],
     },
     FlatQdisc {
@@ -363,6 +366,10 @@ impl FlatQdisc {
                 QdiscParameterKind::Byte => reader.read_byte(name).map(AttributeValue::Byte),
                 QdiscParameterKind::Either(no, yes) => reader.read_flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
                 QdiscParameterKind::Hertz256 => reader.read_hertz_in_256ths(name).map(AttributeValue::Word),
+                QdiscParameterKind::Masked(mask_attribute) => reader.read_masked(name).map(|[value, mask]| {
+                    numbers.push((mask_attribute, AttributeValue::Byte(mask)));
+                    AttributeValue::Byte(value)
+                }),
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
@@ -644,6 +651,21 @@ impl<'q> QdiscArgumentReader<'q> {
         u8::try_from(number).map_err(|_| self.report_problem(name, "must be at most 255")).ok()
     }
 
+    /// A value and a mask, decimal or hexadecimal, as in 0x01/0x03. The kernel compares the masked DS field with the value.
+    fn read_masked(&mut self, name: &str) -> Option<[u8; 2]> {
+        let byte = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u8::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        let (value, mask) = self.raw_text(name)?.split_once('/').unwrap_or_default();
+        match [byte(value), byte(mask)] {
+            [Some(value), Some(mask)] if mask != 0 && value & !mask == 0 => Some([value, mask]),
+            [Some(_), Some(0)] => self.report_none(name, "has the mask 0, which selects all packets; fix: leave it out"),
+            [Some(_), Some(_)] => self.report_none(name, "has a value with bits outside its mask, which selects no packet"),
+            _ => self.report_none(name, "must be VALUE/MASK, two bytes, as in \"0x01/0x03\" for ECT(1)"),
+        }
+    }
+
     fn read_hertz_in_256ths(&mut self, name: &str) -> Option<u32> {
         let hertz = self.read_float(name)?;
         if (0.0..=256.0).contains(&hertz) {
@@ -722,6 +744,22 @@ mod tests {
         let cell = (micros / 2_f64.powi(i32::from(parms.cell_log()))).ceil() as usize;
         assert_eq!((0, 1), (parms.decay_table()[cell - 1], parms.decay_table()[cell]));
         assert_eq!((256, 31), (parms.decay_table().len(), parms.decay_table()[255]));
+    }
+
+    #[test]
+    fn a_selector_is_a_value_and_a_mask_in_a_byte_each() {
+        let attributes = |text: &str| {
+            let read = Qdisc::read(&kernel_qdisc("fq_codel", &[("ce_threshold", "1ms"), ("ce_threshold_selector", text)]), 1.5e6);
+            read.map(|read| read.options).map_err(|problems| problems[0].clone())
+        };
+        // TCA_FQ_CODEL_CE_THRESHOLD, _MASK and _SELECTOR of linux/pkt_sched.h.
+        let ect1 = vec![(7, AttributeValue::Word(1000)), (11, AttributeValue::Byte(3)), (10, AttributeValue::Byte(1))];
+        assert_eq!([Ok(QdiscOptions::Numbers(ect1.clone())), Ok(QdiscOptions::Numbers(ect1))], ["0x01/0x03", "1/3"].map(attributes));
+        for (text, part) in [("0x01", "VALUE/MASK"), ("0x1ff/0x03", "VALUE/MASK"), ("1/0", "mask 0"), ("0x02/0x01", "outside its mask")] {
+            let (name, message) = attributes(text).unwrap_err();
+            assert!(name == "ce_threshold_selector" && message.contains(part), "{text}: {message}");
+        }
+        assert!(Qdisc::read(&kernel_qdisc("codel", &[("ce_threshold_selector", "1/3")]), 1.5e6).is_err(), "fq_codel alone has it");
     }
 
     #[test]

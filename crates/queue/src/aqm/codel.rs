@@ -19,7 +19,7 @@
 
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{CongestionLevel, Rng, Span, Time, Values, parameters};
+use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values, parameters, words};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
 use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, SignalCause};
@@ -61,14 +61,27 @@ parameters! {
         /// Marking of ECN-capable packets instead of dropping them.
         #[source("RFC 8290, section 5.2.6; Linux, codel's option ecn")]
         pub ecn: bool = "true";
-        /// Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's signals.
+        /// Sojourn time above which every ECN-capable packet that ce_threshold_selector selects is marked, in addition to CoDel's signals.
         #[source("RFC 8290, section 5.2.7")]
         #[usual(0.0005..=0.02, log)]
         pub ce_threshold: OrOff<Span> = "off", 1e-6..=10, "s";
+        /// Packets to which ce_threshold applies: all, or those with ECT(1) alone.
+        #[source("Linux fq_codel, ce_threshold_selector; RFC 9331, section 5.1")]
+        pub ce_threshold_selector: CeThresholdSelector = "any";
     }
 }
 
+words! {
+    /// Packets to which the CE threshold applies. Linux compares the masked DS field with a value; ECT(1) is 0x01 under the mask 0x03.
+    pub enum CeThresholdSelector { Any = "any", Ect1 = "ect1" }
+}
+
 impl Settings {
+    /// Whether its CE threshold applies to ECT(1) alone.
+    pub(crate) fn has_l4s_threshold(&self) -> bool {
+        self.ce_threshold.0.is_some() && self.ce_threshold_selector == CeThresholdSelector::Ect1
+    }
+
     /// The mark that it writes.
     fn mark_level(&self) -> Option<CongestionLevel> {
         (self.ecn || self.ce_threshold.0.is_some()).then_some(CongestionLevel::Congested)
@@ -202,7 +215,11 @@ impl Codel {
     }
 
     fn exceeds_ce_threshold(&self, departure: &Departure) -> bool {
-        self.settings.ce_threshold.0.is_some_and(|threshold| departure.sojourn > threshold) && departure.packet.ecn.is_capable()
+        let is_selected = match self.settings.ce_threshold_selector {
+            CeThresholdSelector::Any => departure.packet.ecn.is_capable(),
+            CeThresholdSelector::Ect1 => departure.packet.ecn == Ecn::Ect1,
+        };
+        is_selected && self.settings.ce_threshold.0.is_some_and(|threshold| departure.sojourn > threshold)
     }
 }
 
@@ -239,8 +256,6 @@ impl Aqm for Codel {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Ecn;
-
     use super::*;
     use crate::aqm::{Backlog, PacketInfo};
 
@@ -335,6 +350,18 @@ mod tests {
         assert_eq!(100, signals(&mut codel(&settings), Ecn::Ect0, 2, 10, 0..1).len());
         assert!(signals(&mut codel(&settings), Ecn::Ect0, 1, 10, 0..1).is_empty(), "longer than the threshold, not as long");
         assert!(signals(&mut codel(&settings), Ecn::NotEct, 2, 10, 0..1).is_empty());
+    }
+
+    #[test]
+    fn the_ce_threshold_may_apply_to_ect1_alone() {
+        let settings = [("ce_threshold", "1 ms"), ("ce_threshold_selector", "ect1")];
+        let marked = |ecn, waited_ms| signals(&mut codel(&settings), ecn, waited_ms, 10, 0..1).len();
+        assert_eq!([100, 0, 0, 0], [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct, Ecn::Ce].map(|ecn| marked(ecn, 2)));
+        assert_eq!(0, marked(Ecn::Ect1, 1), "longer than the threshold, not as long");
+        // CoDel's own signals come to all: the first of each an interval after the wait went above target.
+        let first = |ecn| signals(&mut codel(&settings), ecn, 20, 10, 0..150).iter().map(|(time, _)| *time).find(|time| *time >= 0.1);
+        assert_eq!((Some(0.1), Some(0.1)), (first(Ecn::Ect0), first(Ecn::Ect1)));
+        assert_eq!(1, signals(&mut codel(&settings), Ecn::Ect0, 20, 10, 0..150).len());
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct DisciplineEntry {
     pub gauges: &'static [Gauge],
     /// Names of the bands that its packets are served in, where there are several.
     pub band_names: &'static [&'static str],
-    /// Lowest congestion level that its built-in AQM marks under these values; none if it marks no packet.
+    /// Lowest congestion level that it marks by itself under these values, besides an AQM inside; none if it marks no packet.
     pub lowest_mark: fn(&Values) -> Option<CongestionLevel>,
     /// Contradictions among the parameters and the limit of the buffer, where it has one.
     pub check: fn(&Values, Option<Amount>) -> Contradictions,

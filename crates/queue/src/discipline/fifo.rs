@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time};
+use ecnlab_units::{CongestionLevel, Ecn, Rate, Rng, Span, Time};
 
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
 use crate::aqm::{
-    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext,
+    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause,
+    TimerContext,
 };
 use crate::limit::Limit;
 
@@ -30,11 +31,18 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
 /// The level that every ECN-capable packet can carry, and beyond which there is none.
 const STRONGEST_LEVEL: CongestionLevel = CongestionLevel::Congested;
 
+/// Group of L4S packets that bypass the AQM, which has fewer groups.
+const L4S_GROUP: u8 = u8::MAX;
+
 /// A FIFO buffer with an AQM.
 pub struct Fifo<F> {
     aqm: Box<dyn Aqm>,
     requirements: AqmRequirements,
     limit: Limit,
+    /// Sojourn time above which L4S packets are marked, if they bypass the AQM.
+    l4s_step: Option<Span>,
+    /// Whether a packet is checked before it leaves: by the AQM or by the step.
+    checks_departures: bool,
     waiting: VecDeque<QueuedPacket<F>>,
     bytes: u64,
     /// Packets that ever left the front; the n-th waiting packet has number `head_number + n`.
@@ -67,6 +75,8 @@ impl<F: QueueItem> Fifo<F> {
             aqm,
             requirements,
             limit,
+            l4s_step: None,
+            checks_departures: requirements.dequeue_hook,
             waiting: VecDeque::new(),
             bytes: 0,
             head_number: 0,
@@ -75,6 +85,15 @@ impl<F: QueueItem> Fifo<F> {
             empty_reported: true,
             counters: QueueCounters::default(),
         }
+    }
+
+    /// The same buffer with a step for L4S packets: each that has waited longer is marked as it leaves, and the AQM sees none of them.
+    ///
+    /// RFC 9331, section 5.1, has the class, ECT(1) and CE, which is that of the packet's arrival. A step is the native L4S AQM of RFC 9332,
+    /// appendix A, with a range of zero.
+    #[must_use]
+    pub fn with_l4s_step(self, l4s_step: Option<Span>) -> Fifo<F> {
+        Fifo { l4s_step, checks_departures: self.requirements.dequeue_hook || l4s_step.is_some(), ..self }
     }
 
     /// Dequeues the next packet, where `other_backlog` waits in other queues that share the buffer.
@@ -86,8 +105,8 @@ impl<F: QueueItem> Fifo<F> {
         rng: &mut Rng,
         on_event: &mut impl FnMut(QueueEvent<F>),
     ) -> DequeueOutcome<F> {
-        if self.requirements.dequeue_hook {
-            self.ask_aqm_on_dequeue(other_backlog, now, rng, on_event);
+        if self.checks_departures {
+            self.check_departure(other_backlog, now, rng, on_event);
         }
         let Some(leaving) = self.pop_front() else {
             if !std::mem::replace(&mut self.empty_reported, true) {
@@ -113,21 +132,27 @@ impl<F: QueueItem> Fifo<F> {
     }
 
     fn drop_for_overflow(&mut self, lost: Option<QueuedPacket<F>>, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
-        let Some(QueuedPacket { packet, .. }) = lost else { return false };
-        self.aqm.on_overflow_drop(&packet.info(), now);
+        let Some(QueuedPacket { packet, group, .. }) = lost else { return false };
+        if group != L4S_GROUP {
+            self.aqm.on_overflow_drop(&packet.info(), now);
+        }
         self.drop_packet(packet, SignalCause::Overflow, on_event);
         true
     }
 
     /// Reports to the AQM that a packet goes from this buffer to another, after [`remove_all`](Self::remove_all).
     pub(super) fn report_moved_out(&mut self, moved: &QueuedPacket<F>, now: Time) {
-        self.aqm.on_moved_out(&moved.packet.info(), now);
+        if moved.group != L4S_GROUP {
+            self.aqm.on_moved_out(&moved.packet.info(), now);
+        }
     }
 
     /// Reports to the AQM that a packet comes from another buffer, to be [restored](Self::append_moved) here.
     pub(super) fn report_moved_in(&mut self, moved: &QueuedPacket<F>, now: Time) {
         self.empty_reported = false;
-        self.aqm.on_moved_in(&moved.packet.info(), now);
+        if moved.group != L4S_GROUP {
+            self.aqm.on_moved_in(&moved.packet.info(), now);
+        }
     }
 
     /// Removes all packets, as if they had never arrived.
@@ -160,14 +185,23 @@ impl<F: QueueItem> Fifo<F> {
         self.waiting.front().map_or(Span::ZERO, |front| now.since(front.enqueued_at))
     }
 
-    /// Calls the AQM for the head packet, and for the next one as long as its verdict is a drop.
+    /// Applies the step, or calls the AQM, for the head packet, and for the next one as long as the verdict is a drop.
     #[inline(never)]
-    fn ask_aqm_on_dequeue(&mut self, other_backlog: Backlog, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
-        while let Some(QueuedPacket { packet, enqueued_at, .. }) = self.waiting.front() {
+    fn check_departure(&mut self, other_backlog: Backlog, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        while let Some(&QueuedPacket { ref packet, group, enqueued_at }) = self.waiting.front() {
+            if group == L4S_GROUP {
+                if self.l4s_step.is_some_and(|threshold| now.since(enqueued_at) > threshold) {
+                    self.mark_at(0, CongestionLevel::Congested, SignalCause::Early, on_event);
+                }
+                return;
+            }
+            if !self.requirements.dequeue_hook {
+                return;
+            }
             let packet = packet.info();
             let behind = Backlog { packets: self.waiting.len() as u32 - 1, bytes: self.bytes - u64::from(packet.size) };
             let departure =
-                Departure { now, packet, sojourn: now.since(*enqueued_at), backlog: behind, shared_backlog: behind + other_backlog };
+                Departure { now, packet, sojourn: now.since(enqueued_at), backlog: behind, shared_backlog: behind + other_backlog };
             let verdict = self.aqm.on_dequeue(&departure, rng);
             match verdict {
                 DequeueVerdict::Pass => return,
@@ -322,6 +356,16 @@ impl<F: QueueItem> Fifo<F> {
         }
     }
 
+    /// Group of an arriving packet.
+    #[inline(never)]
+    fn group_of(&self, packet: &PacketInfo) -> u8 {
+        match packet.ecn {
+            Ecn::Ect1 | Ecn::Ce if self.l4s_step.is_some() => L4S_GROUP,
+            _ if self.groups.is_empty() => 0,
+            _ => self.aqm.group_of(packet),
+        }
+    }
+
     fn would_overflow(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(packets) => self.waiting.len() as u32 >= packets,
@@ -335,7 +379,7 @@ impl<F: QueueItem> Discipline<F> for Fifo<F> {
     fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         self.counters.arrived.count_packet(packet.size());
         let info = packet.info();
-        let group = if self.groups.is_empty() { 0 } else { self.aqm.group_of(&info) };
+        let group = if self.groups.is_empty() && self.l4s_step.is_none() { 0 } else { self.group_of(&info) };
         let would_overflow = self.would_overflow(info.size);
         let arrival = Arrival {
             now,
@@ -345,7 +389,7 @@ impl<F: QueueItem> Discipline<F> for Fifo<F> {
             groups: &self.group_backlogs,
             would_overflow,
         };
-        let verdict = self.aqm.on_enqueue(&arrival, rng);
+        let verdict = if group == L4S_GROUP { EnqueueVerdict::Pass } else { self.aqm.on_enqueue(&arrival, rng) };
         let verdict = if would_overflow { overflow_verdict(verdict) } else { verdict };
         self.apply_verdict(verdict, QueuedPacket { packet, group, enqueued_at: now }, on_event);
     }

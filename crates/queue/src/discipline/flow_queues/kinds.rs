@@ -1,7 +1,7 @@
 //! The three ways to serve flow queues: their entries in the registry, their parameters, and the plan that each makes of them.
 
 use ecnlab_units::parameter::OrOff;
-use ecnlab_units::{Span, Values, parameters, words};
+use ecnlab_units::{CongestionLevel, Span, Values, parameters, words};
 
 use super::super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use crate::aqm::entry::Gauge;
@@ -56,7 +56,7 @@ const FLOW_QUEUE_DEFAULTS: DisciplineEntry = DisciplineEntry {
         Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
     ],
     band_names: &[],
-    lowest_mark: |_| None,
+    lowest_mark: |values| values.get::<OrOff<Span>>("l4s_step").0.map(|_| CongestionLevel::Congested),
     check: |_, _| Vec::new(),
     test_params: &[("flows", "16")],
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),
@@ -77,6 +77,10 @@ parameters! {
         /// Perturbation of the hash; auto draws it from the queue's random stream at the first packet.
         #[source("RFC 8290, section 4.1")]
         pub salt: Option<u64> = "auto";
+        /// Sojourn time above which each L4S packet, ECT(1) or CE, is marked; these packets then bypass the AQM inside.
+        #[source("RFC 9331, section 5.1; RFC 9332, appendix A: a step")]
+        #[usual(0.0002..=0.01, log)]
+        pub l4s_step: OrOff<Span> = "off", 0..=10, "s";
     }
 }
 
@@ -138,9 +142,9 @@ pub enum FlowQueueKind {
 /// Configuration of a kind, from its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowQueueConfig {
-    /// Bytes that a queue may send in a round.
+    /// Number of queues.
     pub flows: u32,
-    /// Salt of the hash, if it is not drawn.
+    /// Bytes that a queue may send in a round.
     pub quantum: i64,
     /// Salt of the hash, if it is not drawn.
     pub salt: Option<u64>,
@@ -154,10 +158,12 @@ pub struct FlowQueueConfig {
     pub batch: u32,
     /// Which end of the longest queue loses them.
     pub drop: QueueEnd,
-    /// Interval at which the hash gets a new salt, if any.
+    /// Unit in which queues are compared for the longest one.
     pub length: QueueLengthUnit,
     /// Interval at which the hash gets a new salt, if any.
     pub perturb: Option<Span>,
+    /// Sojourn time above which L4S packets are marked, if they bypass the AQM inside.
+    pub l4s_step: Option<Span>,
 }
 
 /// When a queue's turn ends.
@@ -211,6 +217,7 @@ impl RoundRobinParams {
             drop: QueueEnd::Tail,
             length: QueueLengthUnit::Bytes,
             perturb: None,
+            l4s_step: self.l4s_step.0,
         }
     }
 }

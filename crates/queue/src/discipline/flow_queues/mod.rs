@@ -19,6 +19,8 @@
 //! McKenney's: only the evenness of a hash matters. When sfq changes the salt, waiting packets move to the queues of the new hash in order
 //! of arrival, so no flow is reordered. Two flows that collide may then exceed `depth` for a while.
 //!
+//! With `l4s_step` each queue has a step for L4S packets beside its AQM ([`Fifo::with_l4s_step`]).
+//!
 //! A queue and its AQM are made once and kept. Each takes about 350 bytes and its AQM, so 1024 with CoDel take less than half a megabyte.
 
 mod fattest;
@@ -76,7 +78,8 @@ impl<F: QueueItem> FlowQueues<F> {
     /// Queues that share a buffer of this limit, each with a separate AQM.
     pub fn new(config: FlowQueueConfig, limit: Limit, mut aqm: impl FnMut() -> Box<dyn Aqm>) -> FlowQueues<F> {
         let depth = Limit::Packets(config.depth);
-        let queue = |_| FlowQueue { fifo: Fifo::new(aqm(), depth), credit: 0, list: None, in_turn: false, left_list: false };
+        let mut fifo = || Fifo::new(aqm(), depth).with_l4s_step(config.l4s_step);
+        let queue = |_| FlowQueue { fifo: fifo(), credit: 0, list: None, in_turn: false, left_list: false };
         let queues: Vec<FlowQueue<F>> = (0..config.flows).map(queue).collect();
         FlowQueues {
             aqms_due: earliest_timer(&queues),
