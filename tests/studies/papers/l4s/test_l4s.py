@@ -8,9 +8,11 @@ import ecnlab
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.plot.style import PLAIN
 from ecnlab.studies.framework.model import RequiredScenario, StudyItem
-from ecnlab.studies.papers.l4s import STUDY, network, rate_step, step, tables
+from ecnlab.studies.papers.l4s import STUDY, network, overload, rate_step, step, tables
 from ecnlab.studies.papers.l4s.network import LINUX_HOSTS, OF_2020, PRAGUE, PRAGUE_2020, SCENARIO_1, two_flows
 from ecnlab.studies.papers.l4s.published import REFERENCE, Sender, published_rates_of_pair, read_reference_rows
+
+_ECTS = (overload.WITH_ECT, overload.WITHOUT_ECT)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,22 @@ def test_the_stored_steps_of_linux_hosts_are_those_of_the_table() -> None:
     hosts = rate_step.steps_of_linux_hosts()
     assert set(hosts) == {case for case in rate_step.RATE_STEP_CASES if case[0] != PRAGUE_2020}
     assert (hosts[PRAGUE, 80, 1].largest_wait_ms, hosts[PRAGUE, 80, 1].long_waits_s) == (4212, 30.01)
+
+
+def test_ect_of_datagrams_and_responsive_flows_is_ect1_over_dualpi2_alone() -> None:
+    for queue in overload.QUEUES:
+        resolved = [ecnlab.scenario(overload.overload_scenario(queue, 110, ect).scenario).resolved["flows"] for ect in _ECTS]
+        codepoints = [flows[2]["udp"]["ecn"] for flows in resolved]
+        assert codepoints == (["ect1", "not-ect"] if queue == overload.DUALPI2 else ["ect0", "not-ect"])
+        assert [flow["tcp"]["ecn"] for flow in resolved[0][:2]] == [False, True]
+        assert resolved[0][1]["tcp"]["congestion_control"] == ("prague" if queue == overload.DUALPI2 else "cubic")
+        assert resolved[0][2]["app"]["rate"] == "110000000 bps"
+
+
+def test_the_wait_of_datagrams_is_that_of_their_band() -> None:
+    found = {ect: overload.mean_wait(overload.DUALPI2, 110, ect).band for ect in _ECTS}
+    assert found == {overload.WITH_ECT: "L", overload.WITHOUT_ECT: "C"}
+    assert overload.mean_wait(overload.PIE, 110, overload.WITH_ECT).band is None
 
 
 def test_jain_s_index_of_two_rates_is_that_of_the_published_table() -> None:
