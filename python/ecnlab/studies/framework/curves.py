@@ -42,12 +42,13 @@ CurvePoints = Mapping[float, MeasuredQuantity]
 class CurvePanel:
     """One panel of a figure: its title, which may be empty for a single panel, and its curves by label.
 
-    `published` is what the paper prints of a curve, by x, in the unit shown.
+    `published` is what the paper prints of a curve, by x, in the unit shown; `source` is its name in the legend and in the data.
     """
 
     title: str
     curves: Mapping[str, CurvePoints]
     published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    source: str = "published"
 
     def published_curves(self) -> list[lines.Curve]:
         """The paper's values as curves without intervals."""
@@ -115,7 +116,7 @@ class _CurveFigure:
             for label, points in panel.curves.items()
         ]
         lines.draw_curves(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
-        lines.draw_reference_points(axes, panel.published_curves(), "published", palette=self.palette, half=True)
+        lines.draw_reference_points(axes, panel.published_curves(), panel.source, palette=self.palette, half=True)
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
@@ -145,7 +146,7 @@ class _CurveFigure:
         scaled = [None if value is None else value * self.scales.shown.factor for value in known]
         published = [panel.published.get(label, {}).get(x) for panel in self.panels for label, xs in panel.curves.items() for x in xs]
         frame = estimates_frame(["panel", "curve", self.scales.x], self.scales.y_label, rows)
-        beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", scaled), ("published", published))]
+        beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", scaled), (self.panels[0].source, published))]
         return frame.with_columns(column for column in beside if column.count())
 
     def _estimate_of_point(self, measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:

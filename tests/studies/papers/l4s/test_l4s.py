@@ -145,7 +145,7 @@ def test_the_figure_of_the_step_has_the_hosts_of_linux_7_2_beside_it(results: di
     with PLAIN.apply_to_matplotlib():
         data = item.draw({key: results[need] for key, need in item.needs.items()}).data
     assert data is not None
-    known = data.drop_nulls("published").select("panel", "curve", "published").rows()
+    known = data.drop_nulls("Linux 7.2 hosts").select("panel", "curve", "Linux 7.2 hosts").rows()
     assert ("80 ms", "Linux 7.2, default", pytest.approx(0.974 / 8.533)) in known
     assert len(known) == 4, "at 20 ms no row with another step is stored"
 

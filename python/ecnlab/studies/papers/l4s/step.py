@@ -53,6 +53,7 @@ STEP_ITEM = curve_figure(
                 for name, queue in STEPS.items()
             },
             _ratios_of_linux_hosts(rtt_ms),
+            "Linux 7.2 hosts",
         )
         for rtt_ms in RTTS_MS
     ],
