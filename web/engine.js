@@ -293,19 +293,23 @@
       return { now_s, tables: mapValues(tables, (table) => ({ from: table.from, rows: table.rows, columns: this.#columns(table) })) };
     }
 
-    /** Ends the run: fingerprint and all tables, without series if `series` is false. */
-    finish(lab, { series = true } = {}) {
-      const { failure, fingerprint, events, packet_hops, tables } = this.#json("finish", lab);
-      if (failure) throw new RunError(failure.message);
-      const wanted = Object.entries(tables).filter(([name]) => series || !SERIES.includes(name));
-      const copied = wanted.map(([name, table]) => [name, { rows: table.rows, columns: this.#columns(table) }]);
-      return { fingerprint, events, packet_hops, tables: Object.fromEntries(copied) };
+    /** Ends the run: fingerprint and all tables, without the recorded ones if `recorded` is false. */
+    finish(lab, { recorded = true } = {}) {
+      const { fingerprint, events, packet_hops, tables } = this.#finish(lab, recorded);
+      const copied = mapValues(tables, (table) => ({ rows: table.rows, columns: this.#columns(table) }));
+      return { fingerprint, events, packet_hops, tables: copied };
+    }
+
+    #finish(lab, recorded) {
+      const answer = this.#json("finish", lab);
+      if (answer.failure) this.#throw(answer.failure);
+      return { ...answer, tables: recorded ? { ...answer.tables, ...answer.recorded } : answer.tables };
     }
 
     /** The bytes of each column of the finished run as they lie in memory, with kind and names. */
     finishRaw(lab) {
-      const { tables } = this.#json("finish", lab);
-      const bytes = ({ kind, ptr, len }) => new Uint8Array(this.#exports.memory.buffer, ptr, len * BYTES[kind]).slice();
+      const { tables } = this.#finish(lab, true);
+      const bytes = ({ kind, ptr, len }) => new Uint8Array(this.#exports.memory.buffer, ptr, len * ARRAYS[kind].BYTES_PER_ELEMENT).slice();
       return mapValues(tables, (table) => table.columns.map((column) => ({ name: column.name, kind: column.kind, names: column.names ?? [], bytes: bytes(column) })));
     }
 
@@ -354,7 +358,7 @@
     /** Address and length of a text in memory. */
     #text(text) {
       const bytes = new TextEncoder().encode(text);
-      const ptr = this.#exports.alloc(bytes.length);
+      const ptr = this.#call("alloc", bytes.length);
       new Uint8Array(this.#exports.memory.buffer, ptr, bytes.length).set(bytes);
       return [ptr, bytes.length];
     }
@@ -379,17 +383,19 @@
     #columns(table) {
       const { buffer } = this.#exports.memory;
       const copies = table.columns.map(({ name, kind, ptr, len, names }) => {
-        if (kind === "real") return [name, new Float64Array(buffer, ptr, len).slice()];
-        if (kind === "count") return [name, Float64Array.from(new BigUint64Array(buffer, ptr, len), Number)];
-        const index = new Uint32Array(buffer, ptr, len).slice();
-        return [name, kind === "name" ? { index, names } : index];
+        const values = new ARRAYS[kind](buffer, ptr, len);
+        if (kind === "count") return [name, Float64Array.from(values, Number)];
+        return [name, kind === "name" ? { index: values.slice(), names } : values.slice()];
       });
       return Object.fromEntries(copies);
     }
 
     #throwFailure(lab) {
       const failure = this.#json("failure", lab);
-      if (failure === null) return;
+      if (failure !== null) this.#throw(failure);
+    }
+
+    #throw(failure) {
       if (failure.kind === "recording") throw new RunError(failure.message);
       const { aqm, hook, time_s, packet } = failure;
       const about = { aqm, hook, time_s, packet };
@@ -498,10 +504,8 @@
     }
   }
 
-  /** Series that grow during a run. */
-  const SERIES = ["series_queue", "series_band", "series_gauge", "series_window", "series_rate", "events", "lockouts", "transfers", "arrivals"];
-
-  const BYTES = { real: 8, count: 8, index: 4, name: 4 };
+  /** Values of a column by its kind. */
+  const ARRAYS = { real: Float64Array, count: BigUint64Array, index: Uint32Array, name: Uint32Array };
 
   function mapValues(object, of) {
     return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, of(value)]));

@@ -15,6 +15,7 @@ let compiled = null;
 let engine = null;
 let loadedSource = null;
 let declarations = [];
+let hasDeclared = false;
 const cancelled = new Set();
 const jobs = [];
 let working = false;
@@ -47,7 +48,7 @@ async function work(job) {
       return;
     }
     if (engine === null) await makeInstance();
-    useSource(job.source ?? "");
+    await useSource(job.source ?? "");
     if (job.type === "declarations") postMessage({ type: "declarations", id: job.id, declarations });
     else await withLab(job);
   } catch (error) {
@@ -63,11 +64,15 @@ async function makeInstance() {
   engine = await Engine.load(compiled);
   loadedSource = null;
   declarations = [];
+  hasDeclared = false;
 }
 
-function useSource(source) {
+async function useSource(source) {
   if (source === loadedSource) return;
+  // A declaration lives as long as its instance. Each text has an instance of its own, so that the edits of a text do not fill the memory.
+  if (hasDeclared) await makeInstance();
   loadedSource = null;
+  hasDeclared = source.trim() !== "";
   declarations = source.trim() === "" ? [] : engine.loadAqms(source);
   loadedSource = source;
 }
@@ -143,7 +148,7 @@ async function run(job, opened, began) {
     }
   }
   if (job.pieces) postPiece(job.id, engine.fresh(lab));
-  const finished = engine.finish(lab, { series: false });
+  const finished = engine.finish(lab, { recorded: false });
   postMessage({ type: "done", id: job.id, finished, run_ms: performance.now() - began });
 }
 

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ const [requests, aqmSource, done] = arguments;
       rows += Object.values(engine.fresh(lab).tables).reduce((sum, table) => sum + table.rows, 0);
     }
     rows += Object.values(engine.fresh(lab).tables).reduce((sum, table) => sum + table.rows, 0);
-    const { fingerprint } = engine.finish(lab, { series: false });
+    const { fingerprint } = engine.finish(lab, { recorded: false });
     const parts = [];
     for (const [name, columns] of Object.entries(engine.finishRaw(lab)).sort(([a], [b]) => (a < b ? -1 : 1))) {
       parts.push(text(name));
@@ -111,6 +112,55 @@ const runner = new Worker(URL.createObjectURL(new Blob([own], { type: "text/java
 runner.onmessage = ({ data }) => { runner.terminate(); done(data); };
 runner.onerror = (event) => { event.preventDefault(); runner.terminate(); done({ error: event.message }); };
 Engine.page.wasmModule().then((module) => runner.postMessage({ module, source, toml, queues, seed }));
+"""
+
+# Calls of a run after its AQM has failed, the error of each as name, message and line; then a run of the same instance without the AQM.
+GO_ON_AFTER_FAILURE = """
+const [source, toml, done] = arguments;
+const own = `
+  importScripts("${new URL("engine.js", location.href)}");
+  onmessage = async ({ data: { module, source, toml } }) => {
+    const engine = await Engine.load(module);
+    const opened = engine.open({ toml, aqms: engine.loadAqms(source), set: [["link.bottleneck.queue", '{ aqm = "Mine", limit = 60 }']] });
+    const errorOf = (call) => {
+      try {
+        return call();
+      } catch ({ name, message, line }) {
+        return [name, message, line];
+      }
+    };
+    const begun = errorOf(() => engine.start(opened.lab, 1));
+    const advance = () => engine.advance(opened.lab, opened.duration_s, 1e6);
+    const errors = [advance, advance, () => engine.finish(opened.lab), () => engine.finishRaw(opened.lab)].map(errorOf);
+    const plain = engine.open({ toml });
+    engine.start(plain.lab, 1);
+    while (engine.advance(plain.lab, plain.duration_s, 50000) < plain.duration_s);
+    postMessage({ begun, errors, fingerprint: engine.finish(plain.lab).fingerprint });
+  };`;
+const runner = new Worker(URL.createObjectURL(new Blob([own], { type: "text/javascript" })));
+runner.onmessage = ({ data }) => { runner.terminate(); done(data); };
+runner.onerror = (event) => { event.preventDefault(); runner.terminate(); done({ error: event.message }); };
+Engine.page.wasmModule().then((module) => runner.postMessage({ module, source, toml }));
+"""
+# Instances of the engine that a worker of the page has made after each of these texts of an AQM, asked for one after the other.
+COUNT_INSTANCES = """
+const [sources, done] = arguments;
+const own = `
+  importScripts("${new URL("engine.js", location.href)}");
+  const load = Engine.load;
+  let made = 0;
+  Engine.load = (module) => { made += 1; return load(module); };
+  const post = self.postMessage;
+  self.postMessage = (message, ...rest) => post.call(self, { ...message, made }, ...rest);
+  importScripts("${new URL("worker.js", location.href)}");`;
+const worker = new Worker(URL.createObjectURL(new Blob([own], { type: "text/javascript" })));
+const found = [];
+worker.onmessage = ({ data }) => {
+  found.push([data.type, data.made]);
+  if (found.length <= sources.length) worker.postMessage({ type: "declarations", id: found.length, source: sources[found.length - 1] });
+  else { worker.terminate(); done(found); }
+};
+Engine.page.wasmModule().then((module) => worker.postMessage({ type: "load", module }));
 """
 
 
@@ -249,6 +299,32 @@ def test_a_mistake_in_an_aqm_of_the_page_has_its_line(driver: Any, body: str, li
     failed = driver.execute_async_script(RUN_OWN, source, OWN_AQM, ['{ aqm = "Mine", limit = 60 }'], 1)
     assert (failed["name"], failed["line"]) == ("AqmError", line)
     assert message in failed["message"]
+
+
+@pytest.mark.real_time
+def test_a_run_whose_aqm_has_failed_gives_its_error_and_no_result(driver: Any) -> None:
+    body = "on_arrival(arrival) {\n    if (arrival.now_s > 2) throw new Error('late');\n    return PASS;\n  }"
+    found = driver.execute_async_script(GO_ON_AFTER_FAILURE, f"class Mine extends Aqm {{\n  {body}\n}}\n", OWN_AQM)
+    error = ["AqmError", "Mine: on_arrival: Error: late", 3]
+    assert (found["begun"], found["errors"]) == (None, [error] * 4)
+    scenario = ecnlab.scenario(tomllib.loads(OWN_AQM))
+    assert found["fingerprint"] == native_outcome(scenario, 1)["fingerprint"]
+    at_begin = driver.execute_async_script(
+        GO_ON_AFTER_FAILURE,
+        "class Mine extends Aqm {\n  on_start() {\n    return -1 * nothing;\n  }\n  on_arrival() { return PASS; }\n}",
+        OWN_AQM,
+    )
+    error = ["AqmError", "Mine: on_start: ReferenceError: nothing is not defined", 3]
+    assert (at_begin["begun"], at_begin["errors"]) == (error, [error] * 4)
+
+
+@pytest.mark.real_time
+def test_each_text_of_an_aqm_has_an_instance_of_its_own_which_frees_the_memory_of_the_last(driver: Any) -> None:
+    first, second = (f"class Mine extends Aqm {{ on_arrival() {{ return {verdict}; }} }}" for verdict in ("PASS", "mark()"))
+    found = driver.execute_async_script(COUNT_INSTANCES, ["", first, first, second, first, "", "oops", first])
+    instances = [made for _, made in found]
+    assert [kind for kind, _ in found] == ["ready", *["declarations"] * 6, "failed", "declarations"]
+    assert instances == [1, 1, 1, 1, 2, 3, 4, 4, 5]
 
 
 @pytest.mark.real_time

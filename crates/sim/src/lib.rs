@@ -9,6 +9,7 @@ mod component;
 mod engine;
 pub mod external_hosts;
 pub mod impairment;
+mod incremental_recorder;
 mod link;
 pub mod measures;
 pub mod network;
@@ -25,6 +26,7 @@ pub use engine::{Options, QueueSnapshot, Run, Simulation};
 pub use external_hosts::{HostInput, SimOutput};
 pub use impairment::script::{PacketSelector, Script, ScriptAction, ScriptRule, SelectorFlag};
 pub use impairment::{EcnPath, Impairment, ImpairmentSpec};
+pub use incremental_recorder::IncrementalRecorder;
 pub use link::QueuedPacket;
 pub use measures::Report;
 pub use network::{
@@ -33,7 +35,7 @@ pub use network::{
 };
 pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
 pub use probe::{NoProbe, Probe, RecordingFull};
-pub use recorder::{NewRows, Recorder, RecordingConfig, RowsSeen};
+pub use recorder::{NewRows, Recorder, RecordingConfig};
 pub use recorder_and_tracer::RecorderAndTracer;
 pub use trace::{IpVersion, TraceFormat, TraceSpec, Tracer};
 

@@ -37,7 +37,7 @@ pub struct RecordingConfig {
 /// Maximum bytes of rows in the recording of one run.
 pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
-/// Rows of a recorder's table that were added since an earlier look at it.
+/// Rows of a recorder's table from one row on.
 pub struct NewRows<'a> {
     pub table: &'static str,
     /// Number of the first row.
@@ -46,9 +46,9 @@ pub struct NewRows<'a> {
     pub columns: Vec<(&'static str, ColumnSlice<'a, NetworkNameSource>)>,
 }
 
-/// Number of rows of each growing table that a reader of a recorder has seen.
-#[derive(Clone, Debug, Default)]
-pub struct RowsSeen([usize; GROWING_TABLES]);
+/// Number of rows of each growing table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RowCounts([usize; GROWING_TABLES]);
 
 const GROWING_TABLES: usize = 9;
 
@@ -398,28 +398,42 @@ impl Recorder {
         Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
     }
 
-    /// Rows that were added since `seen` was last passed here, of each table that grows during the run and is recorded. Reading them costs
-    /// the run nothing: the rows stay in their tables.
-    pub fn new_rows(&self, seen: &mut RowsSeen) -> Vec<NewRows<'_>> {
+    /// Number of rows of each table that grows during the run.
+    pub(crate) fn row_counts(&self) -> RowCounts {
+        RowCounts([
+            self.queues.rows() as usize,
+            self.bands.rows() as usize,
+            self.gauges.rows() as usize,
+            self.windows.rows() as usize,
+            self.rates.rows() as usize,
+            self.events.rows() as usize,
+            self.lockouts.rows() as usize,
+            self.transfers.rows() as usize,
+            self.arrivals.rows() as usize,
+        ])
+    }
+
+    /// Rows from these numbers on, of each recorded table that grows during the run, without a copy.
+    pub(crate) fn rows_from(&self, from: RowCounts) -> Vec<NewRows<'_>> {
         let RecordingConfig { queue_interval, window_interval, rate_bin, events, transfers, arrivals, .. } = self.config;
         let queues = queue_interval.is_some();
-        let [of_queues, of_bands, of_gauges, of_windows, of_rates, of_events, of_lockouts, of_transfers, of_arrivals] = &mut seen.0;
+        let RowCounts([of_queues, of_bands, of_gauges, of_windows, of_rates, of_events, of_lockouts, of_transfers, of_arrivals]) = from;
         let all = [
-            new_rows(queues, QUEUE_SAMPLES.name, &self.queues, of_queues),
-            new_rows(queues, BAND_SAMPLES.name, &self.bands, of_bands),
-            new_rows(queues, GAUGE_SAMPLES.name, &self.gauges, of_gauges),
-            new_rows(window_interval.is_some(), WINDOW_SAMPLES.name, &self.windows, of_windows),
-            new_rows(rate_bin.is_some(), RATES.name, &self.rates, of_rates),
-            new_rows(events, EVENTS.name, &self.events, of_events),
-            new_rows(events, LOCKOUTS.name, &self.lockouts, of_lockouts),
-            new_rows(transfers, TRANSFERS.name, &self.transfers, of_transfers),
-            new_rows(arrivals, ARRIVALS.name, &self.arrivals, of_arrivals),
+            rows_of(queues, QUEUE_SAMPLES.name, &self.queues, of_queues),
+            rows_of(queues, BAND_SAMPLES.name, &self.bands, of_bands),
+            rows_of(queues, GAUGE_SAMPLES.name, &self.gauges, of_gauges),
+            rows_of(window_interval.is_some(), WINDOW_SAMPLES.name, &self.windows, of_windows),
+            rows_of(rate_bin.is_some(), RATES.name, &self.rates, of_rates),
+            rows_of(events, EVENTS.name, &self.events, of_events),
+            rows_of(events, LOCKOUTS.name, &self.lockouts, of_lockouts),
+            rows_of(transfers, TRANSFERS.name, &self.transfers, of_transfers),
+            rows_of(arrivals, ARRIVALS.name, &self.arrivals, of_arrivals),
         ];
         all.into_iter().flatten().collect()
     }
 
     /// These names with those of the gauges recorded so far.
-    pub fn names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
+    pub(crate) fn names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
         NetworkNames { gauges: self.gauge_names.iter().map(|&name| name.into()).collect(), ..names.clone() }
     }
 
@@ -477,9 +491,8 @@ impl Recorder {
     }
 }
 
-/// New rows of a recorded table; none if it is not recorded.
-fn new_rows<'a, R>(recorded: bool, table: &'static str, rows: &'a TableBuilder<R>, seen: &mut usize) -> Option<NewRows<'a>> {
-    let from = std::mem::replace(seen, rows.rows() as usize);
+/// Rows of a table from a number on; none if it is not recorded.
+fn rows_of<'a, R>(recorded: bool, table: &'static str, rows: &'a TableBuilder<R>, from: usize) -> Option<NewRows<'a>> {
     recorded.then(|| NewRows { table, from, columns: rows.columns_from(from).collect() })
 }
 

@@ -11,7 +11,8 @@ use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::measures::table::{ColumnSlice, NameSource};
 use ecnlab_sim::measures::{Column, NetworkNames, Table};
 use ecnlab_sim::{
-    FlowSpec, ImpairmentSpec, Network, NewRows, Options, Probe, Recorder, RecordingConfig, RowPolicy, RowsSeen, Run, Simulation, tables,
+    FlowSpec, ImpairmentSpec, IncrementalRecorder, Network, NewRows, Options, Probe, Recorder, RecordingConfig, RowPolicy, Run, Simulation,
+    tables,
 };
 use ecnlab_transport::{AppWrite, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
@@ -182,23 +183,28 @@ fn append_rows(to: &mut Vec<(&'static str, Vec<(&'static str, Column)>)>, rows: 
 }
 
 #[test]
-fn new_rows_are_the_tables_of_the_run_in_pieces() {
+fn new_rows_together_are_the_tables_of_a_recorder() {
     let (whole, expected) = run_recorded(RECORD_EVERYTHING);
-    let mut simulation = Simulation::new(&network(), &measured_options(), Recorder::new(RECORD_EVERYTHING, measured_options().duration));
-    let (mut seen, mut pieces, mut looks) = (RowsSeen::default(), Vec::new(), 0);
+    let recorder = IncrementalRecorder::new(Recorder::new(RECORD_EVERYTHING, measured_options().duration));
+    let mut simulation = Simulation::new(&network(), &measured_options(), recorder);
+    let (mut pieces, mut looks) = (Vec::new(), 0);
     loop {
         let over = simulation.advance(measured_options().duration, 500);
         let names = simulation.probe().names_with_gauges(&simulation.network_names());
-        for rows in simulation.probe().new_rows(&mut seen) {
+        for rows in simulation.probe_mut().new_rows() {
             append_rows(&mut pieces, rows, &names);
         }
+        assert!(simulation.probe_mut().new_rows().iter().all(|rows| rows.columns.iter().all(|(_, column)| slice_len(column) == 0)));
         looks += 1;
         if over {
             break;
         }
     }
     assert!(looks > 5, "the run is looked at in pieces");
-    assert_eq!(whole.fingerprint, simulation.finish().0.fingerprint);
+    let (run, recorder) = simulation.finish();
+    assert_eq!(whole.fingerprint, run.fingerprint);
+    let kept = recorder.tables(&run.names).expect("it fits");
+    assert_eq!(format!("{expected:?}"), format!("{kept:?}"), "rows that were handed out stay in their tables");
     let growing: Vec<_> = expected.into_iter().filter(|(name, _)| *name != "distributions").collect();
     assert_eq!(growing.iter().map(|(name, _)| *name).collect::<Vec<_>>(), pieces.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     for ((name, table), (_, columns)) in growing.iter().zip(&pieces) {
@@ -208,6 +214,31 @@ fn new_rows_are_the_tables_of_the_run_in_pieces() {
             let expected: Vec<_> = table.columns.iter().map(|(name, column)| (&**name, column)).collect();
             assert_eq!(format!("{expected:?}"), format!("{found:?}"), "{name}");
         }
+    }
+}
+
+fn slice_len<S>(slice: &ColumnSlice<'_, S>) -> usize {
+    match slice {
+        ColumnSlice::Real(values) => values.len(),
+        ColumnSlice::Count(values) => values.len(),
+        ColumnSlice::Index(values) | ColumnSlice::Name(_, values) => values.len(),
+    }
+}
+
+#[test]
+fn an_incremental_recorder_forwards_every_hook() {
+    let hooks = |source: &'static str| -> Vec<&str> {
+        source.lines().filter_map(|line| line.strip_prefix("    fn ")?.split_once('(')).map(|(name, _)| name).collect()
+    };
+    let probe = include_str!("../src/probe.rs");
+    let (_, declared) = probe.split_once("pub trait Probe {").expect("the trait is declared");
+    let declared = hooks(declared.split_once("\n}").expect("the trait ends").0);
+    let source = include_str!("../src/incremental_recorder.rs");
+    let (_, forwarded) = source.split_once("impl Probe for IncrementalRecorder {").expect("it is a probe");
+    assert!(declared.len() > 30, "{declared:?}");
+    assert_eq!(declared, hooks(forwarded));
+    for hook in declared {
+        assert!(forwarded.contains(&format!("self.recorder.{hook}(")), "{hook} is forwarded to itself");
     }
 }
 

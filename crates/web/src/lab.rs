@@ -3,7 +3,7 @@
 use ecnlab_queue::Registry;
 use ecnlab_scenario::{BUILD, Problem, Scenario, registry};
 use ecnlab_sim::measures::Table;
-use ecnlab_sim::{Options, Probe, Recorder, RecordingFull, RowsSeen, Run, Simulation};
+use ecnlab_sim::{IncrementalRecorder, Options, Probe, Recorder, RecordingFull, Run, Simulation};
 use ecnlab_units::{Span, Time};
 use serde_json::{Map, Value as Json, json};
 
@@ -28,10 +28,12 @@ struct Lab {
 
 enum RunState {
     None,
-    Running(Box<Simulation<Recorder>>, RowsSeen),
+    Running(Box<Simulation<IncrementalRecorder>>),
     Finished(Box<Run>, Vec<(&'static str, Table)>),
     /// The recording has reached its limit.
     Full(RecordingFull),
+    /// The page's AQM has failed: what the run went on to would be the results of another AQM.
+    AqmFailed(Box<user_aqm::Failure>),
 }
 
 /// Version, build, and all that scenarios may name.
@@ -78,13 +80,18 @@ impl Labs {
         let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
         let recorder = Recorder::new(scenario.record.recording(), duration).with_max_bytes(MAX_RECORD_BYTES);
         let options = Options { duration, measure_from, seed: seed as u64 };
-        *state = RunState::Running(Box::new(Simulation::new(&scenario.network, &options, recorder)), RowsSeen::default());
+        let simulation = Simulation::new(&scenario.network, &options, IncrementalRecorder::new(recorder));
+        *state = user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation)), aqm_failed);
     }
 
-    /// Advances to a time or the end, or by so many events; returns the time. NaN if the run has failed.
+    /// Advances to a time or the end, or by so many events; returns the time. NaN if the run has failed, now or before.
     pub fn advance(&mut self, lab: u32, until_s: f64, events: f64) -> f64 {
         let Lab { scenario, state } = self.lab_mut(lab);
-        let RunState::Running(simulation, _) = state else { panic!("lab {lab} has no run to advance; fix: start one") };
+        let simulation = match state {
+            RunState::Running(simulation) => simulation,
+            RunState::Full(_) | RunState::AqmFailed(_) => return f64::NAN,
+            RunState::None | RunState::Finished(..) => panic!("lab {lab} has no run to advance; fix: start one"),
+        };
         let until = Time::ZERO + Span::from_secs_f64(until_s).unwrap_or(scenario.duration).min(scenario.duration);
         let mut left = events as u64;
         let slice = if scenario.user_aqms.is_empty() { left } else { AQM_SLICE_EVENTS };
@@ -92,7 +99,8 @@ impl Labs {
             let part = slice.min(left);
             left -= part;
             let over = simulation.advance(until, part);
-            if user_aqm::has_failure() {
+            if let Some(failure) = user_aqm::take_failure() {
+                *state = aqm_failed(failure);
                 return f64::NAN;
             }
             if let Some(full) = simulation.probe().recording_full() {
@@ -106,55 +114,44 @@ impl Labs {
         simulation.now().seconds()
     }
 
-    /// Reason for which the last call of [`Labs::advance`] or [`Labs::start`] failed; null if it did not.
-    pub fn failure(&mut self, lab: u32) -> Json {
-        if let Some(failure) = user_aqm::take_failure() {
-            let user_aqm::Failure { aqm, hook, now, packet, message } = failure;
-            let time_s = now.map(Time::seconds);
-            return json!({ "kind": "aqm", "aqm": aqm, "hook": hook, "time_s": time_s, "packet": packet, "message": message });
-        }
-        match &self.lab(lab).state {
-            RunState::Full(full) => json!({ "kind": "recording", "message": format!("record: {full}") }),
-            _ => Json::Null,
-        }
+    /// Reason for which the run has failed; null if it has not.
+    pub fn failure(&self, lab: u32) -> Json {
+        failure_json(&self.lab(lab).state)
     }
 
     /// Rows that were recorded since the last call.
     pub fn fresh(&mut self, lab: u32) -> Json {
-        let RunState::Running(simulation, seen) = &mut self.lab_mut(lab).state else {
+        let RunState::Running(simulation) = &mut self.lab_mut(lab).state else {
             panic!("lab {lab} has no run in progress; fix: call fresh between start and finish")
         };
-        let recorder = simulation.probe();
-        let names = recorder.names_with_gauges(&simulation.network_names());
-        let rows = recorder.new_rows(seen).into_iter().map(|rows| (rows.table.to_owned(), new_rows_json(rows.from, &rows.columns, &names)));
-        let tables: Map<String, Json> = rows.collect();
+        let names = simulation.probe().names_with_gauges(&simulation.network_names());
+        let rows = simulation.probe_mut().new_rows().into_iter();
+        let tables: Map<String, Json> = rows.map(|rows| (rows.table.to_owned(), new_rows_json(rows.from, &rows.columns, &names))).collect();
         json!({ "now_s": simulation.now().seconds(), "tables": tables })
     }
 
-    /// Ends the run: its identity and all tables, whose columns stay in memory until the next run or the lab's end.
+    /// Ends the run: its identity and all tables, those of measures apart from the recorded ones. Their columns stay in memory until the next
+    /// run or the lab's end. Of a failed run it answers the reason.
     pub fn finish(&mut self, lab: u32) -> Json {
         let Lab { state, .. } = self.lab_mut(lab);
         *state = match std::mem::replace(state, RunState::None) {
-            RunState::Running(simulation, _) => {
+            RunState::Running(simulation) => {
                 let (run, recorder) = simulation.finish();
-                match recorder.tables(&run.names) {
-                    Ok(tables) => RunState::Finished(Box::new(run), tables),
-                    Err(full) => RunState::Full(full),
+                match (user_aqm::take_failure(), recorder.tables(&run.names)) {
+                    (Some(failure), _) => aqm_failed(failure),
+                    (None, Ok(tables)) => RunState::Finished(Box::new(run), tables),
+                    (None, Err(full)) => RunState::Full(full),
                 }
             }
             other => other,
         };
         match state {
-            RunState::Finished(run, recorded) => {
-                let tables = run.report.tables.iter().chain(recorded.iter());
-                let tables: Map<String, Json> = tables.map(|(name, table)| ((*name).to_owned(), table_json(table))).collect();
-                json!({
-                    "fingerprint": format!("{:016x}", run.fingerprint), "events": run.events, "packet_hops": run.packet_hops,
-                    "tables": tables,
-                })
-            }
-            RunState::Full(full) => json!({ "failure": { "kind": "recording", "message": format!("record: {full}") } }),
-            _ => panic!("lab {lab} has no run to finish; fix: start one"),
+            RunState::Finished(run, recorded) => json!({
+                "fingerprint": format!("{:016x}", run.fingerprint), "events": run.events, "packet_hops": run.packet_hops,
+                "tables": tables_json(&run.report.tables), "recorded": tables_json(recorded),
+            }),
+            RunState::Full(_) | RunState::AqmFailed(_) => json!({ "failure": failure_json(state) }),
+            RunState::None | RunState::Running(_) => panic!("lab {lab} has no run to finish; fix: start one"),
         }
     }
 
@@ -172,6 +169,26 @@ impl Labs {
     fn lab_mut(&mut self, lab: u32) -> &mut Lab {
         self.0.get_mut(lab as usize).and_then(Option::as_mut).unwrap_or_else(|| panic!("lab {lab} is not open"))
     }
+}
+
+fn aqm_failed(failure: user_aqm::Failure) -> RunState {
+    RunState::AqmFailed(Box::new(failure))
+}
+
+fn failure_json(state: &RunState) -> Json {
+    match state {
+        RunState::Full(full) => json!({ "kind": "recording", "message": format!("record: {full}") }),
+        RunState::AqmFailed(failure) => {
+            let user_aqm::Failure { aqm, hook, now, packet, message } = &**failure;
+            let time_s = now.map(Time::seconds);
+            json!({ "kind": "aqm", "aqm": aqm, "hook": hook, "time_s": time_s, "packet": packet, "message": message })
+        }
+        RunState::None | RunState::Running(_) | RunState::Finished(..) => Json::Null,
+    }
+}
+
+fn tables_json(tables: &[(&'static str, Table)]) -> Json {
+    Json::Object(tables.iter().map(|(name, table)| ((*name).to_owned(), table_json(table))).collect())
 }
 
 /// Largest seed that a double holds with all smaller ones.

@@ -37,11 +37,6 @@ pub fn take_failure() -> Option<Failure> {
     FIRST_FAILURE.take()
 }
 
-/// Whether there is a failure.
-pub fn has_failure() -> bool {
-    FIRST_FAILURE.with_borrow(Option::is_some)
-}
-
 fn store_failure(failure: Failure) {
     FIRST_FAILURE.with_borrow_mut(|first| {
         first.get_or_insert(failure);
