@@ -470,19 +470,25 @@ Lab.controls = (() => {
 
     field(control) {
       const id = `${this.prefix}${control.id}`;
-      const label = Lab.element("label", { for: id, title: control.doc }, control.label);
+      const label = Lab.element("label", { for: id }, control.label);
       const make = { slider: this.slider, choice: this.choice, flag: this.flag, text: this.text }[control.kind];
-      return make.call(this, control, id, label);
+      const docId = control.doc ? `${id}-doc` : null;
+      const made = make.call(this, control, id, label, docId);
+      // Shown while the label is under the pointer or the keyboard is at the field; Escape hides it.
+      if (docId) made.append(Lab.element("div", { class: "doc", id: docId, role: "tooltip" }, control.doc));
+      made.addEventListener("keydown", ({ key }) => key === "Escape" && made.classList.add("without-doc"));
+      for (const event of ["focusout", "mouseleave"]) made.addEventListener(event, () => made.classList.remove("without-doc"));
+      return made;
     }
 
-    slider(control, id, label) {
+    slider(control, id, label, docId) {
       let current = control;
       const whole = isByWholeSteps(control);
       const range = Lab.element("input", {
-        type: "range", id, "data-control": control.id, title: control.doc,
+        type: "range", id, "data-control": control.id, "aria-describedby": docId,
         min: whole ? control.min : 0, max: whole ? control.max : POSITIONS, step: 1,
       });
-      const exact = Lab.element("input", { type: "text", class: "exact", "aria-label": `${control.label}, exact value`, autocomplete: "off", spellcheck: "false", "data-exact": control.id });
+      const exact = Lab.element("input", { type: "text", class: "exact", "aria-label": `${control.label}, exact value`, autocomplete: "off", spellcheck: "false", "data-exact": control.id, "aria-describedby": docId });
       const show = (value) => {
         range.value = Number.isNaN(value) ? range.min : whole ? value : positionOf(current, value);
         const text = Number.isNaN(value) ? current.text : current.shown(value);
@@ -508,10 +514,10 @@ Lab.controls = (() => {
       return Lab.element("div", { class: "field slider" }, Lab.element("div", { class: "line" }, label, Lab.element("span", { class: "value" }, exact, unit)), range);
     }
 
-    choice(control, id, label) {
+    choice(control, id, label, docId) {
       let current = control;
       const options = control.choices.map(([word, title]) => Lab.element("option", { value: word }, title));
-      const select = Lab.element("select", { id, "data-control": control.id, title: control.doc }, options);
+      const select = Lab.element("select", { id, "data-control": control.id, "aria-describedby": docId }, options);
       select.addEventListener("change", () => this.change(current, select.value));
       this.fields.set(control.id, (next) => {
         current = next;
@@ -520,9 +526,9 @@ Lab.controls = (() => {
       return Lab.element("div", { class: "field line" }, label, select);
     }
 
-    flag(control, id, label) {
+    flag(control, id, label, docId) {
       let current = control;
-      const box = Lab.element("input", { type: "checkbox", id, "data-control": control.id, title: control.doc });
+      const box = Lab.element("input", { type: "checkbox", id, "data-control": control.id, "aria-describedby": docId });
       box.addEventListener("change", () => this.change(current, box.checked));
       this.fields.set(control.id, (next) => {
         current = next;
@@ -531,9 +537,9 @@ Lab.controls = (() => {
       return Lab.element("div", { class: "field line" }, label, box);
     }
 
-    text(control, id, label) {
+    text(control, id, label, docId) {
       let current = control;
-      const field = Lab.element("input", { type: "text", id, class: "exact", "data-control": control.id, title: control.doc, autocomplete: "off" });
+      const field = Lab.element("input", { type: "text", id, class: "exact", "data-control": control.id, "aria-describedby": docId, autocomplete: "off" });
       field.addEventListener("change", () => this.change(current, field.value));
       this.fields.set(control.id, (next) => {
         current = next;

@@ -58,8 +58,7 @@
     }
     const one = app.sides[side];
     one.changedAt = changedAt;
-    runners.background?.stop();
-    clearTimeout(app.backgroundTimer);
+    stopBackground();
     document.body.dataset.running = "true";
     const tables = new Lab.Tables();
     let run = null;
@@ -162,12 +161,22 @@
 
   // The other seeds, which run without recording once the reader pauses.
 
+  /** Ends the runs in the background; a result that comes later is not used. */
+  function stopBackground() {
+    app.backgroundChain = null;
+    runners.background?.stop();
+    clearTimeout(app.backgroundTimer);
+  }
+
   async function runBackground() {
+    const chain = {};
+    app.backgroundChain = chain;
     if (app.seeds < 2 || shown().some((side) => app.sides[side].error || !app.sides[side].run?.finished)) return;
     runners.background ??= await makeRunner();
+    if (app.backgroundChain !== chain) return;
     const sides = shown();
     const work = [];
-    for (let index = sides.map((side) => app.sides[side].samples.length).reduce((a, b) => Math.min(a, b)); index < app.seeds; index++) for (const side of sides) work.push([side, index]);
+    for (let index = 1; index < app.seeds; index++) for (const side of sides) if (!app.sides[side].samples[index]) work.push([side, index]);
     const next = () => {
       const item = work.shift();
       if (!item) {
@@ -177,12 +186,18 @@
       const [side, index] = item;
       const one = app.sides[side];
       const { run } = one;
+      const isCurrent = () => app.backgroundChain === chain && one.run === run;
       runners.background.submit({ type: "run", ...jobOf(side), seed: app.seed + index, pieces: false, measuresOnly: true }, {
         done: ({ finished }) => {
-          if (one.run !== run) return;
+          if (!isCurrent()) return;
           one.samples[index] = Lab.differences.measuresOf({ finished }, app.queue);
           if (sides.every((each) => app.sides[each].samples[index])) showMeasures();
           next();
+        },
+        failed: ({ error }) => {
+          if (!isCurrent()) return;
+          document.body.dataset.background = "failed";
+          $("status").textContent = `Seed ${app.seed + index} of ${side} failed, so the intervals have fewer seeds: ${error.message}`;
         },
       });
     };
@@ -600,7 +615,7 @@
       $("seeds").value = app.seeds;
       for (const side of shown()) app.sides[side].samples.length = Math.min(app.sides[side].samples.length, app.seeds);
       showMeasures();
-      runners.background?.stop();
+      stopBackground();
       runBackground();
     });
     for (const side of ["A", "B"]) {
@@ -631,7 +646,7 @@
     });
     $("queue").addEventListener("change", () => {
       app.queue = $("queue").value;
-      runners.background?.stop();
+      stopBackground();
       for (const side of shown()) app.sides[side].samples = app.sides[side].run?.finished ? [Lab.differences.measuresOf(app.sides[side].run, app.queue)] : [];
       drawFigures();
       showMeasures();
@@ -757,6 +772,7 @@
     app.module = await Engine.page.wasmModule();
     for (const side of ["A", "B"]) runners[side] = new Lab.Runner(app.module);
     [app.catalog] = await Promise.all([runners.A.ready, runners.B.ready]);
+    Lab.quantities.use(app.catalog.units);
     panel = new Lab.controls.Panel($("panel"), "control-", change);
     figures = new Lab.Figures($("figures"), view);
     playHead = new Lab.PlayHead($("play"), view);

@@ -3,12 +3,15 @@
 const Lab = {};
 
 Lab.quantities = (() => {
-  const UNITS = {
-    s: [["ns", 1e-9], ["us", 1e-6], ["ms", 1e-3], ["s", 1]],
-    "bit/s": [["bps", 1], ["kbps", 1e3], ["Mbps", 1e6], ["Gbps", 1e9]],
-    bytes: [["B", 1], ["kB", 1e3], ["MB", 1e6]],
-  };
-  const OTHER_SPELLINGS = { "µs": 1e-6, "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, KB: 1e3, packets: 1, packet: 1, min: 60 };
+  // The engine's units by the unit of results: [{ spellings, factor }].
+  let units = {};
+
+  /** Takes the units of a catalogue. */
+  function use(ofCatalog) {
+    units = ofCatalog;
+  }
+
+  const withSpelling = (spelling) => Object.values(units).flat().find((unit) => unit.spellings.includes(spelling));
 
   /** A number in the base unit from a quantity such as "5 ms"; NaN if it is not one number with a unit. */
   function read(text) {
@@ -16,17 +19,17 @@ Lab.quantities = (() => {
     const match = /^\s*([-+]?[\d_.]+(?:e[-+]?\d+)?)\s*([\p{L}/]*)\s*$/iu.exec(String(text ?? ""));
     if (!match) return NaN;
     const number = Number(match[1].replaceAll("_", ""));
-    if (match[2] === "") return number;
-    const known = Object.values(UNITS).flat().find(([name]) => name === match[2]);
-    return number * (known?.[1] ?? OTHER_SPELLINGS[match[2]] ?? NaN);
+    return match[2] === "" ? number : number * (withSpelling(match[2])?.factor ?? NaN);
   }
+
+  const isPowerOf1000 = ({ factor }) => Number.isInteger(Math.round(1e9 * Math.log10(factor)) / 3e9);
 
   /** A quantity in the unit that keeps its number short, such as "5 ms"; `unit` is "s", "bit/s" or "bytes". */
   function write(number, unit) {
-    const units = UNITS[unit];
-    if (number === 0) return `0 ${units[unit === "s" ? 3 : 0][0]}`;
-    const [name, factor] = units.findLast(([, size]) => Math.abs(number) >= size * 0.9999999) ?? units[0];
-    return `${withoutNoise(number / factor)} ${name}`;
+    const sizes = units[unit].filter(isPowerOf1000).sort((a, b) => a.factor - b.factor);
+    const base = sizes.find(({ factor }) => factor === 1);
+    const { spellings, factor } = number === 0 ? base : (sizes.findLast((one) => Math.abs(number) >= one.factor * 0.9999999) ?? sizes[0]);
+    return `${withoutNoise(number / factor)} ${spellings[0]}`;
   }
 
   /** A number without the digits that binary fractions add. */
@@ -43,7 +46,7 @@ Lab.quantities = (() => {
 
   const minus = (text) => text.replace("-", "−");
 
-  return { read, write, withoutNoise, readable };
+  return { use, read, write, withoutNoise, readable };
 })();
 
 /** An element with attributes (`on...` are listeners) and children. */

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from ecnlab import _core
+
 
 def module_of_build(build: str | None) -> bytes:
     header = b"\0asm\1\0\0\0"
@@ -17,3 +21,12 @@ def _unsigned(value: int) -> bytes:
     """A number in LEB128."""
     low, rest = value & 0x7F, value >> 7
     return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _unsigned(rest)
+
+
+def write_small_laboratory(folder: Path) -> None:
+    """A laboratory of the package's build with the least that a page needs."""
+    folder.mkdir()
+    (folder / "lab.html").write_text('<script type="application/json" id="ecnlab-config">{}</script>\n<script src="engine.js"></script>\n')
+    (folder / "engine.js").write_text("var engine;")
+    (folder / "worker.js").write_text("var worker;")
+    (folder / "ecnlab.wasm").write_bytes(module_of_build(_core.BUILD))

@@ -17,8 +17,7 @@ import pytest
 
 import ecnlab
 import explorables
-import lab_frame
-from ecnlab.browser import page
+from ecnlab.browser import links, page
 from ecnlab.errors import UsageError
 from ecnlab.packaged_examples import FOLDER
 
@@ -186,7 +185,7 @@ def lab(driver: Any, single_file: Path) -> Iterator[Laboratory]:
 
 
 def scenario_fragment(toml: str) -> str:
-    return f"scenario={lab_frame.packed(toml)}"
+    return links.scenario_fragment(toml)
 
 
 def test_the_page_with_everything_in_it_is_below_one_megabyte(single_file: Path) -> None:
@@ -399,6 +398,48 @@ def test_seeds_in_the_background_give_intervals(lab: Laboratory) -> None:
     result = ecnlab.run(ecnlab.scenario(tomllib.loads(TWO_GROUPS)), seeds=5)
     mean = sum(result.queues["length_mean_packets"]) / 5
     assert rows["mean queue length (packets)"].startswith(f"{mean:.4g}")
+
+
+# Chooses the queue again while a seed runs in the background, whose result comes although it is cancelled.
+CHOOSE_QUEUE_IN_THE_BACKGROUND = """
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...rest) {
+  if (message.type === "cancel") return;
+  if (message.measuresOnly && message.seed === 3 && !window.chosen) {
+    window.chosen = true;
+    setTimeout(() => document.getElementById("queue").dispatchEvent(new Event("change")), 0);
+  }
+  return post.call(this, message, ...rest);
+};
+"""
+
+
+def test_a_result_that_comes_after_its_cancellation_leaves_no_gap_among_the_seeds(lab: Laboratory) -> None:
+    lab.open(scenario_fragment(TWO_GROUPS))
+    lab.run(CHOOSE_QUEUE_IN_THE_BACKGROUND)
+    lab.run("const field = document.getElementById('seed'); field.value = 1; field.dispatchEvent(new Event('change'))")
+    lab.wait("window.chosen && document.body.dataset.background === 'done'")
+    assert "n = 5 seeds" in lab.text("measures")
+
+
+def test_the_meaning_of_a_control_is_shown_at_the_keyboard_and_hidden_by_escape(lab: Laboratory) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    lab.open(scenario_fragment(TWO_GROUPS))
+    shown = "return [...document.querySelectorAll('#panel .doc')].filter((one) => one.checkVisibility()).map((one) => one.id)"
+    assert lab.run(shown) == []
+    described = lab.run(
+        "return [...document.querySelectorAll('#panel [data-control]')].filter((one) => !document.getElementById("
+        "one.getAttribute('aria-describedby'))?.textContent.trim()).map((one) => one.dataset.control)"
+    )
+    assert described == []
+    lab.run("document.querySelector('[data-exact=\"link.0.queue.max_p\"]').focus()")
+    assert lab.run(shown) == ["control-link.0.queue.max_p-doc"]
+    ActionChains(lab.driver).send_keys(Keys.ESCAPE).perform()
+    assert lab.run(shown) == []
+    ActionChains(lab.driver).send_keys(Keys.TAB).perform()
+    assert lab.run(shown) == ["control-link.0.queue.max_p-doc"], "the slider beside the exact value"
 
 
 # Packs a state as a link does, with the tree of a scenario in TOML.

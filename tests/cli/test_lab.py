@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import subprocess
@@ -13,24 +14,19 @@ from pathlib import Path
 
 import pytest
 
+from browser.module_of_build import write_small_laboratory
 from ecnlab import _core
 from ecnlab.browser import page
 from ecnlab.browser.server import PageServer
 from helpers import SMALL, Outcome
 
 lab = importlib.import_module("ecnlab.cli.lab")
-PAGE = '<script type="application/json" id="ecnlab-config">{}</script>\n<script src="engine.js"></script>\n'
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "lab"
-    folder.mkdir()
-    (folder / "lab.html").write_text(PAGE)
-    (folder / "engine.js").write_text("var engine;")
-    (folder / "worker.js").write_text("var worker;")
-    build = b"\x0cecnlab-build" + _core.BUILD.encode()
-    (folder / "ecnlab.wasm").write_bytes(b"\0asm\1\0\0\0\0" + bytes([len(build)]) + build)
+    write_small_laboratory(folder)
     monkeypatch.setattr(page, "FOLDER", folder)
     return folder
 
@@ -70,7 +66,8 @@ def test_an_existing_file_with_another_content_is_kept(command: Callable[..., Ou
     assert out.read_text() == "mine"
     assert (
         command("lab", "--out", tmp_path / "none" / "lab.html").err
-        == f"--out {tmp_path / 'none' / 'lab.html'}: cannot be written: No such file or directory\n"
+        == f"--out {tmp_path / 'none' / 'lab.html'}: cannot be written: No such file or directory; "
+        "fix: name a file in a folder that you can write to\n"
     )
 
 
@@ -147,6 +144,16 @@ def test_a_file_name_that_is_not_utf_8_is_shown_with_a_replacement(folder: Path,
     config = page.page_config(file)
     assert config["scenario"]["name"] == "bad?.toml"
     page.single_file(config).encode()
+
+
+def test_a_port_that_needs_rights_is_one_error(command: Callable[..., Outcome], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_server: PageServer) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(PageServer, "server_bind", refuse)
+    done = command("lab", "--port", "80")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "--port 80: needs the rights of an administrator; fix: give a port from 1024 on, or none\n"
 
 
 def test_port_80_has_names_without_a_port(folder: Path) -> None:

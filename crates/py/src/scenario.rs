@@ -118,6 +118,12 @@ impl Scenario {
         self.0.user_aqms.clone()
     }
 
+    /// Names of the files that the scenario names.
+    #[getter]
+    fn file_names(&self) -> Vec<String> {
+        self.0.file_names.clone()
+    }
+
     /// Recordings besides the measures, as JSON.
     #[getter]
     fn record(&self) -> String {

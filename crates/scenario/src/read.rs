@@ -25,6 +25,8 @@ pub struct Reader<'r> {
     pub registry: &'r Registry,
     /// Reader of the files that the scenario names.
     files: FileReader<'r>,
+    /// Names of the files that were read, in order, each once.
+    pub file_names: Vec<String>,
     pub problems: Vec<Problem>,
     pub warnings: Vec<Problem>,
 }
@@ -85,12 +87,16 @@ impl ReadContext {
 
 impl<'r> Reader<'r> {
     pub fn new(registry: &'r Registry, files: FileReader<'r>) -> Reader<'r> {
-        Reader { registry, files, problems: Vec::new(), warnings: Vec::new() }
+        Reader { registry, files, file_names: Vec::new(), problems: Vec::new(), warnings: Vec::new() }
     }
 
     /// Text of the file that a member names.
     pub fn read_file(&mut self, given: &TableInput, key: &str, name: &str) -> Option<String> {
-        (self.files)(name).map_err(|why| self.report(given, key, format!("cannot read \"{name}\": {why}"))).ok()
+        let text = (self.files)(name).map_err(|why| self.report(given, key, format!("cannot read \"{name}\": {why}"))).ok()?;
+        if !self.file_names.iter().any(|known| known == name) {
+            self.file_names.push(name.to_owned());
+        }
+        Some(text)
     }
 
     /// Reports a problem of a member, with its line if it has one.

@@ -44,6 +44,8 @@ pub struct Scenario {
     pub resolved: Json,
     /// Name and digest of each user-defined AQM.
     pub user_aqms: Vec<(&'static str, &'static str)>,
+    /// Names of the files that it names, as it writes them.
+    pub file_names: Vec<String>,
     /// Warnings.
     pub warnings: Vec<Problem>,
 }
@@ -87,6 +89,7 @@ impl Scenario {
             queues,
             resolved: Json::Object(resolved),
             user_aqms,
+            file_names: reader.file_names,
             warnings: reader.warnings,
         })
     }

@@ -13,15 +13,13 @@ import base64
 import gzip
 import json
 import re
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
 from ecnlab.packaged_examples import examples
-from ecnlab.scenarios.load import load
+from ecnlab.scenarios.load import Scenario, load
 
 FOLDER = Path(__file__).parents[1] / "lab"
 PAGE, MODULE, ENGINE, WORKER = "lab.html", "ecnlab.wasm", "engine.js", "worker.js"
@@ -32,8 +30,6 @@ _BUILD_SECTION = "ecnlab-build"
 _CONFIG = re.compile(r'(<script type="application/json" id="ecnlab-config">)[^<]*(</script>)')
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"/]+\.css)" */?>')
 _SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
-# Keys of a scenario whose value may be the name of a file.
-_FILE_KEYS = ("deliveries", "file")
 
 
 def require_page() -> Path:
@@ -78,37 +74,24 @@ def _unsigned(module: bytes, at: int) -> tuple[int, int]:
 def page_config(file: Path | None) -> dict[str, Any]:
     """What the page reads: version, build, the packaged scenarios, and the scenario of `file`. Raises ScenarioError, UsageError."""
     packaged = [one for one in examples() if one.kind == "scenario"]
-    shown = [{"name": one.name, "title": one.title, **_scenario_with_files(one.path)} for one in packaged]
-    scenario = None if file is None else {"name": file.name.encode("utf-8", "replace").decode(), **_checked_scenario(file)}
+    shown = [{"name": one.name, "title": one.title, **_with_files(load(one.path), one.path)} for one in packaged]
+    scenario = None if file is None else {"name": file.name.encode("utf-8", "replace").decode(), **_with_files(_runnable(file), file)}
     return {"version": _core.VERSION, "build": _core.BUILD, "examples": shown, "scenario": scenario, "seed": None}
 
 
-def _checked_scenario(file: Path) -> dict[str, Any]:
-    """A scenario's text and files, if the simulator runs it. Raises ScenarioError, UsageError."""
+def _runnable(file: Path) -> Scenario:
+    """The scenario of a file, if the simulator runs it. Raises ScenarioError, UsageError."""
     scenario = load(file)
     if refusals := scenario.refusals():
         raise UsageError("\n".join(refusal.as_text(str(file)) for refusal in refusals))
-    # The text that was checked: a pipe cannot be read twice.
-    return _with_files(file, scenario.text)
+    return scenario
 
 
-def _scenario_with_files(file: Path) -> dict[str, Any]:
+def _with_files(scenario: Scenario, file: Path) -> dict[str, Any]:
     """A scenario's text, and the text of each file that it names, by name."""
-    return _with_files(file, file.read_text(encoding="utf-8"))
-
-
-def _with_files(file: Path, text: str) -> dict[str, Any]:
-    text = text.removeprefix("\ufeff")
-    names = dict.fromkeys(_file_names(tomllib.loads(text)))
-    return {"toml": text, "files": {name: (file.parent / name).read_text(encoding="utf-8") for name in names}}
-
-
-def _file_names(tree: Any) -> Iterator[str]:
-    members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for key, value in members:
-        if key in _FILE_KEYS and isinstance(value, str):
-            yield value
-        yield from _file_names(value)
+    # The text that was checked: a pipe cannot be read twice.
+    text = scenario.text.removeprefix("\ufeff")
+    return {"toml": text, "files": {name: (file.parent / name).read_text(encoding="utf-8") for name in scenario.file_names}}
 
 
 def served_page(config: dict[str, Any]) -> str:

@@ -35,6 +35,8 @@ class PageServer(ThreadingHTTPServer):
         self.files[f"/{page.PAGE}"] = self.files["/"] = page.served_page(config).encode()
         try:
             super().__init__((HOST, port), _Handler)
+        except PermissionError:
+            raise UsageError(f"--port {port}: needs the rights of an administrator; fix: give a port from 1024 on, or none") from None
         except OSError as error:
             raise UsageError(f"--port {port}: cannot be used: {error.strerror}; fix: give another one, or none") from None
 

@@ -76,4 +76,4 @@ def _write_new_file(path: Path, content: bytes) -> None:
     try:
         write_atomically(path, content)
     except OSError as error:
-        raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from None
+        raise UsageError(f"--out {path}: cannot be written: {error.strerror}; fix: name a file in a folder that you can write to") from None

@@ -97,6 +97,11 @@ class Scenario:
         """Each user AQM class in a queue, with its digest when the scenario was read."""
         return [(aqm, digest) for aqm in self.aqms for name, digest in self.aqm_digests.items() if name == (aqm.name or aqm.__name__)]
 
+    @property
+    def file_names(self) -> list[str]:
+        """Names of the files that it names, as it writes them."""
+        return self._core.file_names
+
     @cached_property
     def link_names(self) -> list[str]:
         """Link names for traces; those that end in `.reverse` are reverse directions.
