@@ -12,6 +12,7 @@ import explorables
 import lab_frame
 import links
 from ecnlab import studies
+from ecnlab.browser import links as links_to_lab
 
 
 def unpacked(text: str) -> str:
@@ -20,7 +21,7 @@ def unpacked(text: str) -> str:
 
 def test_a_packed_text_is_read_back_and_needs_no_quoting() -> None:
     text = 'name = "β"\n' * 50
-    packed = lab_frame.packed(text)
+    packed = links_to_lab.packed(text)
     assert (unpacked(packed), re.fullmatch(r"[\w-]+", packed) is not None) == (text, True)
     assert len(packed) < len(text) / 5
 

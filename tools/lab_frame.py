@@ -8,20 +8,14 @@ laboratory has neither.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecnlab import scenario, studies
-from ecnlab.errors import EcnlabError
-
-if TYPE_CHECKING:
-    from ecnlab.studies.framework.model import StudyItem
+from ecnlab import studies
+from ecnlab.studies.framework.lab_links import link_of_item
 
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "python" / "ecnlab" / "lab" / "ecnlab.wasm"
@@ -58,34 +52,10 @@ def frame(name: str) -> list[str]:
 
 def links_of_study(name: str) -> list[str]:
     """A list with a link for each figure and table of a study whose scenarios a link can hold."""
-    items = [(item, scenario_of_item(item)) for item in studies.find_study(name).items]
-    links = [
-        f'<li><a href="{LAB}#scenario={packed(text)}">{escape(item.heading)}: {escape(item.title)}</a></li>'
-        for item, text in items
-        if text is not None
-    ]
+    items = [(item, link_of_item(item, LAB)) for item in studies.find_study(name).items]
+    links = [f'<li><a href="{link}">{escape(item.heading)}: {escape(item.title)}</a></li>' for item, link in items if link is not None]
     head = "Open a run of a figure in the laboratory: of the scenarios that the figure compares, the one in the middle."
     return [f"<details><summary>{head}</summary><ul>{''.join(links)}</ul></details>"]
-
-
-def scenario_of_item(item: StudyItem) -> str | None:
-    """The middle one of an item's scenarios as JSON; None if it has none, or one that needs a file."""
-    needs = list(item.needs.values())
-    if not needs:
-        return None
-    try:
-        text = json.dumps(needs[len(needs) // 2].scenario, separators=(",", ":"), ensure_ascii=False)
-        scenario(json.loads(text))
-    except (TypeError, EcnlabError):
-        return None
-    return text
-
-
-def packed(text: str) -> str:
-    """A text as a part of an address: deflated and in base64url, as web/link.js reads it."""
-    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
-    data = compressor.compress(text.encode()) + compressor.flush()
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def makeExtension(**options: Any) -> Any:  # noqa: N802

@@ -1,6 +1,9 @@
+import base64
 import dataclasses
+import itertools
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -10,14 +13,17 @@ import polars as pl
 import pytest
 
 import ecnlab
+from browser.module_of_build import module_of_build, write_small_laboratory
 from ecnlab import _core
+from ecnlab.browser import page as lab_page
 from ecnlab.errors import ENGINE, Failure
+from ecnlab.storage import atomic
 from ecnlab.studies.framework import report, runner, verdicts
 from ecnlab.studies.framework.claims import Claim, ClaimStatement, ClaimVerdict, claimed_above, decide_claim
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey
 from ecnlab.studies.framework.plan import StudyPlan
 from ecnlab.studies.framework.runner import run_study
-from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY, tree
+from tiny_study import CLAIMS, FIRST, GOODPUT, ITEMS, LOW, TINY, tree
 
 SEEDS = [1, 2, 3]
 _VOID_TAGS = {"meta", "img", "br", "hr", "link", "input", "col"}
@@ -85,7 +91,7 @@ def test_every_link_leads_somewhere_within_the_page_or_to_a_file_beside_it(html:
     beside = [link for link in page.links if not link.startswith("#")]
     assert within <= set(page.ids)
     assert beside
-    assert all((out / link).is_file() for link in beside)
+    assert all((out / link.partition("#")[0]).is_file() for link in beside)
 
 
 def test_the_page_stands_alone(html: str) -> None:
@@ -262,6 +268,73 @@ def test_a_report_holds_no_figures_of_an_earlier_one_and_nothing_else_is_taken_o
     run_study(TINY, tmp_path / "s", [1], ["1.2"])
     there = {path.stem for path in (tmp_path / "s" / "figures").iterdir()}
     assert there == {"figure-1.2", "mine"}
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the package's laboratory, which does not exist yet."""
+    folder = tmp_path / "laboratory"
+    monkeypatch.setattr(lab_page, "FOLDER", folder)
+    return folder
+
+
+def _links_to_laboratory(report: Path) -> list[str]:
+    return [link for link in Page(report.read_text()).links if link.startswith("lab.html")]
+
+
+def test_each_figure_links_to_the_laboratory_beside_the_report_with_one_of_its_runs(laboratory: Path, tmp_path: Path) -> None:
+    write_small_laboratory(laboratory)
+    report = run_study(TINY, tmp_path / "s", [1], store=tmp_path / "store").report
+    written = tmp_path / "s" / "lab.html"
+    assert written.read_text() == lab_page.single_file(lab_page.page_config(None))
+    first, second = (link.removeprefix("lab.html#scenario=") for link in _links_to_laboratory(report))
+    unpacked = [json.loads(zlib.decompress(base64.urlsafe_b64decode(link + "=" * (-len(link) % 4)), -15)) for link in (first, second)]
+    assert unpacked == [FIRST.scenario, LOW.scenario]
+    page = Page(report.read_text())
+    assert (page.faults, page.open) == ([], [])
+
+    before = written.stat().st_ino
+    run_study(TINY, tmp_path / "s", [1], store=tmp_path / "store")
+    assert written.stat().st_ino == before, "it is written once"
+
+
+def test_a_report_has_no_links_without_a_laboratory_or_with_one_of_another_build_or_with_other_hosts(
+    laboratory: Path, tmp_path: Path
+) -> None:
+    write_small_laboratory(laboratory)
+    folder = tmp_path / "s"
+    assert len(_links_to_laboratory(run_study(TINY, folder, [1], store=tmp_path / "store").report)) == 2
+    study = dataclasses.replace(TINY, on_kernels=lambda tree: tree)
+    on_kernels = run_study(study, tmp_path / "kernels", [1], kernel_hosts=True, store=tmp_path / "store").report
+    assert _links_to_laboratory(on_kernels) == []
+    (laboratory / "ecnlab.wasm").write_bytes(module_of_build("0123456789abcdef"))
+    assert _links_to_laboratory(run_study(TINY, folder, [1], store=tmp_path / "store").report) == []
+    assert not (folder / "lab.html").exists()
+    assert "in the laboratory" not in _page_text((folder / "report.html").read_text())
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_an_interrupted_report_leaves_whole_files_and_no_link_to_nothing_and_is_repeated(
+    laboratory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    write_small_laboratory(laboratory)
+    whole = run_study(TINY, tmp_path / "whole", [1], store=tmp_path / "store").report.parent
+    names = ["claims.json", "claims.csv", "lab.html", "report.html"]
+    write_unflushed, count = atomic.write_unflushed, itertools.count()
+
+    def interrupted(path: Path, data: bytes) -> None:
+        if any(name in path.name for name in names) and next(count) == written:
+            write_unflushed(path, data[: len(data) // 2])
+            raise KeyboardInterrupt
+        write_unflushed(path, data)
+
+    monkeypatch.setattr(atomic, "write_unflushed", interrupted)
+    with pytest.raises(ecnlab.Interrupted):
+        run_study(TINY, tmp_path / "s", [1], store=tmp_path / "store")
+    left = {path.name: path.read_bytes() for path in (tmp_path / "s").glob("*.*")}
+    assert left == {name: (whole / name).read_bytes() for name in names[:written]}
+    again = run_study(TINY, tmp_path / "s", [1], store=tmp_path / "store").report
+    assert again.read_bytes() == (whole / "report.html").read_bytes()
 
 
 def test_a_claim_runs_only_the_scenarios_that_it_requires(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A study's report: one self-contained HTML file that opens offline.
 
-It holds no date and no machine's name: the same engine, study and seeds give the same bytes.
+It holds no date and no machine's name: the same engine, study and seeds give the same bytes. Figures link to the laboratory only if the
+package has one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ecnlab.backends import base
 from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.scenarios.load import scenario
 from ecnlab.scenarios.seeds import seeds_as_text
-from ecnlab.studies.framework import judgements, page, verdicts
+from ecnlab.studies.framework import judgements, lab_links, page, report_folder, verdicts
 from ecnlab.studies.framework.claims import ClaimDecision, StatementEstimate
 from ecnlab.studies.framework.model import AlternativeSetup, Study
 from ecnlab.studies.framework.setups import alternatives_and_robustness_checks
@@ -40,7 +41,8 @@ _MAX_OPEN_VALUES = 8  # rows of an item's tables; longer ones are collapsed
 class StudyReportContent:
     """Contents of a study's report: decided claims, drawn items, failed runs and the items omitted because of them, the plan of the runs,
     the fingerprint of each scenario's first seed by its key, the command
-    that repeats the study, the number of seeds of a full run, and whether claims were decided in all admissible set-ups.
+    that repeats the study, the number of seeds of a full run, whether claims were decided in all admissible set-ups, and whether the
+    laboratory is beside the report.
     """
 
     decisions: Sequence[ClaimDecision]
@@ -52,6 +54,7 @@ class StudyReportContent:
     command: str
     seeds_in_full: int
     in_all_setups: bool = False
+    has_laboratory: bool = False
 
 
 def render_report(study: Study, made: StudyReportContent) -> str:
@@ -190,6 +193,7 @@ def _item_sections(made: StudyReportContent, stems: Mapping[str, Sequence[str]])
             "image": "" if drawn.svg is None else b64encode(drawn.svg).decode(),
             "tables": drawn.tables,
             "folded": folded,
+            "lab": lab_links.link_of_item(drawn.item, report_folder.LAB_PAGE) if made.has_laboratory else None,
             "files": [(ending.upper(), f"figures/{drawn.item.file_stem}.{ending}") for ending in drawn.files],
             "claims": [
                 (d.claim, verdicts.VERDICT_SIGNS[d.verdict], d.verdict) for d in made.decisions if drawn.item.file_stem in stems[d.claim.id]

@@ -3,6 +3,7 @@
 OUT/report.html              one file with the claims, all figures and tables
 OUT/claims.csv, claims.json  each claim with its verdict and the numbers that led to it
 OUT/figures/                 each figure as SVG, PDF and PNG, and the numbers behind it as CSV
+OUT/lab.html                 the laboratory in one file, which the figures link to, if the package has one
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ecnlab.storage import atomic
 from ecnlab.studies.framework.model import Study
 
 FIGURES_FOLDER = "figures"
+LAB_PAGE = "lab.html"
 
 
 def prepare_report_folder(out: Path, study: Study) -> None:
@@ -39,16 +41,29 @@ def prepare_report_folder(out: Path, study: Study) -> None:
 def write_report_files(out: Path, study: Study, files: Mapping[str, str], shown: Collection[str]) -> None:
     """Write files into the folder atomically, and remove figures of the study that are not `shown` (stems).
 
+    The order is that of `files`: with claims.json first, an interrupted writer leaves a folder that is a report of the study. A laboratory
+    of an earlier report is removed if `files` has none, and is not written again if it is the same.
+
     Raises ResultsError if the disk refuses.
     """
     try:
+        if LAB_PAGE not in files:
+            (out / LAB_PAGE).unlink(missing_ok=True)
         for path in _figure_files_of_study(out / FIGURES_FOLDER, study):
             if path.stem not in shown:
                 path.unlink()
         for name, text in files.items():
-            atomic.write_atomically(out / name, text.encode())
+            if name != LAB_PAGE or not _has_content(out / name, text.encode()):
+                atomic.write_atomically(out / name, text.encode())
     except OSError as error:
         raise ResultsError(f"cannot write the report in {out}: {error.strerror or error}") from None
+
+
+def _has_content(path: Path, content: bytes) -> bool:
+    try:
+        return atomic.read_regular_file(path) == content
+    except FileNotFoundError:
+        return False
 
 
 def _is_report_of(out: Path, study: Study) -> bool:

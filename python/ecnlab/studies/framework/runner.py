@@ -12,6 +12,7 @@ from ecnlab import _core
 from ecnlab.backends import base, registry
 from ecnlab.backends.base import Backend
 from ecnlab.backends.simulator import SIMULATOR
+from ecnlab.browser import page as lab_page
 from ecnlab.errors import Failure, Interrupted, UsageError
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.workers import Workers, available_cores
@@ -187,16 +188,31 @@ def _draw_and_write_report(
     decisions = chosen.setups.decide_over_setups(claims, results) if chosen.setups else decide_claims(claims, results.__getitem__)
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
     in_setups = chosen.setups is not None
+    lab = _page_of_laboratory(chosen.plan)
     content = report.StudyReportContent(
-        decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(full_seeds(chosen.study)), in_setups
+        decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(full_seeds(chosen.study)), in_setups, lab is not None
     )
     report_files = {
-        "report.html": report.render_report(chosen.study, content),
-        "claims.csv": verdicts.decisions_as_csv(decisions),
         "claims.json": _claim_decisions_json(chosen, decisions),
+        "claims.csv": verdicts.decisions_as_csv(decisions),
+        **({} if lab is None else {report_folder.LAB_PAGE: lab}),
+        "report.html": report.render_report(chosen.study, content),
     }
     report_folder.write_report_files(out, chosen.study, report_files, [item.file_stem for item in items])
     return StudyRunOutcome(out / "report.html", decisions, failures, left_out)
+
+
+def _page_of_laboratory(plan: StudyPlan) -> str | None:
+    """The laboratory as one file, as `ecnlab lab --out` writes it.
+
+    None if the package has none of its build, or if the hosts are not the study's: the laboratory would show other runs.
+    """
+    if plan.backend != SIMULATOR or plan.is_rewritten:
+        return None
+    try:
+        return lab_page.single_file(lab_page.page_config(None))
+    except UsageError:
+        return None
 
 
 def _all_required_scenarios(items: Iterable[StudyItem], claims: Iterable[Claim]) -> Iterator[RequiredScenario]:
