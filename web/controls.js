@@ -47,6 +47,10 @@ Lab.controls = (() => {
   const BAND_PARAMETERS = ["ect_codepoint"];
   // Parameters that an application needs although each is optional: one of several.
   const APP_NEEDS = { file: { bytes: "1 MB" } };
+  // Parameters of an application that exclude each other.
+  const APP_ALTERNATIVES = { arrivals: ["load", "flows_per_second"] };
+  // Parameters of TCP that a congestion control requires with their value.
+  const REQUIRED_BY = { prague: ["pacing"] };
   const TCP_APPS = ["bulk", "file", "transactions", "exchange", "web", "video", "arrivals", "telnet"];
   const UDP_APPS = ["cbr", "onoff", "poisson"];
 
@@ -113,7 +117,8 @@ Lab.controls = (() => {
       const measured = resolved.link.filter((link) => link.queue);
       const [first] = measured;
       if (first && get(tree, ["network", "topology"])) {
-        places.push({ title: `Queue of ${first.name}`, path: ["network", "queue"], queue: first.queue, rate: read(first.rate) });
+        const queue = withoutOuterQueues(first.queue, get(tree, ["network", "queue"]));
+        places.push({ title: `Queue of ${first.name}`, path: ["network", "queue"], queue, rate: read(first.rate) });
         if (tree.network.queue_back && first.reverse?.queue) {
           places.push({ title: `Queue of ${first.name}, reverse`, path: ["network", "queue_back"], queue: first.reverse.queue, rate: read(first.rate) });
         }
@@ -127,6 +132,12 @@ Lab.controls = (() => {
       }
     });
     return places;
+  }
+
+  /** The part of a queue in force that the scenario writes: a topology may put it into another one, as into a shaper. */
+  function withoutOuterQueues(inForce, written) {
+    const depth = (queue) => (queue?.queue ? 1 + depth(queue.queue) : 0);
+    return depth(inForce) > depth(written) ? withoutOuterQueues(inForce.queue, written) : inForce;
   }
 
   function queueSections(context) {
@@ -296,10 +307,14 @@ Lab.controls = (() => {
       const controls = controlsOf(topology.parameters.filter((one) => one.name !== "limit" && one.name !== "threshold"), values, ["network"]);
       sections.push({ title: `Network: ${topology.title.toLowerCase()}`, open: true, controls });
     }
-    const declared = parametersOf(entryOf(context, "section", "link"));
+    const usesEcn = resolved.flows.some((group) => group.tcp?.ecn || (group.udp && group.udp.ecn !== "not-ect"));
+    // Without ECN-capable packets nothing on a path can change their codepoint.
+    const declared = parametersOf(entryOf(context, "section", "link")).filter((one) => one.name !== "ecn" || usesEcn);
     (tree.link ?? []).forEach((link, index) => {
       const inForce = resolved.link.find((one) => one.name === link.name);
-      const controls = controlsOf(declared.filter((one) => one.name !== "one_way" && !(one.name === "limit" && link.queue)), inForce, ["link", index]);
+      // A queue has its own buffer, and deliveries are the times at which packets leave, whatever the rate.
+      const isExcluded = { one_way: true, limit: link.queue, rate: inForce.deliveries };
+      const controls = controlsOf(declared.filter((one) => !isExcluded[one.name]), inForce, ["link", index]);
       const isMain = Boolean(link.queue) && sections.length === 0;
       sections.push({ title: `Link ${link.name}`, open: isMain, controls: sorted(controls) });
     });
@@ -320,7 +335,8 @@ Lab.controls = (() => {
   function groupControls(context, group, inForce, path) {
     const section = (name) => parametersOf(entryOf(context, "section", name));
     const named = (parameters, names) => parameters.filter((one) => names.includes(one.name));
-    const controls = controlsOf(named(section("flows"), ["count"]), inForce, path);
+    // An application whose flows come and go is alone in its group.
+    const controls = context.opened.spawning_groups.includes(inForce.name) ? [] : controlsOf(named(section("flows"), ["count"]), inForce, path);
     if (group.access) {
       const labels = { delay: "access delay, one way", rate: "access rate" };
       const made = controlsOf(named(section("flows.access"), ["delay", "rate"]), inForce.access, [...path, "access"]);
@@ -359,7 +375,8 @@ Lab.controls = (() => {
     ];
     const hasBands = context.resolved.link.some((link) => link.queue?.discipline === "dualpi2");
     const names = hasBands ? [...TCP_PARAMETERS, ...BAND_PARAMETERS] : TCP_PARAMETERS;
-    const parameters = parametersOf(profile).filter((one) => names.includes(one.name));
+    const required = REQUIRED_BY[inForce.tcp.congestion_control] ?? [];
+    const parameters = parametersOf(profile).filter((one) => names.includes(one.name) && !required.includes(one.name));
     const made = controlsOf(parameters, inForce.tcp, inTcp).map((one) => (one.label === "ecn" ? { ...one, label: "ECN" } : { ...one, more: true }));
     return [...choices, ...made.sort((a, b) => Number(Boolean(a.more)) - Number(Boolean(b.more)))];
   }
@@ -387,7 +404,9 @@ Lab.controls = (() => {
       if (typeof get(tree, inApp) !== "object") set(tree, inApp, { kind: app.kind });
       set(tree, [...inApp, key], value);
     };
-    const declared = parametersOf(entry).filter((one) => one.usual);
+    const alternatives = APP_ALTERNATIVES[app.kind] ?? [];
+    const written = alternatives.filter((name) => get(group.app, [name]) !== undefined);
+    const declared = parametersOf(entry).filter((one) => one.usual && (!alternatives.includes(one.name) || written.includes(one.name)));
     return [choice, ...controlsOf(declared, app, inApp, toTable)];
   }
 

@@ -21,14 +21,12 @@
   const labels = () => Object.fromEntries(["A", "B"].map((side) => [side, labelOf(side)]));
 
   function labelOf(side) {
-    const queue = app.sides[side].run && queueInForce(app.sides[side].run, app.queue);
+    const queue = app.sides[side].run?.queueInForce(app.queue);
     if (!queue) return side;
     const aqm = typeof queue.aqm === "object" ? queue.aqm.name : queue.aqm;
     const words = [queue.discipline, aqm, queue.queue ? (queue.queue.aqm?.name ?? queue.queue.aqm) : null].filter(Boolean);
     return `${side}: ${words.join(" + ")}`;
   }
-
-  const queueInForce = (run, name) => run.opened.resolved.link.find((link) => link.name === name)?.queue;
 
   // JavaScript of a link, which is held until the reader agrees to run it.
 
@@ -64,7 +62,7 @@
     let run = null;
     runners[side].submit({ type: "run", ...jobOf(side), pieces: true }, {
       opened: ({ opened }) => {
-        run = makeRun(opened, tables, one);
+        run = Lab.makeRun(app.catalog, opened, tables, one.declarations);
         one.tree ??= Lab.readToml(one.toml);
         one.original ??= { tree: structuredClone(one.tree), source: one.source };
         one.error = null;
@@ -87,33 +85,6 @@
       },
       failed: ({ error }) => fail(side, error),
     });
-  }
-
-  function makeRun(opened, tables, side) {
-    const { resolved } = opened;
-    let first = 0;
-    const groups = resolved.flows.map((group) => {
-      const count = Number(group.count ?? 1);
-      first += count;
-      return { name: group.name, count, first: first - count };
-    });
-    const gauges = new Map();
-    for (const kind of ["aqm", "discipline"]) {
-      for (const entry of app.catalog.registry[kind]) for (const gauge of entry.gauges ?? []) if (!gauges.has(gauge.name)) gauges.set(gauge.name, gauge);
-    }
-    for (const link of resolved.link) for (const gauge of gaugesInForce(link.queue, side)) gauges.set(gauge.name, gauge);
-    const disciplineOf = (name) => queueInForce({ opened }, name)?.discipline ?? "fifo";
-    return { opened, tables, groups, gauges, disciplineOf, rateInterval_s: Lab.quantities.read(opened.record.rates_interval) || 1, finished: null };
-  }
-
-  /** The gauges of a queue in force, those of its inner queue first. */
-  function gaugesInForce(queue, side) {
-    if (!queue) return [];
-    const name = queue.aqm?.name ?? queue.aqm;
-    const { registry } = app.catalog;
-    const aqm = registry.aqm.find((one) => one.name === name) ?? side.declarations.find((one) => one.name === name);
-    const discipline = registry.discipline.find((one) => one.name === queue.discipline);
-    return [...gaugesInForce(queue.queue, side), ...(discipline?.gauges ?? []), ...(aqm?.gauges ?? [])];
   }
 
   function fail(side, error) {

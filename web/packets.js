@@ -180,7 +180,7 @@ Lab.PlayHead = class {
 
   /** Packets by lane: the bands of DualPI2, the flows of a discipline that separates them, or one lane. */
   laneNames(run, packets) {
-    const discipline = run.disciplineOf(this.queueName);
+    const discipline = run.queueInForce(this.queueName)?.discipline ?? "fifo";
     if (discipline === "dualpi2") {
       const isLow = (one) => one.arrived_as.endsWith("ect1") || one.arrived_as.endsWith("ce");
       return [["L", packets.filter(isLow)], ["C", packets.filter((one) => !isLow(one))]];

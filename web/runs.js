@@ -122,3 +122,33 @@ Lab.Tables = class {
     return { rows, columns };
   }
 };
+
+/** A run of an opened scenario with its tables, for figures and measures; `finished` is set at its end. */
+Lab.makeRun = (catalog, opened, tables, declarations) => {
+  const { resolved } = opened;
+  const { registry } = catalog;
+  let first = 0;
+  const groups = resolved.flows.map((group) => {
+    const count = Number(group.count ?? 1);
+    first += count;
+    return { name: group.name, count, first: first - count };
+  });
+  const queueInForce = (name) => resolved.link.find((link) => link.name === name)?.queue;
+
+  /** The gauges of a queue in force, those of its inner queue first. */
+  const gaugesInForce = (queue) => {
+    if (!queue) return [];
+    const name = queue.aqm?.name ?? queue.aqm;
+    const aqm = registry.aqm.find((one) => one.name === name) ?? declarations.find((one) => one.name === name);
+    const discipline = registry.discipline.find((one) => one.name === queue.discipline);
+    return [...gaugesInForce(queue.queue), ...(discipline?.gauges ?? []), ...(aqm?.gauges ?? [])];
+  };
+
+  const gauges = new Map();
+  for (const kind of ["aqm", "discipline"]) {
+    for (const entry of registry[kind]) for (const gauge of entry.gauges ?? []) if (!gauges.has(gauge.name)) gauges.set(gauge.name, gauge);
+  }
+  for (const link of resolved.link) for (const gauge of gaugesInForce(link.queue)) gauges.set(gauge.name, gauge);
+  const rateInterval_s = Lab.quantities.read(opened.record.rates_interval) || 1;
+  return { opened, tables, groups, gauges, queueInForce, rateInterval_s, finished: null };
+};

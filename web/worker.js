@@ -111,15 +111,16 @@ function openForJob(job) {
   return engine.open({ ...request, record: recordFor(job, opened.duration_s) });
 }
 
-/** Lower bound of `record.rates_interval`. */
-const LEAST_RATES_INTERVAL_S = 0.001;
+/** Lower bounds of `record.queue` and `record.window`, and of `record.rates_interval`. */
+const LEAST_SAMPLE_INTERVAL_S = 1e-6, LEAST_RATES_INTERVAL_S = 1e-3;
 
 function recordFor(job, duration_s) {
   const nothing = { queue: "off", window: "off", rates: "false", events: "false", distributions: "false", transfers: "false", arrivals: "false" };
   if (job.type === "packets") return { ...nothing, arrivals: "true" };
   if (job.measuresOnly) return nothing;
-  const every = (share) => seconds(roundInterval(duration_s / share));
-  return { ...nothing, queue: every(6000), window: every(1200), rates: "true", rates_interval: seconds(Math.max(LEAST_RATES_INTERVAL_S, roundInterval(duration_s / 120))), transfers: "true" };
+  const every = (share, least_s) => seconds(Math.max(least_s, roundInterval(duration_s / share)));
+  const series = { queue: every(6000, LEAST_SAMPLE_INTERVAL_S), window: every(1200, LEAST_SAMPLE_INTERVAL_S), rates_interval: every(120, LEAST_RATES_INTERVAL_S) };
+  return { ...nothing, ...series, rates: "true", transfers: "true" };
 }
 
 /** The next of 1, 2, 5, 10, ... times a power of ten. */

@@ -9,7 +9,8 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import ecnlab
 import explorables
 from ecnlab.browser import links, page
 from ecnlab.errors import UsageError
-from ecnlab.packaged_examples import FOLDER
+from ecnlab.packaged_examples import FOLDER, examples
 
 # Each scenario is congested enough that every control of it matters.
 TWO_GROUPS = """
@@ -212,6 +213,96 @@ def test_every_control_changes_a_picture(lab: Laboratory, toml: str) -> None:
             dead.append(control)
     assert dead == []
     assert lab.run(PICTURE) == before
+
+
+MOVE_CONTROLS = (Path(__file__).parent / "move_controls.js").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class NoPicture:
+    """Why a control changes no picture of an example, and a change of the example under which it does."""
+
+    reason: str
+    value: object
+    otherwise: Mapping[str, Any]
+    duration: str = "3 s"
+
+
+IS_SPARSE, WITH_BULK = "packets of calls find no queue and no window in their way", {"flows.calls.app": {"kind": "bulk"}}
+NEVER_OVERLOADED, SLOW = "the queue is never overloaded", {"link.bottleneck.rate": "500 kbps"}
+FEW_FLOWS = "the average stays below max_th"
+WITHOUT_PICTURE = {
+    ("dualpi2", "link.bottleneck.queue.overload"): NoPicture(NEVER_OVERLOADED, "delay", SLOW),
+    ("l4s", "link.bottleneck.queue.overload"): NoPicture(NEVER_OVERLOADED, "delay", SLOW),
+    ("fq", "flows.calls.tcp.ecn"): NoPicture(IS_SPARSE, False, WITH_BULK),
+    ("fq", "flows.calls.tcp.pacing"): NoPicture(IS_SPARSE, True, WITH_BULK),
+    ("fq", "flows.calls.tcp.max_rwnd"): NoPicture(IS_SPARSE, 2, WITH_BULK),
+    ("fq", "flows.calls.tcp.delayed_ack"): NoPicture(IS_SPARSE, False, WITH_BULK),
+    ("fq", "flows.calls.tcp.cubic_beta"): NoPicture(IS_SPARSE, 0.5, WITH_BULK),
+    ("fq", "flows.calls.tcp.cubic_c"): NoPicture(IS_SPARSE, 4, WITH_BULK, "20 s"),
+    ("incast", "network.queue.incapable"): NoPicture(
+        "all packets are ECN-capable", "pass", {"flows.servers.tcp.ecn": False, "flows.servers.tcp.variant": "newreno"}, "0.02 s"
+    ),
+    ("parking_lot", "network.queue.beta"): NoPicture("max_p only rises", 0.5, {"network.queue.max_p": 0.5}, "10 s"),
+    ("red_ecn", "network.queue.gentle"): NoPicture(FEW_FLOWS, True, {"flows.bulk.count": 100}, "40 s"),
+    ("red_ecn_udp", "network.queue.gentle"): NoPicture(FEW_FLOWS, True, {"network.queue.min_th": 3, "network.queue.max_th": 7}, "40 s"),
+    ("rfc2884", "network.queue.gentle"): NoPicture(FEW_FLOWS, True, {"flows.congesting.count": 60}, "30 s"),
+    ("today", "flows.web.tcp.cubic_c"): NoPicture("transfers end before CUBIC's growth", 4, {"flows.web.app": {"kind": "bulk"}}, "20 s"),
+    ("today", "link.bottleneck.queue.drop"): NoPicture("nothing is dropped by force", "front", {"link.bottleneck.queue.limit": 60}),
+    ("today", "link.bleach.queue.drop"): NoPicture(
+        "the link has no queue", "front", {"link.bleach.rate": "10 Mbps", "link.bleach.queue.limit": 20}
+    ),
+    ("today", "link.bleach.queue.limit"): NoPicture("the link has no queue", 100, {"link.bleach.rate": "10 Mbps"}),
+}
+GALLERY = [(True, name) for name in explorables.PAGES] + [(False, one.name) for one in examples() if one.kind == "scenario"]
+
+
+def control_of(example: str, path: str) -> str:
+    """The control of a key: links and groups by their numbers."""
+    resolved = ecnlab.example(example).resolved
+    table, name, rest = path.split(".", 2)
+    return path if table == "network" else f"{table}.{[one['name'] for one in resolved[table]].index(name)}.{rest}"
+
+
+@pytest.mark.parametrize(("is_explorable", "name"), GALLERY, ids=[f"{'explorable ' * is_one}{name}" for is_one, name in GALLERY])
+def test_every_control_of_the_gallery_changes_a_picture_or_the_page_says_why_not(lab: Laboratory, is_explorable: bool, name: str) -> None:
+    if not lab.run("return Boolean(window.ownCatalog)"):
+        lab.open("explorable=why-ecn")
+    listed = [] if is_explorable else sorted(control_of(name, path) for example, path in WITHOUT_PICTURE if example == name)
+    lab.run(MOVE_CONTROLS, is_explorable, name, listed)
+    lab.wait("window.moved !== null", seconds=600)
+    moved = lab.run("return window.moved")
+    assert "error" not in moved, moved
+    for found in moved["found"].values():
+        assert found["count"] >= (1 if is_explorable else 20)
+        # The engine warns of a parameter without effect, and the page shows it.
+        silent = {control: told for control, told in found["same"].items() if not told["warned"]}
+        assert sorted(silent) == listed, silent
+        # Such a control makes another scenario nevertheless: the page shows another key.
+        assert [control for control, told in silent.items() if not told["newKey"]] == []
+
+
+@pytest.mark.parametrize(("example", "path"), WITHOUT_PICTURE)
+def test_a_control_without_a_picture_has_its_reason(example: str, path: str) -> None:
+    why = WITHOUT_PICTURE[(example, path)]
+    measured = {"duration": why.duration, "measure_from": "0 s"}
+
+    def fingerprint(changes: Mapping[str, Any]) -> str:
+        return ecnlab.example(example, measured | queue_of_topology(example, changes))._core.run(1).fingerprint
+
+    assert fingerprint({}) == fingerprint({path: why.value}), "the control changes a picture"
+    assert fingerprint(why.otherwise) != fingerprint({**why.otherwise, path: why.value}), why.reason
+
+
+def queue_of_topology(example: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes, those of a topology's queue as the whole queue: a topology's defaults cannot be changed one by one."""
+    queue = next(link["queue"] for link in ecnlab.example(example).resolved["link"] if "queue" in link)
+    while "queue" in queue:
+        queue = queue["queue"]
+    prefix = "network.queue."
+    own = {path.removeprefix(prefix): value for path, value in changes.items() if path.startswith(prefix)}
+    others = {path: value for path, value in changes.items() if not path.startswith(prefix)}
+    return others | ({"network.queue": {**queue, **own}} if own else {})
 
 
 def test_a_link_restores_both_sides_seed_and_range(lab: Laboratory) -> None:

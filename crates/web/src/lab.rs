@@ -226,9 +226,15 @@ fn opened_json(number: usize, scenario: &Scenario) -> Json {
     json!({
         "lab": number, "name": scenario.name, "hash": scenario.hash(), "duration_s": scenario.duration.seconds(),
         "measure_from_s": scenario.measure_from.seconds(), "groups": scenario.groups, "queues": scenario.queues,
-        "routes": scenario.routes, "record": scenario.resolved["record"], "resolved": scenario.resolved,
+        "spawning_groups": spawning_groups(scenario), "routes": scenario.routes, "record": scenario.resolved["record"], "resolved": scenario.resolved,
         "warnings": problem_list(&scenario.warnings),
     })
+}
+
+/// Names of the groups whose applications open flows during the run.
+fn spawning_groups(scenario: &Scenario) -> Vec<&str> {
+    let apps = scenario.network.apps.iter().filter(|app| app.spec.spawns_flows());
+    apps.map(|app| &*scenario.groups[app.group as usize]).collect()
 }
 
 fn problems_json(problems: &[Problem]) -> Json {

@@ -135,7 +135,7 @@ parameters! {
         pub initial_window: u64 = "2", 1..=1000, "packets";
         /// Largest window of the receiver.
         #[source("RFC 9293, section 3.8.6; ns-2 window_; tcp(7), TCP_WINDOW_CLAMP")]
-        #[usual(10..=10000, log)]
+        #[usual(2..=10000, log)]
         pub max_rwnd: u64 = "20", 1..=MAX_WINDOW_PACKETS, "packets";
         /// Size of a data packet on the wire, headers included.
         #[source("ns-2 packetSize_; on a host the MTU")]
