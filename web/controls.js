@@ -43,7 +43,7 @@ Lab.controls = (() => {
     "ecn", "pacing", "delayed_ack", "initial_window", "max_rwnd", "packet_size", "abe_beta", "dctcp_g", "aimd_a", "aimd_b",
     "cubic_c", "cubic_beta", "vegas_alpha", "vegas_beta", "vegas_gamma", "mecn_incipient_decrease", "mecn_moderate_decrease",
   ];
-  // A queue with bands alone tells ECT(1) from ECT(0).
+  // Queues with bands and those with a step for L4S packets alone tell ECT(1) from ECT(0).
   const BAND_PARAMETERS = ["ect_codepoint"];
   // Parameters that an application needs although each is optional: one of several.
   const APP_NEEDS = { file: { bytes: "1 MB" } };
@@ -102,9 +102,12 @@ Lab.controls = (() => {
     return { ...about, kind: "slider", unit: shownUnit, min, max, scale, whole, value: number, text: Number.isNaN(number) ? String(current) : null, shown, written };
   }
 
+  // The selector of a threshold that is off selects nothing.
+  const isWithoutUse = (parameter, values) => parameter.name === "ce_threshold_selector" && (values.ce_threshold ?? "off") === "off";
+
   const controlsOf = (parameters, values, at, apply) =>
     parameters
-      .filter((parameter) => isRead(parameter, values))
+      .filter((parameter) => isRead(parameter, values) && !isWithoutUse(parameter, values))
       .map((parameter) => parameterControl(parameter, [...at, parameter.name], values[parameter.name], apply?.(parameter.name)))
       .filter(Boolean);
 
@@ -202,7 +205,10 @@ Lab.controls = (() => {
         : inQueue;
       add(controlsOf(declared.filter((parameter) => parameter.name !== "limit"), values, nested ? [...path, "aqm"] : path, inAqm));
     }
-    add(controlsOf(parametersOf(discipline), queue, path, inQueue));
+    // A step for L4S packets needs senders of such packets.
+    const hasL4sSenders = context.resolved.flows.some((group) => group.tcp?.ect_codepoint === "ect1" || group.udp?.ecn === "ect1");
+    const ofDiscipline = parametersOf(discipline).filter((one) => one.name !== "l4s_step" || hasL4sSenders);
+    add(controlsOf(ofDiscipline, queue, path, inQueue));
     const sections = [{ title, open, controls: sorted(controls) }];
     if (child === "queue" && queue.queue) {
       sections.push(...queueSection(context, { title: `${title}, inside`, path: [...path, "queue"], queue: queue.queue, rate }, open));
@@ -373,8 +379,8 @@ Lab.controls = (() => {
         apply: (tree, word) => set(tree, [...inTcp, "variant"], word === "" ? undefined : word),
       },
     ];
-    const hasBands = context.resolved.link.some((link) => link.queue?.discipline === "dualpi2");
-    const names = hasBands ? [...TCP_PARAMETERS, ...BAND_PARAMETERS] : TCP_PARAMETERS;
+    const tellsEct1 = context.resolved.link.some(({ queue }) => queue?.discipline === "dualpi2" || (queue?.l4s_step ?? "off") !== "off");
+    const names = tellsEct1 ? [...TCP_PARAMETERS, ...BAND_PARAMETERS] : TCP_PARAMETERS;
     const required = REQUIRED_BY[inForce.tcp.congestion_control] ?? [];
     const parameters = parametersOf(profile).filter((one) => names.includes(one.name) && !required.includes(one.name));
     const made = controlsOf(parameters, inForce.tcp, inTcp).map((one) => (one.label === "ecn" ? { ...one, label: "ECN" } : { ...one, more: true }));
