@@ -10,7 +10,7 @@ import ecnlab
 from ecnlab import diagram
 from ecnlab.diagram import network
 from ecnlab.diagram.network import NetworkDrawing, text_width
-from ecnlab.scenarios.words import queue_label, readable_parameter_value, shorten_for_diagram
+from ecnlab.scenarios.words import burst_labels, queue_label, readable_parameter_value, shorten_for_diagram
 from helpers import EXAMPLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -252,3 +252,19 @@ def test_a_figure_that_is_drawn_between_changes_no_width() -> None:
     for weight in ("normal", "bold"):
         get_font(findfont(FontProperties(family=network.FONT_FAMILY, weight=weight))).set_size(40, 300)
     assert text_width("bottleneck") == before
+
+
+@pytest.mark.parametrize(
+    ("bursts", "label"),
+    [
+        ({"period": "4 ms"}, "bursts every 4 ms"),
+        ({"period": "500 us", "aggregate": 32}, "bursts of 32 packets every 500 us"),
+        ({"period": "4 ms", "aggregate": "64 KB"}, "bursts of 64 KB every 4 ms"),
+    ],
+)
+def test_a_link_in_bursts_says_so(bursts: dict[str, Any], label: str) -> None:
+    link = _link_tree("one", "a", "b", queue={"aqm": "droptail", "limit": 100}, bursts=bursts)
+    scenario = ecnlab.scenario(_scenario_tree([link], [_flow_tree("all", **{"from": "a", "to": "b"})]))
+    assert burst_labels(scenario.resolved["link"][0]) == [label]
+    assert burst_labels(scenario.resolved["link"][0]["reverse"]) == []
+    assert label in _text_elements(ElementTree.fromstring(diagram.network_svg(scenario)))

@@ -86,6 +86,7 @@
 //! checks it by the invariants of the built-in ones.
 
 pub mod aqm;
+mod bursts;
 pub mod config;
 pub mod discipline;
 mod from_text;
@@ -98,6 +99,7 @@ pub use aqm::{
     Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause,
     TimerContext,
 };
+pub use bursts::{BurstSchedule, Bursts};
 pub use config::{AqmConfig, Child, QueueConfig};
 pub use discipline::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 pub use discipline::{

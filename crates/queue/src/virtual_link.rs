@@ -34,12 +34,15 @@
 //! Every delivery is at the exact time, however late the caller polls. At one instant the link's own events come first: a packet that
 //! arrives as a transmission ends finds the next one begun.
 //!
+//! [`VirtualLink::with_bursts`] makes it a link that sends in bursts at slots.
+//!
 //! The simulator has a link with the same times and decisions; `crates/sim/tests/virtual_link.rs` compares both.
 
 use std::collections::VecDeque;
 
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 
+use crate::bursts::{BurstSchedule, Bursts};
 use crate::config::QueueConfig;
 use crate::discipline::{DequeueOutcome, Discipline, Queue, QueueCounters, QueueItem};
 
@@ -51,7 +54,9 @@ pub struct VirtualLink<F> {
     delay: Span,
     /// Time of the latest call or event.
     now: Time,
-    /// End of the transmission in progress, or the time at which to ask a shaper again.
+    /// Slots, if it sends in bursts.
+    bursts: Option<BurstSchedule>,
+    /// End of the transmission in progress, the slot for which packets wait, or the time at which to ask a shaper again.
     transmitter: Option<Deadline>,
     is_transmitting: bool,
     timer: Option<Deadline>,
@@ -80,6 +85,7 @@ impl<F: QueueItem> VirtualLink<F> {
             rate,
             delay,
             now: Time::ZERO,
+            bursts: None,
             transmitter: None,
             is_transmitting: false,
             timer,
@@ -87,6 +93,15 @@ impl<F: QueueItem> VirtualLink<F> {
             free_at_remainder: 0,
             wire: VecDeque::new(),
         }
+    }
+
+    /// The same link, which sends in bursts.
+    ///
+    /// # Panics
+    /// If the period or the aggregate is zero.
+    #[must_use]
+    pub fn with_bursts(self, bursts: Bursts) -> VirtualLink<F> {
+        VirtualLink { bursts: Some(BurstSchedule::new(bursts)), ..self }
     }
 
     /// A packet arrives at the queue.
@@ -157,11 +172,17 @@ impl<F: QueueItem> VirtualLink<F> {
         assert!(self.timer.is_none_or(|timer| timer.due > self.now), "a queue's next deadline must be later than now");
     }
 
-    /// Starts to transmit the next packet, if the queue releases one.
+    /// Starts to transmit the next packet, if the queue releases one and the link may send.
     fn start_transmission(&mut self) {
+        if let Some(due) = self.wait_for_slot() {
+            self.transmitter = Some(Deadline { due, scheduled_at: self.now });
+            self.is_transmitting = true;
+            return;
+        }
         match self.queue.dequeue(self.now, &mut self.rng, &mut |_| {}) {
             DequeueOutcome::Packet { packet, .. } => {
                 let departs = self.schedule_departure(packet.size());
+                self.bursts.iter_mut().for_each(|bursts| bursts.on_departure(packet.size(), departs));
                 self.transmitter = Some(Deadline { due: departs, scheduled_at: self.now });
                 self.is_transmitting = true;
                 self.wire.push_back((departs + self.delay, packet));
@@ -169,9 +190,22 @@ impl<F: QueueItem> VirtualLink<F> {
             DequeueOutcome::RetryAt(due) => {
                 assert!(due > self.now, "the time at which a packet may leave must be later than now");
                 self.transmitter = Some(Deadline { due, scheduled_at: self.now });
+                self.end_burst();
             }
-            DequeueOutcome::Empty => {}
+            DequeueOutcome::Empty => self.end_burst(),
         }
+    }
+
+    /// The slot for which waiting packets have to wait, if they may not leave now.
+    fn wait_for_slot(&mut self) -> Option<Time> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        self.bursts.as_mut()?.wait_for_slot(self.now)
+    }
+
+    fn end_burst(&mut self) {
+        self.bursts.iter_mut().for_each(BurstSchedule::end_burst);
     }
 
     /// End of a transmission that begins now. Times of packets sent back to back add up exactly.

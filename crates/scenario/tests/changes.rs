@@ -1,5 +1,6 @@
 //! Scenarios with links that change and links that follow a trace.
 
+use ecnlab_queue::Limit;
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::network::{LinkChange, LinkState, QueueSpec};
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
@@ -157,4 +158,44 @@ fn a_trace_that_cannot_be_followed_is_told_with_its_line() {
     );
     let found = problems(&format!("deliveries = [5]\n{reverse}"), "");
     assert!(found.iter().any(|(at, message)| at == "link.path.deliveries" && message.contains("require a queue")), "{found:?}");
+}
+
+#[test]
+fn bursts_are_read_with_their_unit_and_can_be_read_again() {
+    let bursts = |text: &str| {
+        let scenario = read_valid(&format!("rate = \"10 Mbps\"\n{QUEUE}\nbursts = {text}"), "");
+        expect_resolved_reads_back(&scenario);
+        let found = queue(&scenario, 0).bursts.unwrap();
+        (found.period, found.aggregate)
+    };
+    let period = Span::from_millis(4);
+    assert_eq!((period, None), bursts("{ period = \"4 ms\" }"));
+    assert_eq!((period, Some(Limit::Packets(32))), bursts("{ period = \"4 ms\", aggregate = 32 }"));
+    assert_eq!((period, Some(Limit::Bytes(64_000))), bursts("{ period = \"4 ms\", aggregate = \"64 KB\" }"));
+    let rated = format!("rate = \"10 Mbps\"\n{QUEUE}");
+    let plain = read_valid(&rated, "");
+    assert!(plain.resolved["link"][0].get("bursts").is_none() && queue(&plain, 0).bursts.is_none());
+    assert_ne!(plain.hash(), read_valid(&format!("{rated}\nbursts = {{ period = \"4 ms\" }}"), "").hash());
+}
+
+#[test]
+fn bursts_that_cannot_be_are_told_with_the_remedy() {
+    let rated = format!("rate = \"10 Mbps\"\n{QUEUE}");
+    let cases = [
+        (rated.clone(), "{ aggregate = 3 }", "bursts.period", "is missing"),
+        (rated.clone(), "{ period = \"0 s\" }", "bursts.period", "must be"),
+        (rated.clone(), "{ period = \"1 ms\", aggregate = 0 }", "bursts.aggregate", "must be"),
+        (rated.clone(), "{ period = \"1 ms\", aggregate = 2.5 }", "bursts.aggregate", "a whole number of packets"),
+        (rated, "{ period = \"1 ms\", packets = 2 }", "bursts.packets", "unknown"),
+        ("rate = \"10 Mbps\"".to_owned(), "{ period = \"1 ms\" }", "bursts", "require a queue"),
+        ("rate = \"1 Mbps\"\nqueue = { kernel = \"codel\" }".to_owned(), "{ period = \"1 ms\" }", "bursts", "exclude a queue of a kernel"),
+        (format!("deliveries = [5]\n{QUEUE}\nreverse = {{ rate = \"1 Mbps\" }}"), "{ period = \"1 ms\" }", "bursts", "exclude deliveries"),
+    ];
+    for (keys, bursts, key, part) in cases {
+        let found = problems(&format!("{keys}\nbursts = {bursts}"), "");
+        assert!(
+            matches!(&found[..], [(at, message)] if *at == format!("link.path.{key}") && message.contains(part)),
+            "{bursts}: {found:?}"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 //! lines. The second is read for few packets: transmission times with a fraction of a picosecond, a pipe that may be full, a measured
 //! queue, an impairment.
 
-use ecnlab_queue::{self as queue, QueueItem};
+use ecnlab_queue::{self as queue, BurstSchedule, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
 use crate::calendar_queue::TieBreak;
@@ -254,12 +254,16 @@ pub struct LinkQueue {
     pub transmitter_slot: u32,
     /// Slot of the discipline's timer in the calendar queue, or `NONE` if it has none.
     pub timer_slot: u32,
-    /// Whether a transmission is in progress, or the queue waits for a delivery opportunity.
+    /// Whether a transmission is in progress, or the queue waits for a delivery opportunity or a slot.
     pub transmitting: bool,
     /// Whether its link is down.
     pub is_down: bool,
+    /// Whether it has one of the two schedules: its link does not send as soon as the transmitter is free.
+    pub follows_schedule: bool,
     /// Delivery opportunities of its link, if it does not send at a rate.
     pub delivery_schedule: Option<Box<DeliverySchedule>>,
+    /// Slots of its link, if it sends in bursts.
+    pub burst_schedule: Option<Box<BurstSchedule>>,
     pub measures: QueueMeasures,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ecnlab_queue::QueueConfig;
+use ecnlab_queue::{Bursts, QueueConfig};
 use ecnlab_transport::application::{ApplicationSpec, FlowDirection};
 use ecnlab_transport::{AppWrite, Traffic, Transport};
 use ecnlab_units::distribution::TimeDistribution;
@@ -151,6 +151,8 @@ pub struct QueueSpec {
     pub changes: Vec<LinkChange>,
     /// Delivery opportunities of its link, if it does not send at a rate.
     pub delivery_trace: Option<DeliveryTrace>,
+    /// Slots at which its link sends, if it sends in bursts. It excludes a trace.
+    pub bursts: Option<Bursts>,
 }
 
 /// A scheduled change of a link, which needs a measured queue: a pipe computes its departures as packets arrive.
@@ -177,7 +179,7 @@ pub enum LinkState {
 impl QueueSpec {
     /// A queue of a link without changes that sends at its rate.
     pub fn new(name: impl Into<String>, config: QueueConfig) -> QueueSpec {
-        QueueSpec { name: name.into(), config, changes: Vec::new(), delivery_trace: None }
+        QueueSpec { name: name.into(), config, changes: Vec::new(), delivery_trace: None, bursts: None }
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off, run_with};
-use ecnlab_queue::{Limit, Registry};
+use ecnlab_queue::{Bursts, Limit, Registry};
 use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
@@ -238,15 +238,25 @@ fn delivery_traces() -> impl Strategy<Value = Option<DeliveryTrace>> {
     prop::option::of(steps)
 }
 
+/// Random bursts.
+fn link_bursts() -> impl Strategy<Value = Option<Bursts>> {
+    let aggregate =
+        prop_oneof![Just(None), (1u32..30).prop_map(|n| Some(Limit::Packets(n))), (1u64..40_000).prop_map(|n| Some(Limit::Bytes(n)))];
+    let bursts = (1u64..30_000, aggregate).prop_map(|(micros, aggregate)| Bursts { period: Span::from_micros(micros), aggregate });
+    prop::option::of(bursts)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     /// The end of each run checks conservation of packets.
     #[test]
     fn no_packet_overtakes_another_however_the_link_changes(
-        changes in link_change_lists(), trace in delivery_traces(), losses in 0.0f64..0.05, kbps in 100u64..10_000
+        changes in link_change_lists(), trace in delivery_traces(), bursts in link_bursts(), losses in 0.0f64..0.05, kbps in 100u64..10_000
     ) {
-        let apply_changes = |queue: &mut QueueSpec| (queue.changes, queue.delivery_trace) = (changes.clone(), trace.clone());
+        let bursts = bursts.filter(|_| trace.is_none());
+        let apply_changes =
+            |queue: &mut QueueSpec| (queue.changes, queue.delivery_trace, queue.bursts) = (changes.clone(), trace.clone(), bursts);
         let mut network = network(kbps, "droptail", &[], 3, apply_changes);
         network.links[0].impairment = ImpairmentSpec::from_parts([Impairment::random_loss(losses)]);
         let one_flow = Network { flows: network.flows[..1].to_vec(), ..network.clone() };
@@ -291,5 +301,33 @@ fn packets_depart_at_the_opportunities_and_all_their_bytes_are_used() {
         let throughput = run.report.reals("total", "throughput_bps")[0] * 60.0 / 8.0;
         assert!((throughput / all as f64 - 1.0).abs() < 0.01, "{size}: {throughput} bytes of {all}");
         assert!(run.report.reals("queues", "utilisation")[0] > 0.99);
+    }
+}
+
+/// Three flows with windows of 60 packets keep packets waiting, so each slot sends its aggregate: 10 packets of 1000 bytes every 10 ms are 8 Mbps of the link's 40.
+/// With an aggregate that takes 25 ms of slots of 10 ms, a burst begins every 30 ms.
+#[test]
+fn a_link_in_bursts_has_the_mean_rate_of_its_aggregates() {
+    for (kbps, aggregate, burst_ms, packets) in
+        [(40_000, Limit::Packets(10), 10, 10), (40_000, Limit::Bytes(10_000), 10, 10), (8_000, Limit::Packets(25), 30, 25)]
+    {
+        let bursts = Some(Bursts { period: Span::from_millis(10), aggregate: Some(aggregate) });
+        let network = network(kbps, "droptail", &[], 3, |queue| queue.bursts = bursts);
+        let (run, segment_log) = run_logged(&network, 60);
+        assert_eq!(8000, segment_bits(&segment_log));
+        let departures = departure_times(&segment_log, at(10_000));
+        // Each burst after 10 s: its packets back to back from the slot on.
+        let transmission = Span::from_picos(8_000 * 1_000_000_000 / kbps);
+        let skipped = departures.windows(2).position(|pair| pair[1].since(pair[0]) > transmission).unwrap() + 1;
+        let later = &departures[skipped..];
+        let first = later[0].picos() - transmission.picos();
+        assert_eq!(0, first % Span::from_millis(10).picos(), "{aggregate:?}: a burst begins at a slot");
+        for (number, &departed) in later.iter().enumerate() {
+            let slot = Time::from_picos(first) + Span::from_millis(burst_ms) * (number / packets) as u64;
+            assert_eq!(slot + transmission * (1 + number % packets) as u64, departed, "{aggregate:?}, packet {number}");
+        }
+        // The transmitter sends for so much of each period.
+        let busy = packets as f64 * transmission.seconds() / Span::from_millis(burst_ms).seconds();
+        assert!((run.report.reals("queues", "utilisation")[0] - busy).abs() < 0.01, "{aggregate:?}");
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::scripted_app::{host, template};
 use common::{options, pipe};
-use ecnlab_queue::{Child, Datagram, Discipline, Limit, QueueConfig, Registry, VirtualLink};
+use ecnlab_queue::{Bursts, Child, Datagram, Discipline, Limit, QueueConfig, Registry, VirtualLink};
 use ecnlab_sim::{Buffer, Direction, ExternalPacket, LinkName, LinkSpec, Network, NoProbe, QueueSpec, SimOutput, Simulation};
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 
@@ -40,6 +40,12 @@ fn queues() -> Vec<QueueConfig> {
     ]
 }
 
+/// No bursts, and bursts of packets, of bytes and without end. Slots often begin as a packet arrives or a transmission ends.
+fn bursts() -> [Option<Bursts>; 4] {
+    let bursts = |period_ms, aggregate| Some(Bursts { period: Span::from_millis(period_ms), aggregate });
+    [None, bursts(4, Some(Limit::Packets(3))), bursts(2, Some(Limit::Bytes(1700))), bursts(1, None)]
+}
+
 /// Bursts and pauses of 4000 packets. On a link of 8 Mbps many arrive just as a transmission ends or a timer fires.
 fn arrivals() -> Vec<(Time, Datagram<u32>)> {
     let mut rng = Rng::for_role(SEED, "arrivals");
@@ -61,8 +67,8 @@ fn arrivals() -> Vec<(Time, Datagram<u32>)> {
     (0..4000).map(&mut next).collect()
 }
 
-fn engine_deliveries(config: &QueueConfig, rate: Rate) -> Deliveries {
-    let buffer = Buffer::Queue(Box::new(QueueSpec::new(NAME, config.clone())));
+fn engine_deliveries(config: &QueueConfig, rate: Rate, bursts: Option<Bursts>) -> Deliveries {
+    let buffer = Buffer::Queue(Box::new(QueueSpec { bursts, ..QueueSpec::new(NAME, config.clone()) }));
     let link = LinkSpec { name: LinkName::shared(NAME, Direction::Forward), rate, delay: DELAY, buffer, ..pipe(1, 0, 0) };
     let flows = vec![template(host(true)).flow; FLOWS as usize];
     let network = Network { links: vec![link, pipe(1, 0, 1)], flows, groups: vec!["all".into()], ..Network::default() };
@@ -80,8 +86,14 @@ fn engine_deliveries(config: &QueueConfig, rate: Rate) -> Deliveries {
 }
 
 /// Deliveries of the link, polled before each arrival or only at times far apart.
-fn link_deliveries(config: &QueueConfig, rate: Rate, polls_rarely: bool) -> (Deliveries, VirtualLink<Datagram<u32>>) {
-    let mut link = VirtualLink::new(config, rate, DELAY, Rng::for_role(SEED, &format!("queue {NAME}")));
+fn link_deliveries(
+    config: &QueueConfig,
+    rate: Rate,
+    bursts: Option<Bursts>,
+    polls_rarely: bool,
+) -> (Deliveries, VirtualLink<Datagram<u32>>) {
+    let link = VirtualLink::new(config, rate, DELAY, Rng::for_role(SEED, &format!("queue {NAME}")));
+    let mut link = if let Some(bursts) = bursts { link.with_bursts(bursts) } else { link };
     let mut deliveries = Vec::new();
     for (number, (time, packet)) in arrivals().into_iter().enumerate() {
         while let Some(due) = link.next_event().filter(|&due| due <= time && !polls_rarely) {
@@ -103,10 +115,10 @@ fn link_deliveries(config: &QueueConfig, rate: Rate, polls_rarely: bool) -> (Del
 fn the_same_arrivals_leave_at_the_same_times_as_on_a_link_of_the_engine() {
     for bps in [8_000_000, 7_300_007] {
         let rate = Rate::from_bps(bps).unwrap();
-        for config in queues() {
-            let expected = engine_deliveries(&config, rate);
-            let (deliveries, link) = link_deliveries(&config, rate, false);
-            assert!(expected == deliveries, "{config:?} at {bps} bps");
+        for (config, bursts) in queues().into_iter().flat_map(|config| bursts().map(|bursts| (config.clone(), bursts))) {
+            let expected = engine_deliveries(&config, rate, bursts);
+            let (deliveries, link) = link_deliveries(&config, rate, bursts, false);
+            assert!(expected == deliveries, "{config:?} at {bps} bps, {bursts:?}");
             let counters = link.counters();
             assert_eq!(4000, counters.departed.packets + counters.dropped_packets(), "{config:?} at {bps} bps");
             assert!(counters.dropped_packets() > 0, "the arrivals must make {config:?} decide something");
@@ -119,7 +131,10 @@ fn the_same_arrivals_leave_at_the_same_times_as_on_a_link_of_the_engine() {
 fn a_caller_that_polls_late_gets_the_same_deliveries() {
     let rate = Rate::from_bps(8_000_000).unwrap();
     for config in queues() {
-        assert!(link_deliveries(&config, rate, false).0 == link_deliveries(&config, rate, true).0, "{config:?}");
+        for bursts in bursts() {
+            let deliveries = |polls_rarely| link_deliveries(&config, rate, bursts, polls_rarely).0;
+            assert!(deliveries(false) == deliveries(true), "{config:?}, {bursts:?}");
+        }
     }
 }
 

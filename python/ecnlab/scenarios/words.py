@@ -55,6 +55,17 @@ def buffer_label(edge: Tree) -> str:
     return queue_label(edge["queue"]) if "queue" in edge else f"buffer of {edge['limit']} packets"
 
 
+def burst_labels(edge: Tree) -> list[str]:
+    """The bursts of a directed link, if it sends in bursts."""
+    bursts = edge.get("bursts")
+    if bursts is None:
+        return []
+    aggregate = readable_parameter_value(bursts["aggregate"])
+    unit = "" if " " in aggregate else " packets"
+    size = "" if aggregate == "off" else f" of {aggregate}{unit}"
+    return [f"bursts{size} every {readable_parameter_value(bursts['period'])}"]
+
+
 def impairment_labels(edge: Tree) -> list[str]:
     """The impairments of a directed link."""
     found = [f"{key} {edge[key]}" for key in ("ecn", "loss", "loss_every") if edge.get(key) not in (None, "keep", 0, 0.0)]
@@ -69,6 +80,7 @@ def diagram_label_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwar
         rate_and_delay_of_link_text(tree),
         shorten_for_diagram(buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH),
     ]
+    lines += [shorten_for_diagram(word, _MAX_QUEUE_LABEL_LENGTH) for word in burst_labels(tree)]
     lines += [shorten_for_diagram(word) for word in impairment_labels(tree)]
     edges = {tree["name"], f"{tree['name']}.reverse"}
     if any(edges & set(change["link"]) for change in changes):
@@ -102,7 +114,8 @@ def _reverse_path_labels(tree: Tree) -> list[str]:
     if back is None:
         return ["none"]
     other = [rate_and_delay_of_link_text(back)] if rate_and_delay_of_link_text(back) != rate_and_delay_of_link_text(tree) else []
-    return other + ([buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []) + impairment_labels(back)
+    buffer = [buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []
+    return other + buffer + burst_labels(back) + impairment_labels(back)
 
 
 _DEFAULT_BUFFER_PACKETS = 1000

@@ -8,6 +8,7 @@ use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
+use super::bursts::{self, BURSTS, LinkBursts};
 use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values, read_members};
 use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
@@ -72,6 +73,7 @@ pub const LINK: Section = Section {
         QUEUE_TABLE,
         IMPAIR,
         DELIVERIES,
+        BURSTS,
         TableDeclaration {
             key: "reverse",
             content: TableContent::One(&REVERSE),
@@ -87,7 +89,7 @@ pub const REVERSE: Section = Section {
     title: "The reverse direction of a link",
     doc: "The reverse direction of a link. It has a plain drop-tail buffer that is not measured, unless it has a queue.",
     keys: &REVERSE_LINK_KEYS,
-    tables: &[QUEUE_TABLE, IMPAIR, DELIVERIES],
+    tables: &[QUEUE_TABLE, IMPAIR, DELIVERIES, BURSTS],
 };
 
 const QUEUE_TABLE: TableDeclaration = TableDeclaration {
@@ -137,6 +139,7 @@ struct LinkDirection<'a> {
     queue: Option<Queue>,
     impairments: Impairments,
     deliveries: Option<DeliveryTrace>,
+    bursts: Option<LinkBursts>,
 }
 
 impl Links<'_> {
@@ -234,7 +237,26 @@ fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: R
         let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
         reader.report(&given, DELIVERIES.key, message);
     }
-    LinkDirection { values: reading.values, given, queue, impairments, deliveries }
+    let bursts = read_bursts(reader, &given, queue.as_ref());
+    LinkDirection { values: reading.values, given, queue, impairments, deliveries, bursts }
+}
+
+/// Bursts, if they are given; they require a queue whose packets the link itself requests.
+fn read_bursts(reader: &mut Reader, given: &TableInput, queue: Option<&Queue>) -> Option<LinkBursts> {
+    if !given.has(BURSTS.key) {
+        return None;
+    }
+    let message = if given.has(DELIVERIES.key) {
+        Some("exclude deliveries, which are the departure times; fix: leave out one of the two".to_owned())
+    } else if queue.is_some_and(|queue| queue.of.kernel_qdisc().is_some()) {
+        Some("exclude a queue of a kernel, which sends as soon as the link is free; fix: give the queue an aqm".to_owned())
+    } else if !given.has("queue") {
+        Some(format!("require a queue; fix: give queue = {}", QUEUE_TABLE.example))
+    } else {
+        None
+    };
+    message.into_iter().for_each(|message| reader.report(given, BURSTS.key, message));
+    bursts::read(reader, given)
 }
 
 /// Trace of delivery opportunities, if one is given; its mean is then the rate.
@@ -271,8 +293,8 @@ impl<'a> LinkDirection<'a> {
     fn edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
         let buffer = match &self.queue {
             Some(queue) => {
-                let deliveries = self.deliveries.clone();
-                Buffer::Queue(Box::new(QueueSpec { delivery_trace: deliveries, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
+                let (delivery_trace, bursts) = (self.deliveries.clone(), self.bursts.as_ref().map(|given| given.bursts));
+                Buffer::Queue(Box::new(QueueSpec { delivery_trace, bursts, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
             }
             None => Buffer::Pipe { limit: self.values.get("limit") },
         };
@@ -299,6 +321,9 @@ impl<'a> LinkDirection<'a> {
         if let Some(trace) = &self.deliveries {
             described.remove("rate");
             described.insert(DELIVERIES.key.to_owned(), deliveries::describe_trace(trace));
+        }
+        if let Some(bursts) = &self.bursts {
+            described.insert(BURSTS.key.to_owned(), Json::Object(bursts.described.clone()));
         }
         self.impairments.describe(&mut described);
         described

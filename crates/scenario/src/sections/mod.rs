@@ -1,6 +1,7 @@
 //! Sections of a scenario file. Each has one declaration, from which come its reader, the description of the values in force, the schema,
 //! the text of `show` and the documentation.
 
+mod bursts;
 pub mod change;
 mod declaration;
 pub mod deliveries;
@@ -23,6 +24,7 @@ pub const SECTIONS: &[&Section] = &[
     &link::LINK,
     &queue::QUEUE,
     &link::REVERSE,
+    &bursts::BURSTS_SECTION,
     &change::CHANGE,
     &flows::FLOWS,
     &routes::ACCESS,

@@ -6,6 +6,7 @@
 //! flow's own traffic or its application ([`apps`]).
 
 mod apps;
+mod bursts;
 mod endpoints;
 mod external_hosts;
 mod finish;

@@ -117,9 +117,24 @@ impl<P: Probe> Simulation<P> {
         if queue.is_down {
             return;
         }
-        if queue.delivery_schedule.is_some() {
-            return self.send_at_opportunities(at);
+        if queue.follows_schedule {
+            return self.send_by_schedule(at);
         }
+        self.transmit_next(at);
+    }
+
+    /// Sends at delivery opportunities, or in bursts.
+    #[inline(never)]
+    fn send_by_schedule(&mut self, at: u32) {
+        if self.queues[at as usize].delivery_schedule.is_some() { self.send_at_opportunities(at) } else { self.send_in_burst(at) }
+    }
+
+    /// Dequeues the next packet and transmits it now; returns its size and the end of the transmission.
+    ///
+    /// # Panics
+    /// As [`start_transmission`](Self::start_transmission).
+    #[inline(always)]
+    pub(super) fn transmit_next(&mut self, at: u32) -> Option<(u32, Time)> {
         let Simulation { now, queues, links, packets, flows, groups, probe, calendar, outputs, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
         queue.measures.update_length(queue.discipline.len(), now);
@@ -141,6 +156,7 @@ impl<P: Probe> Simulation<P> {
                     TieBreak { scheduled_at: begins, entered_buffer_at: now - sojourn },
                 );
                 calendar.set_deadline(queue.transmitter_slot, now, departs);
+                return Some((packet.size(), departs));
             }
             DequeueOutcome::RetryAt(time) => {
                 handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
@@ -149,6 +165,7 @@ impl<P: Probe> Simulation<P> {
             DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelMirror(_)) => self.report_kernel_enqueues(at),
             DequeueOutcome::Empty => handler.probe_queue_event(QueueLogEvent::Empty),
         }
+        None
     }
 
     /// The timer of a queue has expired.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ecnlab_queue::Discipline;
+use ecnlab_queue::{BurstSchedule, Discipline};
 use ecnlab_transport::application::FlowDirection;
 use ecnlab_transport::{ProcessingTime, Transport};
 use ecnlab_units::{Rng, Span, Time};
@@ -139,6 +139,8 @@ impl<P: Probe> Simulation<P> {
             timer_slot,
             transmitting: false,
             is_down: false,
+            follows_schedule: spec.delivery_trace.is_some() || spec.bursts.is_some(),
+            burst_schedule: spec.bursts.map(|bursts| Box::new(BurstSchedule::new(bursts))),
             delivery_schedule: spec.delivery_trace.clone().map(|trace| Box::new(DeliverySchedule::new(trace))),
             measures: QueueMeasures::new(self.now, before),
         });
