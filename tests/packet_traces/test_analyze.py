@@ -134,6 +134,44 @@ def test_a_finding_says_where_it_is_and_which_section_is_broken() -> None:
     assert finding.found == "it had Not-ECT before and has CE now"
 
 
+ACCURATE_ECN = {
+    "name": "marks that Accurate ECN reports",
+    "duration": "3 s",
+    "link": [
+        {"name": "link", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "10 ms"}
+        | {"queue": {"aqm": "step", "limit": 200, "threshold": 5}, "impair": [{"kind": "loss", "rate": 0.01}]}
+    ],
+    "flows": [
+        {"name": "prague", "from": "a", "to": "b", "tcp": {"profile": "linux-7.2", "variant": "prague"}},
+        {"name": "cubic", "from": "a", "to": "b", "tcp": {"profile": "linux-7.2", "ecn": True, "ecn_echo": "accurate"}},
+    ],
+}
+
+
+def _accurate_violations(file: Path) -> dict[str, int]:
+    verdict = analyze.verify_trace(file)
+    return {rule.name: rule.violations for rule in verdict.rules if rule.name.startswith("accecn-") and rule.violations}
+
+
+def test_accurate_ecn_of_a_run_with_marks_and_losses_reports_what_arrived_and_one_flipped_bit_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "run.pcapng"
+    lab.run(lab.scenario(ACCURATE_ECN), trace=file)
+    assert lab.trace(file).total["marks"] > 20
+    assert _accurate_violations(file) == {}
+    capture = bytearray(file.read_bytes())
+    # ACKs from the second half on: an IPv4 header of 20 bytes without data behind TCP's, from b to a.
+    at = len(capture) // 2
+    while True:
+        at = capture.index(b"\x45", at + 1)
+        length = int.from_bytes(capture[at + 2 : at + 4], "big")
+        is_ack = capture[at + 9] == 6 and length < 120 and capture[at + 33] & 0x17 == 0x10
+        if is_ack and capture[at + 32] >> 4 == (length - 20) // 4:
+            break
+    capture[at + 33] ^= 0x80
+    file.write_bytes(capture)
+    assert _accurate_violations(file) == {"accecn-ace": 1}
+
+
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
 @pytest.mark.parametrize(("network", "flows"), [(4, 30), (5, 60)])
 def test_a_trace_of_the_thesis_network_gives_the_numbers_of_ns_2_s_own_tables(tmp_path: Path, network: int, flows: int) -> None:

@@ -3,7 +3,7 @@
 use ecnlab_trace::EcnCheck;
 use ecnlab_trace::check::{CheckReport, KnownDeparture, Rule};
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Tcp, TraceEventKind, Truncation};
+use ecnlab_wire::{AccEcn, Address, End, Event, Flags, Kind, Location, Packet, Tcp, TraceEventKind, Truncation};
 
 const SYN: Flags = Flags::SYN;
 const ACK: Flags = Flags::ACK;
@@ -496,16 +496,19 @@ fn ect_1_and_accurate_ecn_are_named_once() {
     conversation.client(11, 10, NONE, Ecn::Ect1);
     let report = conversation.report();
     assert_eq!((0, 1), (report.total().violations, report.total().departures));
-    let mut conversation = Conversation::with_handshake(AE | ECE | CWR, CWR);
-    conversation.client(1, 10, CWR, Ecn::Ect0);
-    conversation.client(11, 10, CWR, Ecn::Ect0);
-    conversation.ack(21, ECE | AE);
+    let mut conversation = Conversation::new();
+    conversation.client(0, 0, SYN | AE | ECE | CWR, Ecn::NotEct);
+    conversation.server(0, 1, SYN | CWR, Ecn::NotEct);
+    conversation.client(1, 0, CWR, Ecn::NotEct);
+    conversation.client(1, 10, ace(0), Ecn::Ect0);
+    conversation.client(11, 10, ace(0), Ecn::Ect0);
+    conversation.ack(21, ace(0));
     assert_eq!((vec![], vec![Rule::AccurateEcn]), broken_and_known(conversation));
     let mut conversation = Conversation::new();
     conversation.client(0, 0, SYN | AE | ECE | CWR, Ecn::Ect0);
     conversation.server(0, 1, SYN | ACK | AE, Ecn::Ect0);
-    conversation.client(1, 10, CWR, Ecn::Ect0);
-    conversation.ack(11, CWR);
+    conversation.client(1, 10, ace(0), Ecn::Ect0);
+    conversation.ack(11, ace(0));
     assert_eq!((vec![], vec![Rule::EctOnSyn, Rule::EctOnSynAck, Rule::AccurateEcn]), broken_and_known(conversation));
 }
 
@@ -517,7 +520,7 @@ fn accurate_ecn_that_was_agreed_on_once_holds_when_a_syn_comes_again_without() {
         conversation.client(0, 0, SYN, Ecn::NotEct);
         conversation.server(0, 1, SYN | ACK | answer, Ecn::NotEct);
         conversation.server(0, 1, SYN | ACK, Ecn::NotEct);
-        let (flags, ecn) = if answer == NONE { (NONE, Ecn::NotEct) } else { (CWR | ECE, Ecn::Ect0) };
+        let (flags, ecn) = if answer == NONE { (NONE, Ecn::NotEct) } else { (ace(0), Ecn::Ect0) };
         conversation.client(1, 10, flags, ecn);
         conversation.ack(11, flags);
         assert_eq!((vec![], expected), broken_and_known(conversation), "{answer:?}");
@@ -596,4 +599,162 @@ fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {
             sorted_by_name
         }
     );
+}
+
+/// After a handshake of Accurate ECN whose packets all arrive Not-ECT, captured at the server: the client's answer comes later than the
+/// server's.
+fn accurate_conversation() -> Conversation {
+    let mut conversation = Conversation::new();
+    conversation.client(0, 0, SYN | AE | CWR | ECE, Ecn::NotEct);
+    conversation.server(0, 1, SYN | CWR, Ecn::NotEct);
+    conversation.packets += 5;
+    conversation.client(1, 0, CWR, Ecn::NotEct);
+    conversation
+}
+
+/// The flags that count so many packets with CE.
+fn ace(packets: u32) -> Flags {
+    let ace = (5 + packets) % 8;
+    [(4, AE), (2, CWR), (1, ECE)].into_iter().filter(|(bit, _)| ace & bit != 0).fold(NONE, |flags, (_, flag)| flags | flag)
+}
+
+fn accurate_rules(conversation: Conversation) -> Vec<Rule> {
+    violated_rules(conversation).into_iter().filter(|rule| *rule >= Rule::AccurateHandshake).collect()
+}
+
+/// Ten rounds in each of which a packet comes with CE, the count so far is acknowledged, and `fault` changes the flags of one ACK.
+fn accurate_rounds(fault: impl Fn(u32, Flags) -> Flags) -> Conversation {
+    let mut conversation = accurate_conversation();
+    for round in 0..10 {
+        conversation.client(1 + round * 20, 10, ace(0), Ecn::Ect0);
+        conversation.client(11 + round * 20, 10, ace(0), Ecn::Ce);
+        conversation.ack(21 + round * 20, fault(round, ace(round + 1)));
+    }
+    conversation
+}
+
+#[test]
+fn an_ace_field_that_counts_what_arrived_breaks_no_rule_though_it_wraps() {
+    assert_eq!(Vec::<Rule>::new(), accurate_rules(accurate_rounds(|_, flags| flags)));
+}
+
+#[test]
+fn one_flipped_bit_of_an_ace_field_is_found_in_any_round() {
+    for bit in [AE, CWR, ECE] {
+        for wrong in 0..10 {
+            let flipped = accurate_rounds(|round, flags| if round == wrong { Flags(flags.0 ^ bit.0) } else { flags });
+            let report = flipped.report();
+            let found: Vec<u64> =
+                report.findings.iter().filter(|finding| finding.rule == Rule::AceField).map(|finding| finding.record).collect();
+            // Eight records before the rounds, five of which the wait has skipped, and three of each round.
+            assert_eq!(vec![8 + 3 * (u64::from(wrong) + 1)], found, "{bit} in round {wrong}");
+            assert!(report.findings.iter().all(|finding| finding.rule != Rule::AceField || finding.known.is_none()));
+        }
+    }
+}
+
+#[test]
+fn a_count_of_marks_that_nobody_saw_is_known_far_from_the_capture_and_wrong_near_it() {
+    let count_more = |conversation: &mut Conversation| {
+        conversation.client(1, 10, ace(0), Ecn::Ect0);
+        conversation.ack(11, ace(1));
+    };
+    let mut near = accurate_conversation();
+    count_more(&mut near);
+    assert_eq!(vec![Rule::AceField], accurate_rules(near));
+    let mut far = Conversation::new();
+    far.client(0, 0, SYN | AE | CWR | ECE, Ecn::NotEct);
+    far.packets += 5;
+    far.server(0, 1, SYN | CWR, Ecn::NotEct);
+    far.client(1, 0, CWR, Ecn::NotEct);
+    count_more(&mut far);
+    let (broken, known) = broken_and_known(far);
+    assert!(broken.is_empty() && known.contains(&Rule::AceField), "{broken:?} {known:?}");
+}
+
+#[test]
+fn an_acknowledged_mark_has_to_be_counted_and_a_packet_on_its_way_may_be() {
+    let mut conversation = accurate_conversation();
+    conversation.client(1, 10, ace(0), Ecn::Ce);
+    conversation.client(11, 10, ace(0), Ecn::Ce);
+    conversation.ack(11, ace(1));
+    conversation.ack(11, ace(2));
+    conversation.ack(21, ace(2));
+    assert_eq!(Vec::<Rule>::new(), accurate_rules(conversation));
+    let mut conversation = accurate_conversation();
+    conversation.client(1, 10, ace(0), Ecn::Ce);
+    conversation.ack(11, ace(0));
+    assert_eq!(vec![Rule::AceField], accurate_rules(conversation));
+    // Of a segment that was sent twice either copy may have arrived alone.
+    for counted in 0..2 {
+        let mut conversation = accurate_conversation();
+        conversation.client(1, 10, ace(0), Ecn::Ce);
+        conversation.client(1, 10, ace(0), Ecn::Ect0);
+        conversation.ack(11, ace(counted));
+        assert_eq!(Vec::<Rule>::new(), accurate_rules(conversation));
+    }
+}
+
+#[test]
+fn a_count_never_goes_back() {
+    let mut conversation = accurate_conversation();
+    conversation.client(1, 0, ace(0), Ecn::Ce);
+    conversation.ack(1, ace(1));
+    conversation.ack(1, ace(0));
+    assert_eq!(vec![Rule::AceField], accurate_rules(conversation));
+}
+
+#[test]
+fn syn_ack_and_first_ack_tell_the_codepoint_that_arrived() {
+    for (ecn, flags) in [(Ecn::NotEct, CWR), (Ecn::Ect1, CWR | ECE), (Ecn::Ect0, AE), (Ecn::Ce, AE | CWR)] {
+        for told in [CWR, CWR | ECE, AE, AE | CWR] {
+            let handshake = |syn: Ecn, syn_ack: Ecn, of_syn: Flags, of_syn_ack: Flags| {
+                let mut conversation = Conversation::new();
+                conversation.client(0, 0, SYN | AE | CWR | ECE, syn);
+                conversation.server(0, 1, SYN | of_syn, syn_ack);
+                conversation.packets += 5;
+                conversation.client(1, 0, of_syn_ack, Ecn::NotEct);
+                conversation
+            };
+            let of_syn = accurate_rules(handshake(ecn, Ecn::NotEct, told, CWR));
+            assert_eq!(if told == flags { vec![] } else { vec![Rule::AccurateHandshake] }, of_syn, "{ecn:?} {told}");
+            let of_syn_ack = handshake(Ecn::NotEct, ecn, CWR, told).report();
+            let found = of_syn_ack.findings.iter().filter(|finding| finding.rule == Rule::AceField).count();
+            assert_eq!(usize::from(told != flags), found, "{ecn:?} {told}");
+        }
+    }
+}
+
+#[test]
+fn an_option_counts_the_bytes_of_each_codepoint_and_is_not_on_a_syn() {
+    let send_option = |conversation: &mut Conversation, ack: u32, flags: Flags, counters: [Option<u32>; 3]| {
+        let tcp = Tcp { seq: 1, ack, flags: flags | ACK, window: 1000, accecn: Some(AccEcn::with_counters(counters)), ..Tcp::default() };
+        conversation.packet(false, tcp, 0, Ecn::NotEct);
+    };
+    // 10 bytes of ECT(1), 10 of CE and 20 of ECT(0), from 1, 0 and 1 on.
+    let right = [Some(11), Some(10), Some(21)];
+    let cases = [
+        (right, vec![]),
+        ([Some(11), None, None], vec![]),
+        ([Some(10), Some(10), Some(21)], vec![Rule::AccurateOption]),
+        ([Some(11), Some(0), None], vec![Rule::AccurateOption]),
+        ([Some(11), Some(10), Some(22)], vec![Rule::AccurateOption]),
+    ];
+    for (counters, expected) in cases {
+        let mut conversation = accurate_conversation();
+        for (number, ecn) in (0..).zip([Ecn::Ect1, Ecn::Ce, Ecn::Ect0, Ecn::Ect0]) {
+            conversation.client(1 + number * 10, 10, ace(0), ecn);
+        }
+        send_option(&mut conversation, 41, ace(1), counters);
+        assert_eq!(expected, accurate_rules(conversation), "{counters:?}");
+    }
+    let mut conversation = Conversation::new();
+    let option = Some(AccEcn::with_counters([Some(1), None, None]));
+    let syn = Tcp { flags: SYN | AE | CWR | ECE, window: 1000, accecn: option, ..Tcp::default() };
+    conversation.packet(true, syn, 0, Ecn::NotEct);
+    conversation.server(0, 1, SYN | CWR, Ecn::NotEct);
+    conversation.packets += 5;
+    conversation.client(1, 0, CWR, Ecn::NotEct);
+    let found = conversation.report();
+    assert_eq!(1, found.findings.iter().filter(|finding| finding.rule == Rule::AccurateOption).count());
 }

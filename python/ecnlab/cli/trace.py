@@ -38,7 +38,7 @@ class _GroupWithDefaultRead(click.Group):
 def trace() -> None:
     """Analyze a packet trace.
 
-    `ecnlab trace FILE` is short for `ecnlab trace read FILE`; `ecnlab trace verify FILE` checks it against RFC 3168.
+    `ecnlab trace FILE` is short for `ecnlab trace read FILE`; `ecnlab trace verify FILE` checks it against RFC 3168 and RFC 9768.
     """
 
 
@@ -104,7 +104,7 @@ def read_traces(
 @options.json_option
 @options.quiet_option
 def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
-    """Verify a trace against RFC 3168, packet by packet.
+    """Verify a trace against RFC 3168, and Accurate ECN against RFC 9768, packet by packet.
 
     Each violation is a line with its record, its time, its ends, the rule with its section, and what was found. Each known departure of
     ns-2 and of real hosts is a line with its count. The exit code is 1 with a violation and 0 without.

@@ -93,13 +93,13 @@ def violation_line(finding: TraceFinding) -> str:
     """A packet that is not as RFC 3168 asks, as a line."""
     what = f"known departure of {finding.whose} from" if finding.is_departure else "violation of"
     where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
-    return f"{where}: {what} {finding.rule} (section {finding.section}): {finding.found}"
+    return f"{where}: {what} {finding.rule} ({_section_text(finding.section)}): {finding.found}"
 
 
 def known_departure_line(known: KnownDeparture, first: TraceFinding | None) -> str:
     """A known departure with its count and its first record, as a line."""
     shown = f", first in record {first.record}, {first.found}" if first else ""
-    rule, count = f"{known.rule} (RFC 3168, section {known.section})", _count_or_no_text(known.count, "packet")
+    rule, count = f"{known.rule} ({_rfc_and_section_text(known.section)})", _count_or_no_text(known.count, "packet")
     return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
 
@@ -130,7 +130,7 @@ def verification_summary_line(verdict: TraceVerification) -> str:
 
 def violated_rules_tables(verdict: TraceVerification) -> list[Table]:
     """The violated rules with their counts."""
-    header = ("rule", "section", "violations", "departures", "rules of RFC 3168, and known departures")
+    header = ("rule", "section", "violations", "departures", "rules, and known departures")
     rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
     return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
 
@@ -213,3 +213,13 @@ def _quantity_name(quantity: str) -> str:
     for ending in ("_bps", "_s"):
         quantity = quantity.removesuffix(ending)
     return quantity.replace("_", " ")
+
+
+def _section_text(section: str) -> str:
+    """A section of RFC 3168, or of the RFC that it names."""
+    rfc, _, number = section.rpartition(", ")
+    return f"{rfc}, section {number}" if rfc else f"section {section}"
+
+
+def _rfc_and_section_text(section: str) -> str:
+    return _section_text(section if section.startswith("RFC ") else f"RFC 3168, {section}")

@@ -1,10 +1,11 @@
-//! Checks a trace against RFC 3168, packet by packet, and reports the section that is broken.
+//! Checks a trace against RFC 3168 and, of Accurate ECN, RFC 9768, packet by packet, and reports the section that is broken.
 //!
 //! Hosts are checked on packets at the first capture point, and routers on changes between two capture points. Only visible behaviour is
 //! checked: an echo once an ACK covers the marked packet, CWR two windows and a second after the echo, a retransmission if its first copy
 //! was seen. Known deviations of real hosts are reported as such. Some are recognized only from the whole connection, so they are separated
 //! from violations at its end.
 
+mod accurate_feedback;
 mod ecn_session;
 mod rules;
 
@@ -19,6 +20,7 @@ use crate::connection_table::{ConnectionKey, ConnectionTable};
 use crate::flow::SeqRange;
 use crate::links::LinkTable;
 use crate::memory_budget::MemoryBudget;
+use accurate_feedback::{AccurateFeedback, SentFeedback};
 use ecn_session::{ClassicEcho, DctcpEcho, EchoComparison, EcnSession};
 pub use rules::{KnownDeparture, Rule, RuleInfo};
 
@@ -88,6 +90,18 @@ struct CheckedConnection {
     is_counted: bool,
     connection: Connection,
     sides: [ObservedEnd; 2],
+    handshake_times: HandshakeTimes,
+    /// The file has several interfaces, so that arrivals are seen where they take place.
+    has_several_interfaces: bool,
+}
+
+/// When the packets of the handshake passed, and the side of its SYN.
+#[derive(Debug, Default)]
+struct HandshakeTimes {
+    opener_side: usize,
+    syn: Option<Time>,
+    syn_ack: Option<Time>,
+    ack: Option<Time>,
 }
 
 /// Behaviour of one end.
@@ -97,6 +111,8 @@ struct ObservedEnd {
     events: u64,
     /// ECN state of its data and their acknowledgements.
     ecn_session: EcnSession,
+    /// What it has received, as its Accurate ECN has to report it.
+    feedback: AccurateFeedback,
     /// Pure acknowledgements that it sent with ECT, and without; of the first those after both ends' FIN.
     ect_acks: u64,
     not_ect_acks: u64,
@@ -167,6 +183,7 @@ impl EcnCheck {
             self.finish_connection(Some(previous));
         }
         let checked = self.connections.get_mut(at);
+        checked.has_several_interfaces = self.interface_count > 1;
         self.log.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
         let tracking = TrackingState { now: self.now, is_measured: false, has_several_interfaces: self.interface_count > 1 };
         checked.connection.on_packet(&event.packet, side);
@@ -255,6 +272,9 @@ impl CheckedConnection {
             Rule::EctWithoutAgreement | Rule::FlagsWithoutAgreement => {
                 known_if(KnownDeparture::Linux, self.connection.uses_ecn_after_fallback())
             }
+            Rule::AccurateHandshake | Rule::AceField | Rule::AccurateOption => {
+                known_if(KnownDeparture::BehindCapture, !self.is_near_capture(side))
+            }
             Rule::EchoStopped | Rule::EchoMissing | Rule::EchoWithoutMark => {
                 known_if(KnownDeparture::Dctcp, self.sides[1 - side].ecn_session.is_dctcp_receiver())
             }
@@ -262,12 +282,38 @@ impl CheckedConnection {
         }
     }
 
+    /// Whether packets that pass the capture towards this end have passed all routers: the gap between the packets of the handshake is then
+    /// half as long on this side as on the other, or the file has an interface at each end.
+    fn is_near_capture(&self, side: usize) -> bool {
+        let HandshakeTimes { opener_side, syn: Some(syn), syn_ack: Some(syn_ack), ack: Some(ack) } = self.handshake_times else {
+            return self.has_several_interfaces;
+        };
+        let [at_server, at_client] = [syn_ack.since(syn), ack.since(syn_ack)];
+        let (near, far) = if side == opener_side { (at_client, at_server) } else { (at_server, at_client) };
+        self.has_several_interfaces || near * 2 <= far
+    }
+
+    /// Records when the packets of the handshake pass.
+    fn record_handshake(&mut self, packet_event: PacketEvent) {
+        let PacketEvent { event, time, side, .. } = packet_event;
+        let times = &mut self.handshake_times;
+        match (event.packet.has(Flags::SYN), event.packet.has(Flags::ACK)) {
+            (true, false) => *times = HandshakeTimes { opener_side: side, syn: Some(time), ..HandshakeTimes::default() },
+            (true, true) => times.syn_ack = Some(time),
+            (false, _) if times.ack.is_none() && times.syn_ack.is_some() && side == times.opener_side => times.ack = Some(time),
+            (false, _) => {}
+        }
+    }
+
     fn judge_packet(&mut self, packet_event: PacketEvent, observation: HopObservation, log: &mut ViolationLog) {
         let packet = &packet_event.event.packet;
         self.connection.is_ns2 = matches!(packet.source.address, Address::Node(_));
         if observation.endpoint.is_sent {
+            self.record_handshake(packet_event);
             self.check_handshake(packet_event, log);
-            if self.connection.ecn_mode() != EcnMode::Accurate {
+            if self.connection.ecn_mode() == EcnMode::Accurate {
+                self.check_accurate(packet_event, log);
+            } else {
                 self.check_sent(packet_event, log);
             }
         }
@@ -297,6 +343,9 @@ impl CheckedConnection {
             self.report(rule, packet_event, &ecn_text(packet.ecn), log);
         }
         let (ece, cwr, ae) = (has(Flags::ECE), has(Flags::CWR), has(Flags::AE));
+        if !is_answer && packet.tcp.accecn.is_some() {
+            self.report(Rule::AccurateOption, packet_event, "it is a SYN", log);
+        }
         match is_answer {
             false if ece != cwr && !ae => {
                 self.report(Rule::HalfOffer, packet_event, if ece { "it has ECE alone" } else { "it has CWR alone" }, log)
@@ -309,6 +358,23 @@ impl CheckedConnection {
             }
             _ => {}
         }
+    }
+
+    /// Checks what a packet says of the marks that have arrived, after both ends agreed to Accurate ECN.
+    fn check_accurate(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
+        let PacketEvent { event: Event { packet, .. }, side, .. } = packet_event;
+        if packet.has(Flags::SYN) {
+            let wrong = if packet.has(Flags::ACK) { self.sides[side].feedback.check_syn_ack(packet.tcp.flags) } else { None };
+            return wrong.into_iter().for_each(|found| self.report(Rule::AccurateHandshake, packet_event, &found, log));
+        }
+        if !packet.has(Flags::ACK) || packet.has(Flags::RST) || self.connection.is_closed() {
+            return;
+        }
+        let ack = self.connection.halves[1 - side].seq.expand_and_track(packet.tcp.ack);
+        let sent = SentFeedback { flags: packet.tcp.flags, ack, has_data: packet.payload > 0, option: packet.tcp.accecn };
+        let [ace, option] = self.sides[side].feedback.check_sent(&sent);
+        ace.into_iter().for_each(|found| self.report(Rule::AceField, packet_event, &found, log));
+        option.into_iter().for_each(|found| self.report(Rule::AccurateOption, packet_event, &found, log));
     }
 
     /// Checks a packet of an established connection.
@@ -450,6 +516,14 @@ impl CheckedConnection {
     /// Processes a packet that arrives at its destination.
     fn on_arrival(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
         let packet = &packet_event.event.packet;
+        if self.connection.has_requested_accurate() {
+            let feedback = &mut self.sides[1 - packet_event.side].feedback;
+            if packet.has(Flags::SYN) {
+                feedback.on_syn_arrival(packet.ecn, packet.has(Flags::ACK));
+            } else {
+                feedback.on_arrival(packet_event.seq_range, packet.payload, packet.ecn);
+            }
+        }
         if let Some(segment) = packet_event.seq_range {
             let (has_ce, has_cwr) = (packet.ecn == Ecn::Ce, packet.has(Flags::CWR));
             self.sides[packet_event.side].ecn_session.on_arrival(segment, has_ce, has_cwr, &mut log.memory);

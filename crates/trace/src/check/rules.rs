@@ -1,4 +1,4 @@
-//! Requirements of RFC 3168 on hosts and routers, as far as packets show them.
+//! Requirements of RFC 3168 on hosts and routers, and of RFC 9768 on hosts, as far as packets show them.
 
 /// A rule, or a known departure from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,13 +26,16 @@ pub enum Rule {
     Ect1,
     AccurateEcn,
     OfferInData,
+    AccurateHandshake,
+    AceField,
+    AccurateOption,
 }
 
 /// Description of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleInfo {
     pub name: &'static str,
-    /// The section of RFC 3168.
+    /// The section of RFC 3168, or of another RFC with its number.
     pub section: &'static str,
     /// Requirement of the section.
     pub requirement: &'static str,
@@ -51,6 +54,7 @@ pub enum KnownDeparture {
     AccurateEcn,
     Ect1,
     Reflection,
+    BehindCapture,
 }
 
 impl KnownDeparture {
@@ -65,12 +69,13 @@ impl KnownDeparture {
             KnownDeparture::AccurateEcn => "Accurate ECN (RFC 9768)",
             KnownDeparture::Ect1 => "senders of ECT(1) (RFC 9331, RFC 3540)",
             KnownDeparture::Reflection => "hosts that reflect the reserved bits of the SYN",
+            KnownDeparture::BehindCapture => "hosts far from the capture, which shows no marks behind it",
         }
     }
 }
 
 impl Rule {
-    pub const ALL: [Rule; 23] = [
+    pub const ALL: [Rule; 26] = [
         Rule::EctOnSyn,
         Rule::EctOnSynAck,
         Rule::HalfOffer,
@@ -94,6 +99,9 @@ impl Rule {
         Rule::Ect1,
         Rule::AccurateEcn,
         Rule::OfferInData,
+        Rule::AccurateHandshake,
+        Rule::AceField,
+        Rule::AccurateOption,
     ];
 
     pub fn info(self) -> &'static RuleInfo {
@@ -241,7 +249,30 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
         requirement: "ECN is offered and agreed to by SYN and SYN-ACK",
         known_departures: "ns-2's one-way agents have no handshake: the first packet offers ECN by ECE",
     },
+    RuleInfo {
+        name: "accecn-handshake",
+        section: "RFC 9768, 3.1.1",
+        requirement: "a SYN-ACK that agrees to Accurate ECN tells the codepoint with which the SYN arrived",
+        known_departures: FAR_FROM_CAPTURE,
+    },
+    RuleInfo {
+        name: "accecn-ace",
+        section: "RFC 9768, 3.2.2",
+        requirement: "AE, CWR and ECE count the packets that arrived with CE; those of the client's first ACK tell the codepoint of the \
+            SYN-ACK",
+        known_departures: FAR_FROM_CAPTURE,
+    },
+    RuleInfo {
+        name: "accecn-option",
+        section: "RFC 9768, 3.2.3",
+        requirement: "the option counts the bytes that arrived with ECT(1), CE and ECT(0), and is not sent on a SYN",
+        known_departures: FAR_FROM_CAPTURE,
+    },
 ];
+
+/// Known departure from the rules of Accurate ECN.
+const FAR_FROM_CAPTURE: &str = "the capture has one interface, which by the times of the handshake is not near this host: routers behind it may \
+    have marked packets";
 
 #[cfg(test)]
 mod tests {
