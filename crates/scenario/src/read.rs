@@ -281,8 +281,12 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
             Err(format!("must not be empty; fix: give at least one, as in {}", example(parameter)))
         }
         (Some(members), None) if parameter.accepts_list => {
-            let one =
-                |member: &Node| member.scalar().map_or_else(|| Err(single_value_message(parameter)), |scalar| read_one(parameter, scalar));
+            let one = |member: &Node| match read_one(parameter, member.scalar().ok_or_else(|| single_value_message(parameter))?)? {
+                Value::Special(word) => {
+                    Err(format!("{word} stands for all values; fix: write {} = \"{word}\", not in a list", parameter.name))
+                }
+                value => Ok(value),
+            };
             members.iter().map(one).collect::<Result<_, _>>().map(Value::List)
         }
         _ => Err(single_value_message(parameter)),

@@ -282,6 +282,15 @@ fn a_section_that_is_written_as_one_table_is_told_how_lists_are_written() {
 }
 
 #[test]
+fn the_word_for_all_values_of_a_list_is_no_member_of_one() {
+    for list in [r#"["auto"]"#, r#"["bottleneck", "auto"]"#] {
+        let problems = read_valid(&[("flows.near.route", list)]).unwrap_err();
+        assert_eq!(1, problems.len(), "{problems:?}");
+        assert!(problems[0].message.contains(r#"write route = "auto", not in a list"#), "{problems:?}");
+    }
+}
+
+#[test]
 fn an_override_may_be_json_and_says_so_where_it_is_neither() {
     let scenario = read_valid(&[("link.bottleneck.queue", r#"{"aqm": "droptail", "limit": 50}"#)]).unwrap();
     assert_eq!("droptail", scenario.resolved["link"][0]["queue"]["aqm"]);

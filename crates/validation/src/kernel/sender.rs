@@ -216,7 +216,11 @@ impl SenderReplay {
             |byte: u64| self.segment_map.segment_at(byte).ok_or_else(|| format!("byte {byte} is not a segment boundary of our sender"));
         let mut sacks = SackOption::default();
         for &(from, to) in &packet.sacks {
-            sacks.push(segment(from)?, segment(to)?);
+            let (first, end) = (segment(from)?, segment(to)?);
+            if first >= end {
+                return Err(format!("the SACK block from byte {from} to {to} has no segment of our sender"));
+            }
+            sacks.push(first, end);
         }
         let echoed = segment_echoed_by(packet, case);
         Ok(Ack {
@@ -231,7 +235,7 @@ impl SenderReplay {
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window.unwrap_or_default() as u32,
             ae: packet.has_flag('N'),
-            tsval_ms: packet.tsval.map_or(1, |stamp| stamp as u32 + 1),
+            tsval_ms: packet.tsval.map_or(1, |stamp| (stamp as u32).wrapping_add(1)),
             accecn: segments::recorded_option(packet),
             sacks,
         })
@@ -261,9 +265,9 @@ impl ReplyReceiver {
         }
     }
 
-    /// Bytes that have come in order.
+    /// Bytes that have come in order, without the SYN.
     fn received_bytes(&self) -> u64 {
-        self.segments.start(self.receiver.rcv_nxt()) - 1
+        self.segments.start(self.receiver.rcv_nxt()).saturating_sub(1)
     }
 
     fn to_segment(&self, packet: &Packet) -> Segment {
