@@ -9,7 +9,7 @@ Lab.series = (() => {
     return [
       lengthFigure(run, queueName),
       sojournFigure(run, queueName),
-      bandFigure(run, queueName),
+      ...bandFigures(run, queueName),
       ...gaugeFigures(run, queueName),
       windowFigure(run),
       ...rateFigures(run),
@@ -56,15 +56,19 @@ Lab.series = (() => {
     ]);
   }
 
-  function bandFigure(run, queueName) {
+  /** Sojourn time and length of each band, if the queue has several. */
+  function bandFigures(run, queueName) {
     const { rows, columns } = run.tables.get("series_band");
-    if (rows === 0) return null;
+    if (rows === 0) return [];
     const ofQueue = new Set(rowsWith(columns.queue, queueName));
-    const series = columns.band.names.map((band) => {
+    const seriesOf = (column, factor) => columns.band.names.map((band) => {
       const inBand = rowsWith(columns.band, band).filter((row) => ofQueue.has(row));
-      return { label: `band ${band}`, x: pick(columns.time_s, inBand), y: pick(columns.sojourn_mean_s, inBand, 1e3) };
-    });
-    return timeFigure("bands", "Mean sojourn time by band", "ms", series.filter((one) => one.x.length > 0));
+      return { label: `band ${band}`, x: pick(columns.time_s, inBand), y: pick(column, inBand, factor) };
+    }).filter((one) => one.x.length > 0);
+    return [
+      timeFigure("bands", "Mean sojourn time by band", "ms", seriesOf(columns.sojourn_mean_s, 1e3)),
+      timeFigure("band-lengths", "Queue length by band", "packets", seriesOf(columns.length_packets, 1)),
+    ];
   }
 
   /** A figure for each unit of the gauges, without the average, which is beside the length. */

@@ -85,6 +85,26 @@ def test_the_queueing_delay_has_a_line_for_each_band(dualpi2: ecnlab.Result) -> 
     assert [line.get_label() for line in axes.lines] == ["L", "C"]
 
 
+def test_the_length_of_a_queue_with_bands_has_a_line_for_each(dualpi2: ecnlab.Result) -> None:
+    (axes,) = dualpi2.plot.queue().axes
+    assert [line.get_label() for line in axes.lines] == ["L", "C"]
+    for line in axes.lines:
+        recorded = dualpi2.series.band.filter(pl.col("band") == line.get_label())
+        np.testing.assert_array_equal(line.get_ydata(), recorded["length_packets"])
+
+
+@pytest.mark.parametrize("example", ["dualpi2", "fq"])
+def test_the_lengths_of_the_bands_are_together_that_of_the_queue(example: str) -> None:
+    short = {"duration": "2 s", "measure_from": "0 s", "record.queue": "10 ms"}
+    recorded = ecnlab.run(ecnlab.load(EXAMPLES / f"{example}.toml", short), seed=1).series
+    at = ["queue", "time_s"]
+    sums = recorded.band.group_by(at).agg(pl.col("length_packets").sum().alias("in_bands"))
+    joined = recorded.queue.join(sums, on=at, validate="1:1")
+    assert joined.height == sums.height > 100
+    assert joined["in_bands"].max() > 5
+    assert joined["in_bands"].to_list() == joined["length_packets"].to_list()
+
+
 def test_a_sample_between_intervals_without_departures_is_a_dot() -> None:
     nan = float("nan")
     columns = {

@@ -174,9 +174,9 @@ pub trait Probe {
     /// An ACK gave an RTT sample.
     fn on_rtt_sample(&mut self, _now: Time, _group: u32, _rtt: Span) {}
     fn on_queue_sample(&mut self, _now: Time, _queue: u32, _packets: u32, _average: Option<f64>) {}
-    /// A band of a queue with several bands, and its index among the bands of all queues; called after the queue's
-    /// [`Probe::on_queue_sample`].
-    fn on_band_sample(&mut self, _now: Time, _queue: u32, _band: u8, _place: u32) {}
+    /// A band of a queue with several bands, its index among the bands of all queues, and the packets that wait in it; called after the
+    /// queue's [`Probe::on_queue_sample`].
+    fn on_band_sample(&mut self, _now: Time, _queue: u32, _band: u8, _place: u32, _packets: u32) {}
     /// A gauge of a queue's discipline or AQM, by name; called after its [`Probe::on_queue_sample`].
     fn on_gauge_sample(&mut self, _now: Time, _queue: u32, _gauge: &'static str, _value: f64) {}
     /// `alpha` is DCTCP's marked fraction, if the sender has one.

@@ -97,6 +97,7 @@ pub struct BandSample {
     queue: u32,
     /// Its index among the bands of all queues.
     band: u32,
+    length_packets: u32,
     sojourns: SojournStats,
 }
 
@@ -227,6 +228,7 @@ pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
         name_column("band", NetworkNameSource::Band, "Name of the band", |row| row.band),
+        index_column("length_packets", "packets", "Packets in the band", |row| row.length_packets),
         real_column("sojourn_mean_s", "s", SOJOURN_MEAN_DOC, |row| row.sojourns.mean_s()),
         real_column("sojourn_max_s", "s", SOJOURN_MAX_DOC, |row| row.sojourns.max_s()),
     ]],
@@ -563,10 +565,10 @@ impl Probe for Recorder {
         self.budget.store_row_within_budget(&mut self.queues, &QueueSample { time, queue, length_packets, average, sojourns }, time);
     }
 
-    fn on_band_sample(&mut self, time: Time, queue: u32, band: u8, place: u32) {
+    fn on_band_sample(&mut self, time: Time, queue: u32, band: u8, place: u32, length_packets: u32) {
         let sojourns = self.sojourns.get_mut(queue as usize).and_then(|sojourns| sojourns.bands.get_mut(usize::from(band)));
         let sojourns = sojourns.map(std::mem::take).unwrap_or_default();
-        self.budget.store_row_within_budget(&mut self.bands, &BandSample { time, queue, band: place, sojourns }, time);
+        self.budget.store_row_within_budget(&mut self.bands, &BandSample { time, queue, band: place, length_packets, sojourns }, time);
     }
 
     fn on_gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {

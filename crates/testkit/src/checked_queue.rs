@@ -172,6 +172,8 @@ impl CheckedQueue {
             Limit::Bytes(most) => self.queue.bytes() <= most + u64::from(self.held_outside_buffer * MAX_PACKET_BYTES),
         };
         ensure!(held, Limit, "{} packets of {} bytes wait in {}", self.queue.len(), self.queue.bytes(), describe::buffer_text(self.limit));
+        let in_bands = (0..self.queue.band_count()).map(|band| self.queue.band_len(band)).sum::<usize>();
+        ensure!(in_bands == self.queue.len(), Books, "{in_bands} packets wait in bands, and {} in the queue", self.queue.len());
         let now = self.queue.next_timer();
         ensure!(now == timer, Timers, "the deadline was {} and is {}", describe::time_text(timer), describe::time_text(now));
         self.check_gauges()

@@ -66,11 +66,15 @@ class ResultPlots:
         return ResultPlots(self._result, FigureStyle(width, size, now.titles if titles is None else titles))
 
     def queue(self, name: str | None = None, seed: int | None = None) -> DrawnFigure:
-        """Queue length and the AQM's average against time; the first queue and first seed unless named."""
+        """Queue length and the AQM's average against time, with a line for each band if the queue has several.
+
+        The first queue and first seed unless named.
+        """
         queue, chosen = _require_known_name("queue", name, self._result.queue_names), self._result_of_seed(seed)
+        of_queue = pl.col("queue") == queue
         with self._style.apply_to_matplotlib():
             figure, axes = self._new_figure_with_axes(f"{queue}, {_seeds_text(chosen)}")
-            series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
+            series.draw_queue(axes, chosen.series.queue.filter(of_queue), chosen.series.band.filter(of_queue))
             series.set_time_span(axes, self._run_end_s)
             if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis label already names a single line
                 style.legend_above(axes)

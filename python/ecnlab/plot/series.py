@@ -34,9 +34,17 @@ _SAMPLES_PER_INTERVAL = 2  # series with more samples are decimated
 _RANGE_ALPHA = 0.3
 
 
-def draw_queue(axes: Axes, frame: pl.DataFrame) -> None:
-    """Queue length and the AQM's average against time, from one seed and queue of the series `queue`."""
-    draw_time_series(axes, frame["time_s"], frame["length_packets"], color=_QUEUE_COLOUR, linewidth=0.8, label="queue")
+def draw_queue(axes: Axes, frame: pl.DataFrame, bands: pl.DataFrame | None = None) -> None:
+    """Queue length and the AQM's average against time, from one seed and queue of the series `queue`.
+
+    Rows of the series `band` give a line for the length of each band, instead of one for all.
+    """
+    by_band = {} if bands is None else bands.partition_by("band", maintain_order=True, as_dict=True)
+    for position, (band, one) in enumerate(by_band.items()):
+        colour = PALETTE_BY_POSITION.colour("", position)
+        draw_time_series(axes, one["time_s"], one["length_packets"], color=colour, linewidth=0.8, label=str(band[0]))
+    if not by_band:
+        draw_time_series(axes, frame["time_s"], frame["length_packets"], color=_QUEUE_COLOUR, linewidth=0.8, label="queue")
     if not frame["average_packets"].is_nan().all():
         draw_time_series(
             axes, frame["time_s"], frame["average_packets"], color=_AVERAGE_COLOUR, linewidth=1.2, label="average", has_range=False

@@ -214,6 +214,10 @@ impl<F: QueueItem> Discipline<F> for Cbq<F> {
         self.inner.band_count()
     }
 
+    fn band_len(&self, band: u8) -> usize {
+        self.inner.band_len(band)
+    }
+
     fn counters(&self, band: u8) -> &QueueCounters {
         self.inner.counters(band)
     }

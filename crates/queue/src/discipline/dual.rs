@@ -332,6 +332,10 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
         2
     }
 
+    fn band_len(&self, band: u8) -> usize {
+        [&self.low_latency, &self.classic][usize::from(band)].waiting.len()
+    }
+
     fn counters(&self, band: u8) -> &QueueCounters {
         if band == 0 { &self.low_latency.counters } else { &self.classic.counters }
     }

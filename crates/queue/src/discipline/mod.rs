@@ -126,6 +126,12 @@ pub trait Discipline<F: QueueItem> {
         1
     }
 
+    /// Packets waiting in a band; where packets move between bands, in the one that they are in now.
+    fn band_len(&self, band: u8) -> usize {
+        debug_assert_eq!((0, 1), (band, self.band_count()));
+        self.len()
+    }
+
     /// Counters of a band.
     fn counters(&self, band: u8) -> &QueueCounters;
 
@@ -256,6 +262,10 @@ impl<F: QueueItem> Discipline<F> for Queue<F> {
 
     fn band_count(&self) -> u8 {
         each!(self, queue => queue.band_count())
+    }
+
+    fn band_len(&self, band: u8) -> usize {
+        each!(self, queue => queue.band_len(band))
     }
 
     fn counters(&self, band: u8) -> &QueueCounters {

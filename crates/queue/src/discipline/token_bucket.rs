@@ -228,6 +228,10 @@ impl<F: QueueItem> Discipline<F> for TokenBucket<F> {
         self.inner.band_count()
     }
 
+    fn band_len(&self, band: u8) -> usize {
+        self.inner.band_len(band) + usize::from(self.pending.as_ref().is_some_and(|pending| pending.band == band))
+    }
+
     fn counters(&self, band: u8) -> &QueueCounters {
         match &self.pending {
             Some(pending) if pending.band == band => &self.pending_band_counters,

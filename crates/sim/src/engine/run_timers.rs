@@ -183,7 +183,7 @@ impl<P: Probe> Simulation<P> {
             let (now, probe) = (self.now, &mut self.probe);
             probe.on_queue_sample(now, at as u32, queue.discipline.len() as u32, queue.discipline.average_queue_length());
             for band in 0..self.queue_bands[at].len() as u8 {
-                probe.on_band_sample(now, at as u32, band, place);
+                probe.on_band_sample(now, at as u32, band, place, queue.discipline.band_len(band) as u32);
                 place += 1;
             }
             queue.discipline.report_gauges(&mut |gauge, value| probe.on_gauge_sample(now, at as u32, gauge, value));

@@ -340,6 +340,10 @@ impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
         self.rotation_list() as u8 + 1
     }
 
+    fn band_len(&self, band: u8) -> usize {
+        self.active_lists[usize::from(band)].iter().map(|&at| self.queues[at as usize].fifo.len()).sum()
+    }
+
     fn counters(&self, band: u8) -> &QueueCounters {
         &self.counters[usize::from(band)]
     }
