@@ -145,8 +145,8 @@ impl Probe for IncrementalRecorder {
         self.recorder.on_queue_sample(now, queue, packets, average);
     }
 
-    fn on_band_sample(&mut self, now: Time, queue: u32, band: u8, place: u32) {
-        self.recorder.on_band_sample(now, queue, band, place);
+    fn on_band_sample(&mut self, now: Time, queue: u32, band: u8, place: u32, packets: u32) {
+        self.recorder.on_band_sample(now, queue, band, place, packets);
     }
 
     fn on_gauge_sample(&mut self, now: Time, queue: u32, gauge: &'static str, value: f64) {
