@@ -52,7 +52,8 @@ SHORTER_OPTIONS = {
     ("compare",): ["--seeds", "2"],
     ("phase",): ["--seeds", "2"],
     ("sweep",): ["--set", "duration=3 s", "--set", "measure_from=0 s", "--seeds", "2"],
-    ("study", "run"): ["--figure", "5.29"],
+    ("study", "run", "aecn"): ["--figure", "5.29"],
+    ("study", "run", "l4s"): ["--figure", "Figure 4", "--seed", "1", "--main-setup"],
 }
 # Commands whose output later commands of a page need.
 FILES_MADE = {"run", "sweep", "example", "--scenarios"}

@@ -673,6 +673,34 @@ fn a_count_of_marks_that_nobody_saw_is_known_far_from_the_capture_and_wrong_near
 }
 
 #[test]
+fn interfaces_that_a_connection_does_not_pass_bring_no_host_near() {
+    let mut far = Conversation::new();
+    far.check.set_interface_count(2);
+    far.client(0, 0, SYN | AE | CWR | ECE, Ecn::NotEct);
+    far.packets += 5;
+    far.server(0, 1, SYN | CWR, Ecn::NotEct);
+    far.client(1, 0, CWR, Ecn::NotEct);
+    far.client(1, 10, ace(0), Ecn::Ect0);
+    far.ack(11, ace(1));
+    let (broken, known) = broken_and_known(far);
+    assert!(broken.is_empty() && known.contains(&Rule::AceField), "{broken:?} {known:?}");
+}
+
+#[test]
+fn a_syn_ack_that_is_sent_again_does_not_change_which_host_is_near() {
+    let mut near = Conversation::new();
+    near.client(0, 0, SYN | AE | CWR | ECE, Ecn::NotEct);
+    near.server(0, 1, SYN | CWR, Ecn::NotEct);
+    near.packets += 50;
+    near.server(0, 1, SYN | CWR, Ecn::NotEct);
+    near.packets += 5;
+    near.client(1, 0, CWR, Ecn::NotEct);
+    near.client(1, 10, ace(0), Ecn::Ect0);
+    near.ack(11, ace(1));
+    assert_eq!(vec![Rule::AceField], accurate_rules(near));
+}
+
+#[test]
 fn an_acknowledged_mark_has_to_be_counted_and_a_packet_on_its_way_may_be() {
     let mut conversation = accurate_conversation();
     conversation.client(1, 10, ace(0), Ecn::Ce);

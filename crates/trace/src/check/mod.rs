@@ -91,8 +91,6 @@ struct CheckedConnection {
     connection: Connection,
     sides: [ObservedEnd; 2],
     handshake_times: HandshakeTimes,
-    /// The file has several interfaces, so that arrivals are seen where they take place.
-    has_several_interfaces: bool,
 }
 
 /// When the packets of the handshake passed, and the side of its SYN.
@@ -183,7 +181,6 @@ impl EcnCheck {
             self.finish_connection(Some(previous));
         }
         let checked = self.connections.get_mut(at);
-        checked.has_several_interfaces = self.interface_count > 1;
         self.log.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
         let tracking = TrackingState { now: self.now, is_measured: false, has_several_interfaces: self.interface_count > 1 };
         checked.connection.on_packet(&event.packet, side);
@@ -264,7 +261,7 @@ impl CheckedConnection {
             Rule::AccurateEcn => Some(KnownDeparture::AccurateEcn),
             Rule::HalfOffer | Rule::OfferInData | Rule::CwrOnRetransmission => known_if(KnownDeparture::Ns2, is_ns2),
             Rule::EctOnRetransmission => known_if(KnownDeparture::Ns2, is_ns2).or(ect_on_all),
-            // Behind the handshake of Accurate ECN all packets are capable, and nothing else of them is looked at.
+            // Behind the handshake of Accurate ECN all packets are capable.
             Rule::EctOnSyn | Rule::EctOnSynAck if ecn == EcnMode::Accurate => Some(KnownDeparture::AccurateEcn),
             Rule::EctOnSynAck => ect_on_all.or(known_if(KnownDeparture::EctOnSynAck, ecn == EcnMode::Classic)),
             Rule::EctOnAck => ect_on_all.or(known_if(KnownDeparture::Linux, end.ect_acks_after_fins == end.ect_acks)),
@@ -283,14 +280,15 @@ impl CheckedConnection {
     }
 
     /// Whether packets that pass the capture towards this end have passed all routers: the gap between the packets of the handshake is then
-    /// half as long on this side as on the other, or the file has an interface at each end.
+    /// half as long on this side as on the other, or these packets pass several interfaces of the file.
     fn is_near_capture(&self, side: usize) -> bool {
+        let passes_several_interfaces = self.connection.halves[1 - side].path.has_both_ends();
         let HandshakeTimes { opener_side, syn: Some(syn), syn_ack: Some(syn_ack), ack: Some(ack) } = self.handshake_times else {
-            return self.has_several_interfaces;
+            return passes_several_interfaces;
         };
         let [at_server, at_client] = [syn_ack.since(syn), ack.since(syn_ack)];
         let (near, far) = if side == opener_side { (at_client, at_server) } else { (at_server, at_client) };
-        self.has_several_interfaces || near * 2 <= far
+        passes_several_interfaces || near * 2 <= far
     }
 
     /// Records when the packets of the handshake pass.
@@ -299,7 +297,10 @@ impl CheckedConnection {
         let times = &mut self.handshake_times;
         match (event.packet.has(Flags::SYN), event.packet.has(Flags::ACK)) {
             (true, false) => *times = HandshakeTimes { opener_side: side, syn: Some(time), ..HandshakeTimes::default() },
-            (true, true) => times.syn_ack = Some(time),
+            // The first one: a later one would be a retransmission timeout away from the SYN, or behind the ACK.
+            (true, true) => {
+                times.syn_ack.get_or_insert(time);
+            }
             (false, _) if times.ack.is_none() && times.syn_ack.is_some() && side == times.opener_side => times.ack = Some(time),
             (false, _) => {}
         }
@@ -344,7 +345,7 @@ impl CheckedConnection {
         }
         let (ece, cwr, ae) = (has(Flags::ECE), has(Flags::CWR), has(Flags::AE));
         if !is_answer && packet.tcp.accecn.is_some() {
-            self.report(Rule::AccurateOption, packet_event, "it is a SYN", log);
+            self.report_if(Rule::AccurateOption, packet_event, "it is a SYN", ViolationCondition::Always, log);
         }
         match is_answer {
             false if ece != cwr && !ae => {
