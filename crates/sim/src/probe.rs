@@ -193,6 +193,75 @@ pub trait Probe {
     fn on_distribution(&mut self, _of: TimeHistogramKind, _times: &Histogram<8>) {}
 }
 
+/// Methods of a [`Probe`] that pass hooks on to the probe in a field: those of `packets`, of `endpoints` or of the `recording`.
+macro_rules! forward_hooks {
+    (packets to $probe:ident) => {
+        $crate::probe::forward_hooks! { to $probe:
+            on_link_added(link: u32, spec: &$crate::network::LinkSpec),
+            on_flow_added(flow: u32, spec: &$crate::network::FlowSpec),
+            on_packet_created(now: Time, id: PacketId, packet: &Packet, context: &$crate::probe::PacketCreationContext),
+            on_packet_duplicated(copy: PacketId, of: PacketId),
+            on_link_entry(now: Time, link: u32, id: PacketId, packet: &Packet),
+            on_transmission_start(now: Time, begins: Time, link: u32, id: PacketId, packet: &Packet),
+            on_packet_drop(now: Time, link: u32, id: PacketId, packet: &Packet),
+            on_link_exit(now: Time, link: u32, id: PacketId, packet: &Packet),
+            on_ack_received(now: Time, flow: u32, ack: &ecnlab_transport::Ack),
+        }
+    };
+    (endpoints to $probe:ident) => {
+        $crate::probe::forward_hooks! { to $probe:
+            on_segment_sent(now: Time, flow: u32, segment: &ecnlab_transport::Segment),
+            on_segment_received(now: Time, flow: u32, segment: &ecnlab_transport::Segment),
+            on_ack_sent(now: Time, flow: u32, ack: &ecnlab_transport::Ack),
+            on_ack_piggybacked(now: Time, flow: u32, ack: &ecnlab_transport::Ack),
+            on_window_update(now: Time, flow: u32, window: &ecnlab_transport::CongestionWindow),
+        }
+    };
+    (recording to $probe:ident) => {
+        fn queue_sample_interval(&self) -> Option<Span> {
+            self.$probe.queue_sample_interval()
+        }
+
+        fn window_sample_interval(&self) -> Option<Span> {
+            self.$probe.window_sample_interval()
+        }
+
+        fn rate_bin(&self) -> Option<Span> {
+            self.$probe.rate_bin()
+        }
+
+        fn recording_full(&self) -> Option<$crate::probe::RecordingFull> {
+            self.$probe.recording_full()
+        }
+
+        $crate::probe::forward_hooks! { to $probe:
+            on_queue_event(now: Time, queue: u32, event: $crate::queue_log::QueueLogEvent),
+            on_signal(now: Time, signal: &$crate::probe::SignalEvent),
+            on_ack_drop(now: Time, drop: &$crate::probe::AckDrop),
+            on_ack_mark(now: Time, mark: &$crate::probe::AckMark),
+            on_rtt_sample(now: Time, group: u32, rtt: Span),
+            on_queue_sample(now: Time, queue: u32, packets: u32, average: Option<f64>),
+            on_band_sample(now: Time, queue: u32, band: u8, place: u32, packets: u32),
+            on_gauge_sample(now: Time, queue: u32, gauge: &'static str, value: f64),
+            on_window_sample(now: Time, flow: u32, window: &ecnlab_transport::CongestionWindow, alpha: Option<f64>),
+            on_measurement_start(now: Time),
+            on_rate_bin(now: Time, group: u32, bin: &$crate::probe::RateBin),
+            on_transfer_end(now: Time, group: u32, began: Time, bytes: u64),
+            on_lockout(flow: u32, from: Time, to: Time),
+            on_distribution(of: $crate::probe::TimeHistogramKind, times: &$crate::measures::Histogram<8>),
+        }
+    };
+    (to $probe:ident: $($hook:ident($($argument:ident: $type:ty),*)),* $(,)?) => {
+        $(
+            #[inline]
+            fn $hook(&mut self, $($argument: $type),*) {
+                self.$probe.$hook($($argument),*);
+            }
+        )*
+    };
+}
+pub(crate) use forward_hooks;
+
 /// Bytes and packets of a group in a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateBin {

@@ -9,6 +9,7 @@
 //! the exact times at which the link is free, as a queue of the engine does, and needs no shaper. Each packet has a number, which the
 //! device returns with the packet, and the kernel with a drop. Only the UML kernel supports such queues.
 
+mod arguments;
 mod qdisc;
 mod statistics;
 

@@ -87,7 +87,8 @@ impl<F: QueueItem> Fifo<F> {
         }
     }
 
-    /// The same buffer with a step for L4S packets: each that has waited longer is marked as it leaves, and the AQM sees none of them.
+    /// The same buffer with a step for L4S packets: each that has waited longer is marked as it leaves, and the AQM is asked about none of them. They count in
+    /// the backlog that it gets, and if it drops from the front it may drop one.
     ///
     /// RFC 9331, section 5.1, has the class, ECT(1) and CE, which is that of the packet's arrival. A step is the native L4S AQM of RFC 9332,
     /// appendix A, with a range of zero.
@@ -346,13 +347,13 @@ impl<F: QueueItem> Fifo<F> {
         Some(removed)
     }
 
-    fn remove_from_groups(&mut self, head_number: &QueuedPacket<F>, number: u64, position: usize) {
+    fn remove_from_groups(&mut self, removed: &QueuedPacket<F>, number: u64, position: usize) {
         for group in &mut self.groups {
             group.on_packet_removed(number, position);
         }
-        if let Some(backlog) = self.group_backlogs.get_mut(usize::from(head_number.group)) {
+        if let Some(backlog) = self.group_backlogs.get_mut(usize::from(removed.group)) {
             backlog.packets -= 1;
-            backlog.bytes -= u64::from(head_number.packet.size());
+            backlog.bytes -= u64::from(removed.packet.size());
         }
     }
 

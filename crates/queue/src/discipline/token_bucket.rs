@@ -144,7 +144,7 @@ impl<F: QueueItem> TokenBucket<F> {
         std::iter::once(&mut self.bucket).chain(&mut self.peak)
     }
 
-    /// Updates the counters after the child has counted.
+    /// When all buckets have so many tokens; `None` if they have them now.
     fn earliest_departure(&mut self, tokens: u128) -> Option<Time> {
         self.buckets().filter_map(|bucket| bucket.time_when_tokens_suffice(tokens)).max()
     }

@@ -166,7 +166,7 @@ class Study:
         by_name |= {item.heading.lower(): item for item in self.items}
         if wanted in by_name:
             return by_name[wanted]
-        raise UnknownName(f"figure of the study {self.name}", number, [item.number for item in self.items])
+        raise UnknownName(f"figure of the study {self.name}", number, [item.heading for item in self.items])
 
 
 def estimates_frame(keys: Sequence[str], quantity: str, rows: Sequence[tuple[NeedKey, Estimate]]) -> pl.DataFrame:

@@ -221,7 +221,7 @@ CLAIMS = [
     ),
     Claim(
         "L7",
-        "Over DualPI2 a flow of 10 ms has at least twice the goodput of a flow of 160 ms, whatever their congestion controls.",
+        "Over DualPI2 a flow of 10 ms has at least twice the goodput of a flow of 160 ms, with Prague or CUBIC on either side.",
         ["Table 1"],
         [
             _short_over_long_statement(OF_2020, rate, Sender(long, 160), Sender(short, 10), claimed_at_least(2))
