@@ -106,7 +106,7 @@ class TwoFlows:
 
     def jain(self) -> MeasuredQuantity:
         """Jain's index of both goodputs."""
-        return CombinedMeasure(lambda pair: jain_of_two(*pair), self.goodputs())
+        return ScenarioMeasure(self.need, "jain_goodput")
 
 
 def relative_difference(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
@@ -115,7 +115,7 @@ def relative_difference(measured: MeasuredQuantity, reference: float) -> Measure
 
 
 def jain_of_two(one: float, other: float) -> float:
-    """Jain's index of two rates."""
+    """Jain's index of two published rates."""
     return ratio_or_nan((one + other) ** 2, 2 * (one**2 + other**2))
 
 
