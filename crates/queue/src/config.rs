@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ecnlab_units::{CongestionLevel, Rate, Values};
 
-use crate::aqm::codel;
 use crate::aqm::entry::{AqmEntry, LinkParams};
 use crate::discipline::entry::{DisciplineEntry, DisciplineKind};
 use crate::discipline::{
@@ -133,7 +132,7 @@ impl QueueConfig {
             Child::Queue(inner) => return inner.has_l4s_step(),
             Child::Aqm { aqm, .. } => (
                 matches!(self.discipline.kind, DisciplineKind::FlowQueues(_)) && (self.discipline.lowest_mark)(&self.values).is_some(),
-                std::ptr::eq(aqm.entry, &codel::ENTRY) && codel::Settings::from_values(&aqm.values).has_l4s_threshold(),
+                (aqm.entry.marks_ect1_earlier)(&aqm.values),
             ),
             Child::Buffer { .. } | Child::Kernel(_) => return false,
         };

@@ -36,6 +36,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
         Gauge { name: "count", unit: "packets", doc: "Signals counted for the time to the next one; 0 outside the drop state", symbol: "" },
     ],
     lowest_mark: |values| Settings::from_values(values).mark_level(),
+    marks_ect1_earlier: |values| Settings::from_values(values).has_l4s_threshold(),
     check: check_target_below_interval,
     test_params: &[("target", "0.1 ms"), ("interval", "1 ms"), ("mtu", "100 B")],
     make: &|values, _| Box::new(Codel::new(Settings::from_values(values))),
@@ -78,7 +79,7 @@ words! {
 
 impl Settings {
     /// Whether its CE threshold applies to ECT(1) alone.
-    pub(crate) fn has_l4s_threshold(&self) -> bool {
+    fn has_l4s_threshold(&self) -> bool {
         self.ce_threshold.0.is_some() && self.ce_threshold_selector == CeThresholdSelector::Ect1
     }
 

@@ -45,6 +45,8 @@ pub struct AqmEntry {
     pub gauges: &'static [Gauge],
     /// Lowest congestion level that it marks under these values; none if it marks no packet.
     pub lowest_mark: fn(&Values) -> Option<CongestionLevel>,
+    /// Whether it marks ECT(1) packets earlier than others under these values.
+    pub marks_ect1_earlier: fn(&Values) -> bool,
     /// Contradictions among the parameters and the buffer's limit.
     pub check: fn(&Values, Amount) -> Contradictions,
     /// The same of a user-defined AQM.
@@ -82,6 +84,7 @@ impl AqmEntry {
         read_when: &[],
         gauges: &[],
         lowest_mark: |_| None,
+        marks_ect1_earlier: |_| false,
         check: |_, _| Vec::new(),
         check_user_aqm: None,
         test_params: &[],
