@@ -153,12 +153,15 @@ def seeds_from_options(one: str | None, several: str | None, default: str) -> li
 
 def workers_from_options(threads: int | None, cluster: str | None) -> Workers:
     """The workers that `--threads` and `--cluster` select. Raises UsageError."""
-    from ecnlab.execution.cluster import Cluster
     from ecnlab.execution.workers import Threads
 
     if threads is not None and cluster is not None:
         raise UsageError("--threads and --cluster exclude each other; fix: omit one of them")
-    return Threads(threads) if cluster is None else Cluster(cluster)
+    if cluster is None:
+        return Threads(threads)
+    from ecnlab.execution.cluster import Cluster
+
+    return Cluster(cluster)
 
 
 def backends_from_options(names: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None) -> list[Backend]:

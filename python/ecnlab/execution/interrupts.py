@@ -7,7 +7,6 @@ abandons it: the process exits with code 130.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -50,6 +49,8 @@ def run_interruptibly_in_thread(work: Callable[[], T], name: str) -> T:
     try:
         done, outcome = _get_interruptibly(outcomes)
     except KeyboardInterrupt:
+        import ctypes
+
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
         join_threads_interruptibly([thread], lambda: [str(running_aqm_hook(thread) or name)])
         raise

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ecnlab import _core
-from ecnlab.aqm.tracebacks import aqm_error_from_exception
 from ecnlab.backends import lateness
 from ecnlab.backends.base import ProgressCallback
 from ecnlab.errors import (
@@ -63,6 +62,8 @@ def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutpu
     except _core.EngineFault as fault:
         return failure_of_job(job, ENGINE, str(fault))
     except _core.AqmFailure as raised:
+        from ecnlab.aqm.tracebacks import aqm_error_from_exception
+
         return failure_of_job_with_error(job, AQM, aqm_error_from_exception(raised))
     except _core.ScenarioError as error:  # detected in the run only: the recording is too large
         return failure_of_job_with_error(job, RECORDING, ScenarioError(map(Problem.from_engine, error.problems), job.scenario.source))
