@@ -413,11 +413,11 @@ impl ThriftChecker<'_> {
     }
 }
 
-/// Reads one row group of a file, from its bytes only.
+/// Reads one row group of a file, from its bytes only: all columns, or those with the wanted names.
 ///
 /// # Errors
 /// If it is damaged, does not belong to this file, or has columns that `write` does not write.
-pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Result<Table> {
+pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Vec<u8>, wanted: Option<&[String]>) -> Result<Table> {
     let none = || ParquetError::General(format!("no row group {row_group}"));
     let told = metadata.row_groups().get(row_group).ok_or_else(none)?;
     let begin = told.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
@@ -425,8 +425,9 @@ pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Resu
     let rows = SerializedRowGroupReader::new(part, told, None, Arc::new(ReaderProperties::builder().build()))?;
     let height = usize::try_from(told.num_rows())?;
     let schema = metadata.file_metadata().schema_descr_ptr();
-    let names = schema.columns().iter().map(|column| column.name().to_owned().into());
-    let columns = names.enumerate().map(|(at, name)| Ok((name, read_column(&rows, at, height)?))).collect::<Result<_>>()?;
+    let names = schema.columns().iter().map(|column| column.name().to_owned()).enumerate();
+    let read = names.filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)));
+    let columns = read.map(|(at, name)| Ok((name.into(), read_column(&rows, at, height)?))).collect::<Result<_>>()?;
     Ok(Table { columns })
 }
 
@@ -494,12 +495,22 @@ fn names_column(texts: &[ByteArray]) -> Result<Column> {
     let mut places: BTreeMap<&[u8], u32> = BTreeMap::new();
     let mut names = Vec::new();
     let mut index = Vec::with_capacity(texts.len());
+    // equal texts come from one place in the dictionary, and often one after the other
+    let mut last: Option<(&[u8], u32)> = None;
     for text in texts {
-        let next = names.len() as u32;
-        let place = *places.entry(text.data()).or_insert(next);
-        if place == next {
-            names.push(text.as_utf8()?.into());
-        }
+        let data = text.data();
+        let place = match last {
+            Some((known, place)) if std::ptr::eq(known, data) => place,
+            _ => {
+                let next = names.len() as u32;
+                let place = *places.entry(data).or_insert(next);
+                if place == next {
+                    names.push(text.as_utf8()?.into());
+                }
+                last = Some((data, place));
+                place
+            }
+        };
         index.push(place);
     }
     Ok(Column::Name { index, names: names.into() })

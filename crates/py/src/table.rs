@@ -86,13 +86,14 @@ impl Table {
         (py.get_type::<Table>(), (self.plain(py),))
     }
 
-    /// Tables of some of the runs in a table of several, without the columns in front; its seeds ascend.
+    /// Tables of some of the runs in a table of several, without the columns `key` and `seed`; its seeds ascend.
     fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
-        let (Some(Column::Count(known)), Some(own)) = (self.0.find(RUN_COLUMNS[1]), self.0.columns.get(RUN_COLUMNS.len()..)) else {
+        let Some(Column::Count(known)) = self.0.find(RUN_COLUMNS[1]) else {
             return Err(PyValueError::new_err("this table is of a single run"));
         };
+        let own = || self.0.columns.iter().filter(|(name, _)| !RUN_COLUMNS.contains(&&**name));
         let rows = |seed: u64| known.partition_point(|&one| one < seed)..known.partition_point(|&one| one <= seed);
-        let part = |rows: Range<usize>| own.iter().map(|(name, column)| (name.clone(), slice_rows(column, rows.clone()))).collect();
+        let part = |rows: Range<usize>| own().map(|(name, column)| (name.clone(), slice_rows(column, rows.clone()))).collect();
         Ok(seeds.into_iter().map(|seed| (seed, Table(measures::Table { columns: part(rows(seed)) }))).collect())
     }
 }
@@ -109,9 +110,10 @@ impl Footer {
         from_parquet(|| parquet::footer(tail)).map(Footer)
     }
 
-    /// One of the file's row groups, from its bytes. Raises OSError if they are damaged.
-    fn table(&self, py: Python<'_>, row_group: usize, data: Vec<u8>) -> PyResult<Table> {
-        py.detach(|| from_parquet(|| parquet::read(&self.0, row_group, data))).map(Table)
+    /// One of the file's row groups, from its bytes, with all columns or those of some names. Raises OSError if they are damaged.
+    #[pyo3(signature = (row_group, data, columns=None))]
+    fn table(&self, py: Python<'_>, row_group: usize, data: Vec<u8>, columns: Option<Vec<String>>) -> PyResult<Table> {
+        py.detach(|| from_parquet(|| parquet::read(&self.0, row_group, data, columns.as_deref()))).map(Table)
     }
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.errors import ResultsError, ScenarioError, UnknownName
@@ -105,14 +106,11 @@ def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedS
     for seed in seeds:
         if result.recording(seed).get("queue", "off") == "off":
             return []
-        table = result.table_of(seed, _QUEUE_TABLE)
-        found: dict[str, list[float]] = {name: [] for name in by_queue}
-        times = table.column("time_s")
-        for name, length in zip(table.column("queue"), table.column("length_packets"), strict=True):
-            found[name].append(float(length))
+        table = result.table_of(seed, _QUEUE_TABLE, ["time_s", "queue", "length_packets"])
+        times, queues, lengths = (table.column(name) for name in ("time_s", "queue", "length_packets"))
         interval_s = times[len(by_queue)] - times[0] if len(times) > len(by_queue) else 0.0
-        for name, lengths in found.items():
-            by_queue[name].append(lengths)
+        for name, runs in by_queue.items():
+            runs.append(lengths if len(by_queue) == 1 else list(compress(lengths, map(name.__eq__, queues))))
     return [ObservedSeries(f"queue {name}", interval_s, runs) for name, runs in by_queue.items() if interval_s > 0]
 
 
@@ -123,7 +121,7 @@ def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSer
     for seed in seeds:
         if not result.recording(seed).get("rates"):
             return []
-        table = result.table_of(seed, _RATE_TABLE)
+        table = result.table_of(seed, _RATE_TABLE, ["time_s", "throughput_bps"])
         bins: dict[float, float] = {}
         for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
             bins[time_s] = bins.get(time_s, 0.0) + throughput

@@ -323,10 +323,13 @@ class Result:
         """
         return join_as_polars_frame(self._seeds_grouped_by_part(catalog.table(name).name), name)
 
-    def table_of(self, seed: int, name: str) -> _core.Table:
-        """A table of one seed in the engine's form. Raises as `table`, and UnknownName for an unfinished seed."""
+    def table_of(self, seed: int, name: str, columns: Sequence[str] | None = None) -> _core.Table:
+        """A table of one seed in the engine's form, with all columns or at least these.
+
+        Raises as `table`, and UnknownName for an unfinished seed.
+        """
         ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(catalog.table(name).name)
-        ((_, table),) = part.table(name).runs(seeds)
+        ((_, table),) = part.table(name, columns).runs(seeds)
         return table
 
     def estimate(

@@ -92,21 +92,21 @@ class StoredSeeds:
         """The names of its tables."""
         return frozenset(self.row_groups)
 
-    def table(self, name: str) -> _core.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """A table of all these seeds. Raises ResultsError if the file is damaged."""
         try:
-            return self.read(name)
+            return self.read(name, columns)
         except FileNotFoundError as error:  # merged by another process, perhaps with more seeds
             return _core.join(self.key, self._read_from_other_batch(name, error.filename).runs(sorted(self.records)))
 
-    def read(self, name: str) -> _core.Table:
+    def read(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """As `table`, but raises FileNotFoundError if the batch is gone."""
         if not self.has_matching_seeds():
             raise ResultsError(
                 f"{self.batch / _BATCH_FILE} is damaged: its seeds are not those of {_ROW_PER_SEED_TABLE}.parquet; "
                 f"{self._remedy_for_damage()}"
             )
-        return self._read_table(name)
+        return self._read_table(name, None if columns is None else ["seed", *columns])
 
     def has_matching_seeds(self) -> bool:
         """Whether the recorded seeds match the rows of the tables."""
@@ -114,13 +114,13 @@ class StoredSeeds:
 
     @cached_property
     def _stored_seeds(self) -> list[int]:
-        return list(self._read_table(_ROW_PER_SEED_TABLE).column("seed"))
+        return list(self._read_table(_ROW_PER_SEED_TABLE, ["seed"]).column("seed"))
 
-    def _read_table(self, name: str) -> _core.Table:
+    def _read_table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         path, file, row_group = self.batch / f"{name}.parquet", self.files[name], self.row_groups[name]
         try:
             data = read_verified(path, *file.row_groups[row_group])
-            return _read_footer(path, file.footer).table(row_group, data)
+            return _read_footer(path, file.footer).table(row_group, data, columns)
         except FileNotFoundError:
             raise
         except OSError as error:

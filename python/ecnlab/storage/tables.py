@@ -72,8 +72,11 @@ class SeedTables(Protocol):
     def tables(self) -> frozenset[str]:
         """The names of its tables."""
 
-    def table(self, name: str) -> _core.Table:
-        """A table of all seeds, sorted by seed, with the first columns `key` and `seed`."""
+    def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
+        """A table of all seeds, sorted by seed, with the first columns `key` and `seed`.
+
+        With `columns`, it has at least `seed` and these; others need not be read.
+        """
 
 
 class SeedTablesInMemory:
@@ -86,8 +89,8 @@ class SeedTablesInMemory:
         self.records = {run.seed: run.record for run in self._runs}
         self.tables = frozenset(self._runs[0].tables)
 
-    def table(self, name: str) -> _core.Table:
-        """A table of all seeds."""
+    def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
+        """A table of all seeds, with all columns."""
         return join_tables(self._runs, name)
 
 
