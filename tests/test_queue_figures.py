@@ -14,12 +14,14 @@ def test_the_pictures_of_queues_are_fresh_and_their_pages_show_them() -> None:
 
 @pytest.mark.parametrize(("name", "function"), [("red", "p_b"), ("dsred", "gamma = 0.96"), ("mecn", "p1, incipient (10)")])
 def test_a_curve_gives_the_probability_that_the_engine_has_at_each_average(name: str, function: str) -> None:
-    samples = queue_figures.QUEUES[name].result().table("series_gauge").pivot("gauge", index="time_s", values="value")
+    result = queue_figures.QUEUES[name].result()
+    gauges = result.table("series_gauge").pivot("gauge", index="time_s", values="value")
+    samples = gauges.join(result.table("series_queue"), on="time_s")
     drawn = queue_figures.CURVES[name].functions[function]
     # the gauge holds the probability of the last arrival with an average between the thresholds
-    inside = [row for row in samples.to_dicts() if 0 < drawn(row["average"]) < 1 and row["probability"] > 0]
+    inside = [row for row in samples.to_dicts() if 0 < drawn(row["average_packets"]) < 1 and row["probability"] > 0]
     assert len(inside) > 100
-    close = [row for row in inside if row["probability"] == pytest.approx(drawn(row["average"]), rel=0.02, abs=1e-3)]
+    close = [row for row in inside if row["probability"] == pytest.approx(drawn(row["average_packets"]), rel=0.02, abs=1e-3)]
     assert len(close) > 0.9 * len(inside)
 
 

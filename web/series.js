@@ -71,14 +71,13 @@ Lab.series = (() => {
     ];
   }
 
-  /** A figure for each unit of the gauges, without the average, which is beside the length. */
+  /** A figure for each unit of the gauges. */
   function gaugeFigures(run, queueName) {
     const { rows, columns } = run.tables.get("series_gauge");
     if (rows === 0) return [];
     const ofQueue = new Set(rowsWith(columns.queue, queueName));
     const byUnit = new Map();
     for (const gauge of columns.gauge.names) {
-      if (gauge === "average") continue;
       const inGauge = rowsWith(columns.gauge, gauge).filter((row) => ofQueue.has(row));
       if (inGauge.length === 0) continue;
       const declared = run.gauges.get(gauge) ?? { unit: "1" };

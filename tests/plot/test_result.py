@@ -26,12 +26,12 @@ def test_a_queue_without_an_average_needs_no_legend() -> None:
 
 
 def test_the_gauges_have_a_panel_each_with_their_units_and_what_was_recorded(small_result: ecnlab.Result) -> None:
-    average, probability = small_result.plot.gauge(seed=2).axes
-    assert (average.get_ylabel(), probability.get_ylabel()) == ("average (packets)", "probability p_b")
+    (probability,) = small_result.plot.gauge(seed=2).axes
+    assert probability.get_ylabel() == "probability p_b"
     assert probability.get_xlabel() == "time (s)"
     recorded = small_result.series.gauge.filter((pl.col("seed") == 2) & (pl.col("gauge") == "probability"))
     assert probability.lines[0].get_ydata().tolist() == recorded["value"].to_list()
-    assert average.get_title(loc="left") == "small: bottleneck, seed 2"
+    assert probability.get_title(loc="left") == "small: bottleneck, seed 2"
     assert [axes.get_ylabel() for axes in small_result.plot.gauge(["probability"]).axes] == ["probability p_b"]
 
 
@@ -43,12 +43,11 @@ def test_a_gauge_has_a_line_for_each_queue_that_shows_it() -> None:
         link | {"name": "third", "from": "n", "queue": {"aqm": "ecn", "limit": 20}},
     ]
     result = ecnlab.run(ecnlab.scenario(_figure_named("link") | {"link": links, "record": {"queue": "100 ms"}}), seed=1)
-    average, probability = result.plot.gauge().axes
-    for axes in (average, probability):
-        assert [line.get_label() for line in axes.lines] == ["first", "third"]
-        assert [text.get_text() for text in axes.get_legend().get_texts()] == ["first", "third"]
+    (axes,) = result.plot.gauge().axes
+    assert [line.get_label() for line in axes.lines] == ["first", "third"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["first", "third"]
     assert [line.get_label() for line in result.plot.gauge(queues=["third"]).axes[0].lines] == ["third"]
-    with pytest.raises(ecnlab.ResultsError, match="no AQM of second has a gauge"):
+    with pytest.raises(ecnlab.ResultsError, match="no AQM of second has a gauge besides its average"):
         result.plot.gauge(queues=["second"])
 
 
@@ -69,7 +68,7 @@ def test_a_symbol_is_shown_if_all_queues_of_a_panel_have_it() -> None:
         link | {"name": "second", "from": "m", "queue": {"aqm": "blue", "limit": 20}},
     ]
     result = ecnlab.run(ecnlab.scenario(_figure_named("link") | {"link": links, "record": {"queue": "100 ms"}}), seed=1)
-    assert [axes.get_ylabel() for axes in result.plot.gauge().axes] == ["average (packets)", "probability"]
+    assert [axes.get_ylabel() for axes in result.plot.gauge().axes] == ["probability"]
 
 
 def test_the_queueing_delay_has_a_line_for_each_band(dualpi2: ecnlab.Result) -> None:

@@ -94,11 +94,11 @@ pub static DISCIPLINES: &[&DisciplineEntry] = &[
 #[cfg(test)]
 mod tests {
     use ecnlab_units::quantity::Amount;
-    use ecnlab_units::{Rate, Values};
+    use ecnlab_units::{Rate, Rng, Values};
 
     use super::*;
-    use crate::Limit;
     use crate::aqm::entry::LinkParams;
+    use crate::{AVERAGE_GAUGE, Arrival, Backlog, Limit};
 
     #[test]
     fn every_declared_default_fits_its_own_kind_and_agrees_with_the_rest() {
@@ -127,6 +127,25 @@ mod tests {
             let mut shown = Vec::new();
             (entry.make)(&Values::defaults(entry.parameters), &line).report_gauges(&mut |name, _| shown.push(name));
             assert_eq!(entry.gauges.iter().map(|gauge| gauge.name).collect::<Vec<_>>(), shown, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn the_gauge_of_an_average_is_the_average_queue_length() {
+        let line = LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Packets(100) };
+        let rng = &mut Rng::for_role(1, "average");
+        for entry in AQMS {
+            let mut aqm = (entry.make)(&entry.test_values(), &line);
+            for packets in 0..10 {
+                aqm.on_enqueue(&Arrival { backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, rng);
+            }
+            let mut shown = None;
+            aqm.report_gauges(&mut |name, value| {
+                if name == AVERAGE_GAUGE {
+                    shown = Some(value);
+                }
+            });
+            assert_eq!(shown, aqm.average_queue_length(), "{}", entry.name);
         }
     }
 

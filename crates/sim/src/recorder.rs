@@ -3,7 +3,7 @@
 //! Only requested tables are stored, up to a limit of bytes. A recorder that has reached the limit stores nothing more and reports it
 //! ([`Probe::recording_full`]); its run ends with [`RecordingFull`] instead of tables.
 
-use ecnlab_queue::SignalCause;
+use ecnlab_queue::{AVERAGE_GAUGE, SignalCause};
 use ecnlab_transport::CongestionWindow;
 use ecnlab_units::column_groups::{RATE_DOCS, rates_bps};
 use ecnlab_units::{Span, Time, rate_columns, words};
@@ -236,7 +236,8 @@ pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
 
 pub static GAUGE_SAMPLES: TableSpec<GaugeSample> = TableSpec {
     name: "series_gauge",
-    doc: "each gauge of each queue at every interval of `record.queue`: what its AQM shows of itself, such as a probability",
+    doc: "each gauge of each queue at every interval of `record.queue`: what its AQM shows of itself, such as a probability; its average \
+        is in `series_queue`",
     columns: &[&[
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
@@ -572,6 +573,10 @@ impl Probe for Recorder {
     }
 
     fn on_gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
+        // the row of the queue's sample has it
+        if gauge == AVERAGE_GAUGE {
+            return;
+        }
         let known = self.gauge_names.iter().position(|&name| name == gauge);
         let gauge = known.unwrap_or_else(|| {
             self.gauge_names.push(gauge);

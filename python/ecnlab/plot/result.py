@@ -106,7 +106,10 @@ class ResultPlots:
         shown = _require_known_names("queue", queues, result.queue_names)
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
-            raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge; ecnlab show NAME lists an AQM's gauges")
+            raise ResultsError(
+                f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge besides its average, which result.plot.queue() draws; "
+                "ecnlab show NAME lists an AQM's gauges"
+            )
         panels = _select_gauge_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
         with self._style.apply_to_matplotlib():
             figure, every = style.figure_with_panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)

@@ -26,7 +26,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
 
 use super::control::red::{self, AverageQueue, ProbabilityRamp, SignalSpacing};
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{Aqm, AqmRequirements, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE, Aqm, AqmRequirements, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// Adaptive ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -252,7 +252,7 @@ impl Aqm for Aecn {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("average", self.average.value());
+        report(AVERAGE_GAUGE, self.average.value());
     }
 }
 

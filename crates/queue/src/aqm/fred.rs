@@ -25,7 +25,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE, Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
 use crate::limit::Limit;
 
 /// FRED in the registry.
@@ -44,7 +44,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
 };
 
 const GAUGES: &[Gauge] = &[
-    Gauge { name: "average", unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge { name: AVERAGE_GAUGE, unit: "packets", doc: "Average queue length", symbol: "" },
     Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1", symbol: "avgcq" },
     Gauge { name: "flows", unit: "flows", doc: "Flows with queued packets", symbol: "" },
 ];
@@ -274,7 +274,7 @@ impl Aqm for Fred {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("average", self.average);
+        report(AVERAGE_GAUGE, self.average);
         report("share", self.average_per_flow());
         report("flows", self.flows.len() as f64);
     }

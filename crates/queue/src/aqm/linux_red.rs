@@ -26,7 +26,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
 use super::control::adaptive::GAUGES;
 use super::control::linux_red_ewma::{IdleDecayTable, slope_log, weight_log};
 use super::entry::{AqmEntry, Contradictions, LinkParams};
-use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause, TimerContext};
+use super::{AVERAGE_GAUGE, Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause, TimerContext};
 use crate::limit::Limit;
 
 /// Linux's RED in the registry.
@@ -323,7 +323,7 @@ impl Aqm for LinuxRed {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let max_p = f64::from(self.params.max_p) / 2f64.powi(32);
         let above = self.average_bytes().saturating_sub(self.params.min) as f64 / self.params.threshold_distance() as f64;
-        report("average", self.average_bytes() as f64 / f64::from(self.settings.avpkt));
+        report(AVERAGE_GAUGE, self.average_bytes() as f64 / f64::from(self.settings.avpkt));
         report("probability", if above >= 1.0 { 1.0 } else { max_p * above });
         report("max_p", max_p);
     }

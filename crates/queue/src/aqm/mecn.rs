@@ -15,7 +15,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math, parameters};
 
 use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
 use super::entry::{AqmEntry, Contradictions};
-use super::{Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// Multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -186,7 +186,7 @@ impl Aqm for Mecn {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("average", self.average.value());
+        report(AVERAGE_GAUGE, self.average.value());
         report("probability", math::positive_part(self.incipient.ramp.probability(self.average.value())));
     }
 }

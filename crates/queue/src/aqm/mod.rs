@@ -119,6 +119,9 @@ pub enum EnqueueVerdict {
     },
 }
 
+/// Gauge that is an AQM's own average queue length in packets.
+pub const AVERAGE_GAUGE: &str = "average";
+
 /// Verdict on a packet that is about to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DequeueVerdict {
@@ -227,7 +230,8 @@ pub trait Aqm: Send {
         None
     }
 
-    /// Reports the values that its entry in the registry declares as gauges, by name.
+    /// Reports the values that its entry in the registry declares as gauges, by name. The gauge [`AVERAGE_GAUGE`] is
+    /// [`Aqm::average_queue_length`].
     fn report_gauges(&self, _report: &mut dyn FnMut(&'static str, f64)) {}
 }
 

@@ -4,7 +4,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math};
 
 use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
 use super::entry::AqmEntry;
-use super::{Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// RED in the registry.
 pub static RED: AqmEntry = AqmEntry {
@@ -165,7 +165,7 @@ impl Aqm for Red {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("average", self.average.value());
+        report(AVERAGE_GAUGE, self.average.value());
         report("probability", math::positive_part(self.ramp.probability(self.average.value())));
     }
 }

@@ -23,7 +23,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, math, parameters, words};
 
 use crate::aqm::drop_policy::DropPolicy;
 use crate::aqm::entry::{Contradictions, Gauge};
-use crate::aqm::{Arrival, EnqueueVerdict};
+use crate::aqm::{AVERAGE_GAUGE, Arrival, EnqueueVerdict};
 
 parameters! {
     /// RED's law as a scenario sets it. Every algorithm that signals by this law shares the table.
@@ -279,7 +279,7 @@ impl ProbabilityRamp {
 
 /// Gauges of algorithms based on RED.
 pub const GAUGES: &[Gauge] = &[
-    Gauge { name: "average", unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge { name: AVERAGE_GAUGE, unit: "packets", doc: "Average queue length", symbol: "" },
     Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out", symbol: "p_b" },
 ];
 
