@@ -417,11 +417,11 @@ impl ThriftChecker<'_> {
 ///
 /// # Errors
 /// If it is damaged, does not belong to this file, or has columns that `write` does not write.
-pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Vec<u8>, wanted: Option<&[String]>) -> Result<Table> {
+pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Bytes, wanted: Option<&[String]>) -> Result<Table> {
     let none = || ParquetError::General(format!("no row group {row_group}"));
     let told = metadata.row_groups().get(row_group).ok_or_else(none)?;
     let begin = told.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
-    let part = Arc::new(FileSlice { begin, bytes: data.into() });
+    let part = Arc::new(FileSlice { begin, bytes: data });
     let rows = SerializedRowGroupReader::new(part, told, None, Arc::new(ReaderProperties::builder().build()))?;
     let height = usize::try_from(told.num_rows())?;
     let schema = metadata.file_metadata().schema_descr_ptr();

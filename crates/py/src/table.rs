@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::metadata::ParquetMetaData;
+use bytes::Bytes;
 use ecnlab_sim::measures::{self, Column};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString, PyType};
 
 use crate::panic;
@@ -29,8 +31,8 @@ type PlainColumn<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<String>)
 impl Table {
     /// Restores a table from `plain`.
     #[new]
-    fn from_plain(columns: Vec<(String, String, Vec<u8>, Vec<String>)>) -> PyResult<Table> {
-        let read = |(name, kind, bytes, names): (String, String, Vec<u8>, Vec<String>)| {
+    fn from_plain(columns: Vec<(String, String, PyBackedBytes, Vec<String>)>) -> PyResult<Table> {
+        let read = |(name, kind, bytes, names): (String, String, PyBackedBytes, Vec<String>)| {
             Ok((name.into(), column_from_bytes(&kind, &bytes, names)?))
         };
         let columns: Vec<(Cow<'static, str>, Column)> = columns.into_iter().map(read).collect::<PyResult<_>>()?;
@@ -112,8 +114,8 @@ impl Footer {
 
     /// One of the file's row groups, from its bytes, with all columns or those of some names. Raises OSError if they are damaged.
     #[pyo3(signature = (row_group, data, columns=None))]
-    fn table(&self, py: Python<'_>, row_group: usize, data: Vec<u8>, columns: Option<Vec<String>>) -> PyResult<Table> {
-        py.detach(|| from_parquet(|| parquet::read(&self.0, row_group, data, columns.as_deref()))).map(Table)
+    fn table(&self, py: Python<'_>, row_group: usize, data: PyBackedBytes, columns: Option<Vec<String>>) -> PyResult<Table> {
+        py.detach(|| from_parquet(|| parquet::read(&self.0, row_group, Bytes::from_owner(data), columns.as_deref()))).map(Table)
     }
 }
 

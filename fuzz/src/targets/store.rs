@@ -19,7 +19,7 @@ pub fn parquet(data: &[u8]) -> usize {
     let mut tables = 0;
     for row_group in 0..footer.num_row_groups().min(ROW_GROUPS) {
         let bytes = read_or_none(|| Ok(bytes_of(&footer, row_group, data))).unwrap_or_default();
-        if let Some(table) = read_or_none(|| parquet_file::read(&footer, row_group, bytes, None)) {
+        if let Some(table) = read_or_none(|| parquet_file::read(&footer, row_group, bytes.into(), None)) {
             check(&table);
             tables += 1;
         }
