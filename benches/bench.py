@@ -1,10 +1,11 @@
 """Times the engine on the networks of the budget, next to ns-2 where it is installed.
 
-    python benches/bench.py [--runs N] [--no-ns2] [--only NETWORK ...] [--out FILE]
+    python benches/bench.py [--runs N] [--no-ns2] [--no-pgo] [--only NETWORK ...] [--out FILE]
 
 Builds `target/release/ecnlab-bench`, runs each network N times in a process of its own, ns-2 (Debian package `ns2`, network
 `benches/ns2/dumbbell.tcl`) in between, prints a table and writes everything to bench.json. Times are CPU times of the run alone,
-without the set-up. A packet-hop is one data or ACK packet that crosses one link.
+without the set-up. A packet-hop is one data or ACK packet that crosses one link. The column PGO is a second build, with profile-guided
+optimisation (`tools/pgo.py`), which is trained on other networks; its runs must have the same fingerprints.
 
 Bytes a flow are (peak - peak with one flow) / flows: the packets in flight and the growth of vectors are in it, so it is more than
 a flow's own state. Where flows come and go they are those that came, so it falls as the run goes on. For ns-2's ratio see `cpu_ratio`:
@@ -20,14 +21,18 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Row = dict[str, Any]
-
 ROOT = Path(__file__).resolve().parent.parent
 BENCHES = ROOT / "benches"
+sys.path.insert(0, str(ROOT / "tools"))
+
+import pgo  # noqa: E402
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ CUBIC_SACK = (
     'flows.*.tcp.profile="linux"',
     'flows.*.tcp.packet_size="1000 B"',
     "flows.*.tcp.delayed_ack=false",
-    'flows.*.tcp.delayed_ack_rule="fixed"',
+    'flows.*.tcp.quirks={ delayed_ack_rule = "fixed" }',
 )
 
 NETWORKS = (
@@ -83,11 +88,15 @@ def main() -> int:
         print(f"no network matches {arguments.only}: there are {[n.name for n in NETWORKS]}", file=sys.stderr)
         return 2
     binary = build()
+    with_profile, missing = (None, "it was left out") if arguments.no_pgo else build_with_profile()
     ns2 = None if arguments.no_ns2 else shutil.which("ns")
-    rows = [measure(network, binary, ns2, arguments.runs) for network in networks]
+    rows = [measure(network, binary, with_profile, ns2, arguments.runs) for network in networks]
     print(table(rows))
-    note = "" if ns2 else " ns-2 is not installed or was left out." if not arguments.no_ns2 else " ns-2 was left out."
-    print("ns are per packet-hop; bytes/flow = (peak - peak with one flow a group) / flows, packets in flight included." + note)
+    print("ns are per packet-hop, us/flow of the set-up; bytes/flow = (peak - peak with one flow a group) / flows, with packets in flight.")
+    if not ns2:
+        print(f"The columns of ns-2 are empty: it {'was left out' if arguments.no_ns2 else 'is not installed'}.")
+    if missing:
+        print(f"The column PGO is empty: {missing}.")
     result = {"format": 1, "machine": machine(), "runs": arguments.runs, "networks": rows}
     write_whole(arguments.out, json.dumps(result, indent=2) + "\n")
     print(f"written: {arguments.out}")
@@ -99,6 +108,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=positive, default=5, help="runs of each network (default: 5)")
     parser.add_argument("--no-ns2", action="store_true", help="leave ns-2 out")
+    parser.add_argument("--no-pgo", action="store_true", help="leave the build with profile-guided optimisation out")
     parser.add_argument("--only", nargs="+", metavar="NETWORK", help="only the networks whose name contains one of these")
     parser.add_argument("--out", type=Path, default=ROOT / "bench.json", help="where the results go (default: bench.json)")
     return parser.parse_args()
@@ -115,27 +125,56 @@ def positive(text: str) -> int:
 def build() -> Path:
     """Build the timing program and return its path."""
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "ecnlab-bench"], cwd=ROOT, check=True)
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "ecnlab-bench"
+    return target_folder() / "release" / "ecnlab-bench"
 
 
-def measure(network: Network, binary: Path, ns2: str | None, runs: int) -> Row:
-    """Run a network in ecnlab and ns-2 by turns, and summarize."""
+def target_folder() -> Path:
+    """Cargo's folder of what it compiled."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+
+
+def build_with_profile() -> tuple[Path | None, str]:
+    """Build the timing program with profile-guided optimisation; returns its path, or none and the reason."""
+    compiler = pgo.Compiler.installed()
+    try:
+        profdata = compiler.profdata("bench")
+    except pgo.MissingProfileTool as error:
+        return None, str(error)
+    folder, program = target_folder() / "pgo", target_folder() / compiler.host / "release" / "ecnlab-bench"
+    command = ["cargo", "build", "--quiet", "--release", "-p", "ecnlab-bench", "--target", compiler.host]
+
+    def train(environment: Mapping[str, str]) -> None:
+        for name in pgo.TRAINING:
+            progress(f"training: {name}")
+            file = pgo.EXAMPLES / f"{name}.toml"
+            subprocess.run([program, file], env={**os.environ, **environment}, check=True, stdout=subprocess.DEVNULL)
+
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **pgo.flags_with_counters()}, check=True)
+    profile = pgo.record_profile(program, profdata, folder, train)
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **pgo.flags_with_profile(profile)}, check=True)
+    return program, ""
+
+
+def measure(network: Network, binary: Path, with_profile: Path | None, ns2: str | None, runs: int) -> Row:
+    """Run a network in both builds of ecnlab and in ns-2 by turns, and summarize."""
     base = measure_ecnlab(binary, network.file, network.one_flow)
     limit = runs if network.ns2_runs is None else min(runs, network.ns2_runs)
-    own, other = [], []
+    own, optimised, other = [], [], []
     for at in range(runs):
         progress(f"{network.name}: run {at + 1} of {runs}")
         own.append(measure_ecnlab(binary, network.file, network.overrides))
+        if with_profile:
+            optimised.append(measure_ecnlab(with_profile, network.file, network.overrides))
         if ns2 and network.ns2 and at < limit:
             progress(f"{network.name}: ns-2, run {at + 1} of {limit}")
             other.append(ns2_run(ns2, network.ns2))
     progress("")
-    if len({run["fingerprint"] for run in own}) != 1:
+    if len({run["fingerprint"] for run in own + optimised}) != 1:
         raise SystemExit(f"{network.name}: runs of one seed differ: the engine is not deterministic")
-    return summary(network, base, own, other)
+    return summary(network, base, own, optimised, other)
 
 
-def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Row:
+def summary(network: Network, base: Row, own: list[Row], optimised: list[Row], other: list[Row]) -> Row:
     """A network's row: the summary, and all its runs."""
     times = [run["ns_per_hop"] for run in own]
     peak = statistics.median(run["peak_bytes"] for run in own)
@@ -150,8 +189,10 @@ def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Ro
         "aim_reached": is_within_bound(times, network.aim_ns),
         "set_up_us_per_flow": statistics.median(run["set_up_us_per_flow"] for run in own),
         "bytes_per_flow": (peak - base["peak_bytes"]) / own[0]["flows"],
+        "pgo_ns_per_hop": statistics.median(run["ns_per_hop"] for run in optimised) if optimised else None,
         "ns2": None,
         "runs": own,
+        "pgo_runs": optimised,
         "one_flow_run": base,
         "ns2_runs": other,
     }
@@ -182,7 +223,7 @@ def ns2_run(ns2: str, arguments: tuple[str, ...]) -> Row:
 
 def table(rows: list[Row]) -> str:
     """The rows as a table."""
-    head = ("network", "ns/hop", "min", "max", "must", "aim", "reached", "set-up us/flow", "bytes/flow", "ns-2 ns/hop", "ns-2/ours CPU")
+    head = ("network", "ns/hop", "min", "max", "PGO", "must", "aim", "reached", "us/flow", "bytes/flow", "ns-2 ns/hop", "ns-2/ours CPU")
     lines = [head, *(cells(row) for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     return "\n".join(
@@ -203,6 +244,7 @@ def cells(row: Row) -> tuple[str, ...]:
     return (
         row["network"],
         *(f"{times[key]:.1f}" for key in ("median", "min", "max")),
+        "-" if row["pgo_ns_per_hop"] is None else f"{row['pgo_ns_per_hop']:.1f}",
         str(row["must_ns"] or "-"),
         str(row["aim_ns"] or "-"),
         bound,

@@ -7,8 +7,9 @@
     python tools/release.py check               contents, metadata, tags, licences, known vulnerabilities
     python tools/release.py smoke [WHEEL]       a wheel in an environment of its own and an empty folder
 
-On Linux, zig links the wheels of all systems (packages ziglang and cargo-zigbuild); macOS and Windows build their own. With `--strict` a
-missing tool is an error, as in the workflows; without it the step is left out and named at the end.
+On Linux, zig links the wheels of all systems (packages ziglang and cargo-zigbuild); macOS and Windows build their own. The wheel for the
+machine's own Linux is built with profile-guided optimisation (tools/pgo.py). With `--strict` a missing tool is an error, as in the
+workflows; without it the step is left out and named at the end.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pgo
 import third_party
 
 ROOT = Path(__file__).parents[1]
@@ -146,13 +148,50 @@ def build_wheel(name: str) -> None:
     DIST.mkdir(exist_ok=True)
     if cross and name == "windows-x86_64":
         return _build_windows_wheel_with_zig(target, step)
-    command = ["maturin", "build", "--release", "--locked", "--out", str(DIST)]
+    command = ["maturin", "build", "--release", "--locked"]
     if cross:
         command += ["--zig", "--target", target.triple]
         command += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"] if "linux" in name else []
+    environment = pgo.flags_with_profile(_profile(target, step)) if has_profile(name) else {}
     with _guest_program(target):
-        run(command)
+        run([*command, "--out", str(DIST)], environment)
     return None
+
+
+def has_profile(name: str) -> bool:
+    """Whether the wheel of a system is built with profile-guided optimisation here: that of Linux on this machine's processor."""
+    return platform.system() == "Linux" and name == host_target_name()
+
+
+# Python code that runs the training networks with a module with counters, and stores their results as `ecnlab run` does.
+_TRAINING = """
+import sys, tempfile, ecnlab
+for name in sys.argv[1:]:
+    with tempfile.TemporaryDirectory() as folder:
+        ecnlab.run(ecnlab.example(name), seeds=1, out=folder)
+"""
+
+
+def _profile(target: WheelTarget, step: str) -> Path:
+    """The profile of the engine in a wheel, from a build with counters. Raises ReleaseError."""
+    try:
+        profdata = pgo.Compiler.installed().profdata(step)
+    except pgo.MissingProfileTool as error:
+        raise ReleaseError(str(error)) from None
+    folder = TARGET_FOLDER / "pgo"
+    package = folder / "with-counters"
+    shutil.rmtree(package, ignore_errors=True)
+    # The system's linker, since zig refuses `-u SYMBOL`. The target is named as for the wheel, so that functions have the same names.
+    command = ["maturin", "build", "--release", "--locked", "--compatibility", "linux", "--target", target.triple]
+    run([*command, "--out", package], pgo.flags_with_counters())
+    (wheel,) = package.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(package)
+
+    def train(environment: Mapping[str, str]) -> None:
+        run([sys.executable, "-c", _TRAINING, *pgo.TRAINING], {**environment, "PYTHONPATH": str(package)}, folder=folder)
+
+    return pgo.record_profile(package / target.engine, profdata, folder, train)
 
 
 @contextmanager
