@@ -10,17 +10,17 @@ from ecnlab import _core
 def module_of_build(build: str | None) -> bytes:
     header = b"\0asm\1\0\0\0"
     sections = [(0, _named(b"other", b"x" * 200)), *([] if build is None else [(0, _named(b"ecnlab-build", build.encode()))])]
-    return header + b"".join(bytes([kind]) + _unsigned(len(content)) + content for kind, content in sections)
+    return header + b"".join(bytes([kind]) + _leb128(len(content)) + content for kind, content in sections)
 
 
 def _named(name: bytes, content: bytes) -> bytes:
-    return _unsigned(len(name)) + name + content
+    return _leb128(len(name)) + name + content
 
 
-def _unsigned(value: int) -> bytes:
+def _leb128(value: int) -> bytes:
     """A number in LEB128."""
     low, rest = value & 0x7F, value >> 7
-    return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _unsigned(rest)
+    return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _leb128(rest)
 
 
 def write_small_laboratory(folder: Path) -> None:

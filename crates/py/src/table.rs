@@ -95,7 +95,7 @@ impl Table {
         };
         let own = || self.0.columns.iter().filter(|(name, _)| !RUN_COLUMNS.contains(&&**name));
         let rows = |seed: u64| known.partition_point(|&one| one < seed)..known.partition_point(|&one| one <= seed);
-        let part = |rows: Range<usize>| own().map(|(name, column)| (name.clone(), slice_rows(column, rows.clone()))).collect();
+        let part = |rows: Range<usize>| own().map(|(name, column)| (name.clone(), slice_column(column, rows.clone()))).collect();
         Ok(seeds.into_iter().map(|seed| (seed, Table(measures::Table { columns: part(rows(seed)) }))).collect())
     }
 }
@@ -172,7 +172,7 @@ fn concatenate_names<'a>(columns: impl Iterator<Item = &'a Column>) -> Column {
     Column::Name { index, names: all.into() }
 }
 
-fn slice_rows(column: &Column, rows: Range<usize>) -> Column {
+fn slice_column(column: &Column, rows: Range<usize>) -> Column {
     match column {
         Column::Real(values) => Column::Real(values[rows].to_vec()),
         Column::Count(values) => Column::Count(values[rows].to_vec()),

@@ -38,7 +38,7 @@ pub struct TableInput<'a> {
 }
 
 /// Values of the declared keys, and the keys whose values are invalid.
-pub struct ReadContext {
+pub struct ReadValues {
     pub values: Values,
     invalid_keys: Vec<&'static str>,
 }
@@ -68,7 +68,7 @@ impl<'a> TableInput<'a> {
     }
 }
 
-impl ReadContext {
+impl ReadValues {
     /// A value, unless it is invalid.
     pub fn get<T: ParameterType>(&self, name: &str) -> Option<T> {
         (!self.invalid_keys.contains(&name)).then(|| self.values.get(name))
@@ -128,19 +128,19 @@ impl<'r> Reader<'r> {
     }
 
     /// Reads the declared keys; omitted keys have their defaults.
-    pub fn read_keys(&mut self, given: &TableInput, declared: &'static [Parameter]) -> ReadContext {
+    pub fn read_keys(&mut self, given: &TableInput, declared: &'static [Parameter]) -> ReadValues {
         let values = Values::defaults(declared);
         self.read_keys_over(given, values)
     }
 
     /// Reads the declared keys over existing values.
-    pub fn read_keys_over(&mut self, given: &TableInput, values: Values) -> ReadContext {
+    pub fn read_keys_over(&mut self, given: &TableInput, values: Values) -> ReadValues {
         let declared = values.parameters();
         self.read_keys_among(given, declared, values)
     }
 
     /// Reads some of the declared keys over existing values.
-    pub fn read_keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadContext {
+    pub fn read_keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadValues {
         let mut invalid_keys = Vec::new();
         let members = members_by_parameter(given.node, &values);
         for parameter in declared {
@@ -160,7 +160,7 @@ impl<'r> Reader<'r> {
                 (None, false) => {}
             }
         }
-        ReadContext { values, invalid_keys }
+        ReadValues { values, invalid_keys }
     }
 
     /// Warns of keys that are given but not used, and of values that disable something.

@@ -118,7 +118,7 @@ fn random_draws_follow_the_flow_number_and_not_the_slot() {
     let in_turn: AppScript = |event, now, calls| {
         if matches!(event, AppEvent::Start | AppEvent::Timer) {
             let number = now.picos() / Span::from_millis(500).picos();
-            calls.set_flow_number(0, number);
+            calls.redraw_as_flow(0, number);
             calls.open_connection(0, AppWrite::then_close(1_000));
         }
         matches!(event, AppEvent::Start | AppEvent::Timer).then(|| now + Span::from_millis(500))
@@ -126,7 +126,7 @@ fn random_draws_follow_the_flow_number_and_not_the_slot() {
     let elsewhere: AppScript = |event, now, calls| {
         if matches!(event, AppEvent::Start | AppEvent::Timer) {
             let number = now.picos() / Span::from_millis(500).picos();
-            calls.set_flow_number(3 - number as u32, number);
+            calls.redraw_as_flow(3 - number as u32, number);
             calls.open_connection(3 - number as u32, AppWrite::then_close(1_000));
         }
         matches!(event, AppEvent::Start | AppEvent::Timer).then(|| now + Span::from_millis(500))

@@ -19,16 +19,16 @@ pub enum TraceNameSource {
 
 /// The names that a trace has.
 #[derive(Clone, Debug)]
-pub struct TraceNames {
+pub struct EndAndLinkNames {
     /// Sources and sinks, as the file writes them.
     pub ends: NameList,
     pub links: NameList,
 }
 
 impl NameSource for TraceNameSource {
-    type Context = TraceNames;
+    type Context = EndAndLinkNames;
 
-    fn names(self, of: &TraceNames) -> NameList {
+    fn names(self, of: &EndAndLinkNames) -> NameList {
         match self {
             TraceNameSource::End => of.ends.clone(),
             TraceNameSource::Link => of.links.clone(),

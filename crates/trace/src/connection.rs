@@ -361,7 +361,7 @@ impl HalfConnection {
     fn expire_in_flight(&mut self, now: Time, memory: &mut MemoryBudget, overtaken: &mut Vec<InFlightPacket>) {
         loop {
             if let Some(last) = self.path.last().filter(|_| self.path.has_both_ends()) {
-                self.in_flight.remove_delivered(last, now, memory);
+                self.in_flight.remove_assumed_delivered(last, now, memory);
             }
             match self.in_flight.pop_dropped(now, memory) {
                 Some(dropped) => overtaken.push(dropped),

@@ -120,7 +120,7 @@ impl InFlight {
     }
 
     /// Removes packets that arrived at the last place so long ago that they were delivered there.
-    pub fn remove_delivered(&mut self, last: Location, now: Time, memory: &mut MemoryBudget) {
+    pub fn remove_assumed_delivered(&mut self, last: Location, now: Time, memory: &mut MemoryBudget) {
         while self.packets.front().is_some_and(|packet| packet.location == last && now.since(packet.since) >= ASSUME_DELIVERED_AFTER) {
             self.remove(0, memory);
         }

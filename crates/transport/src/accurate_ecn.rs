@@ -38,7 +38,7 @@ const MAX_BYTES_BEFORE_OPTION: u64 = (1 << 23) - 1;
 /// Fraction bits and weight of the mean number of packets per ACK (Linux PKTS_ACKED_PREC, PKTS_ACKED_WEIGHT), and the mean above which the
 /// path is taken to thin or merge ACKs (ACK_COMP_THRESH).
 const EWMA_FRACTION_BITS: u32 = 6;
-const EWMA_WEIGHT: u32 = 6;
+const PKTS_ACKED_WEIGHT: u32 = 6;
 const MERGED_ACK_PACKETS: u32 = 4;
 
 /// ACE of a receiver that got so many packets with CE.
@@ -301,7 +301,7 @@ impl ReportedMarkCounters {
         let now = (delivered as u32) << EWMA_FRACTION_BITS;
         let mean = match self.mean_acked {
             0 => now,
-            mean => ((mean << EWMA_WEIGHT) - mean + now) >> EWMA_WEIGHT,
+            mean => ((mean << PKTS_ACKED_WEIGHT) - mean + now) >> PKTS_ACKED_WEIGHT,
         };
         self.mean_acked = mean.min(u32::from(u16::MAX));
     }

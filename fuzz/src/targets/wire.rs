@@ -391,7 +391,7 @@ fn check_our_reader(packet: &Packet, headers: &Headers, is_v6: bool) {
     let mut file = Vec::new();
     let writer = PcapngWriter::begin(FULL_PACKET, "ecnlab", &mut file);
     writer.add_interface("way", if is_v6 { IpVersion::V6 } else { IpVersion::V4 }, &mut file);
-    writer.write_headers(0, Time::from_picos(5_000), headers, &mut file);
+    writer.write_packet_with_headers(0, Time::from_picos(5_000), headers, &mut file);
     let mut reader = Reader::open(&file[..]).expect("a file of ours");
     let event = reader.next().expect("there is a packet").expect("it is read");
     assert!(reader.next().is_none());

@@ -64,7 +64,7 @@ _compiled_classes: dict[tuple[type[Aqm], str, str], _CompiledClass] = {}
 _compile_lock = Lock()
 
 
-def compiled_program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
+def compiled_hooks_and_state(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
     """The record of a started instance and the addresses of its compiled hooks, for the engine."""
     cls = type(instance)
     state = _state_as_arrays(instance)

@@ -219,7 +219,7 @@ def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
             return instance, draws, due, None
         from ecnlab.aqm import compiled
 
-        return instance, draws, due, compiled.compiled_program(instance, list(gauges))
+        return instance, draws, due, compiled.compiled_hooks_and_state(instance, list(gauges))
 
     return make_instance
 

@@ -50,16 +50,16 @@ def module_build(module: bytes) -> str | None:
         return None
     while at < len(module):
         kind = module[at]
-        length, begin = _unsigned(module, at + 1)
+        length, begin = _read_leb128(module, at + 1)
         if kind == 0:
-            name_length, name_begin = _unsigned(module, begin)
+            name_length, name_begin = _read_leb128(module, begin)
             if module[name_begin : name_begin + name_length] == _BUILD_SECTION.encode():
                 return module[name_begin + name_length : begin + length].decode("ascii", "replace")
         at = begin + length
     return None
 
 
-def _unsigned(module: bytes, at: int) -> tuple[int, int]:
+def _read_leb128(module: bytes, at: int) -> tuple[int, int]:
     """A number in LEB128, and the place after it."""
     value = shift = 0
     while at < len(module):
@@ -75,11 +75,11 @@ def page_config(file: Path | None) -> dict[str, Any]:
     """What the page reads: version, build, the packaged scenarios, and the scenario of `file`. Raises ScenarioError, UsageError."""
     packaged = [one for one in examples() if one.kind == "scenario"]
     shown = [{"name": one.name, "title": one.title, **_with_files(load(one.path), one.path)} for one in packaged]
-    scenario = None if file is None else {"name": file.name.encode("utf-8", "replace").decode(), **_with_files(_runnable(file), file)}
+    scenario = None if file is None else {"name": file.name.encode("utf-8", "replace").decode(), **_with_files(_load_runnable(file), file)}
     return {"version": _core.VERSION, "build": _core.BUILD, "examples": shown, "scenario": scenario, "seed": None}
 
 
-def _runnable(file: Path) -> Scenario:
+def _load_runnable(file: Path) -> Scenario:
     """The scenario of a file, if the simulator runs it. Raises ScenarioError, UsageError."""
     scenario = load(file)
     if refusals := scenario.refusals():

@@ -93,7 +93,7 @@ def violation_line(finding: TraceFinding) -> str:
     """A packet that is not as RFC 3168 asks, as a line."""
     what = f"known departure of {finding.whose} from" if finding.is_departure else "violation of"
     where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
-    return f"{where}: {what} {finding.rule} ({_section_text(finding.section)}): {finding.found}"
+    return f"{where}: {what} {finding.rule} ({_cited_section_text(finding.section)}): {finding.found}"
 
 
 def known_departure_line(known: KnownDeparture, first: TraceFinding | None) -> str:
@@ -215,11 +215,11 @@ def _quantity_name(quantity: str) -> str:
     return quantity.replace("_", " ")
 
 
-def _section_text(section: str) -> str:
+def _cited_section_text(section: str) -> str:
     """A section of RFC 3168, or of the RFC that it names."""
     rfc, _, number = section.rpartition(", ")
     return f"{rfc}, section {number}" if rfc else f"section {section}"
 
 
 def _rfc_and_section_text(section: str) -> str:
-    return _section_text(section if section.startswith("RFC ") else f"RFC 3168, {section}")
+    return _cited_section_text(section if section.startswith("RFC ") else f"RFC 3168, {section}")

@@ -185,7 +185,7 @@ def _red_table_format(network: ThesisNetwork, name: str) -> _Ns2TableFormat:
 def _red_row_scenario(line: CsvSheetLine, network: ThesisNetwork) -> Tree:
     """A row of RED, ECN or ECNM."""
     mode, era, flows, max_p = (line.cell_text(column) for column in ("mode", "era", "n", "maxp"))
-    thresholds = _THRESHOLD_COLUMNS | _parameters_given_in_line(line, {"minth": "min_th", "maxth": "max_th"})
+    thresholds = _THRESHOLD_COLUMNS | _parameters_of_filled_cells(line, {"minth": "min_th", "maxth": "max_th"})
     queue = {"aqm": mode, **thresholds, "max_p": float(max_p), **ERA_NAMES[era]["red"]}
     title = f"{mode}, era {era}, {network.title}, {flows} flows, max_p {max_p}"
     return thesis_network_scenario(network, title, int(flows), queue, ecn=mode != "red", tcp=ERA_NAMES[era]["tcp"])
@@ -197,7 +197,7 @@ def _aecn_row_scenario(line: CsvSheetLine) -> Tree:
         "aqm": "aecn",
         "count": line.cell_text("count"),
         **_THRESHOLD_COLUMNS,
-        **_parameters_given_in_line(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
+        **_parameters_of_filled_cells(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
         "max_p": float(line.cell_text("base_max_p")),
         **_BALANCE_PARAMETERS[line.cell_text("population")],
     }
@@ -205,7 +205,7 @@ def _aecn_row_scenario(line: CsvSheetLine) -> Tree:
     return thesis_network_scenario(CHAPTER_5, title, int(line.cell_text("flows")), queue, ecn=True, tcp=ERA_NAMES["21b7"]["tcp"])
 
 
-def _parameters_given_in_line(line: CsvSheetLine, names: Mapping[str, str]) -> Tree:
+def _parameters_of_filled_cells(line: CsvSheetLine, names: Mapping[str, str]) -> Tree:
     return {ours: float(line.cell_text(theirs)) for theirs, ours in names.items() if line.cell_text(theirs)}
 
 

@@ -32,17 +32,21 @@ const TARGET_NTH: i64 = 2;
 /// If it is not a verdict, or names a group that the AQM does not have.
 pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
     let index = code >> 16 & 0xffff_ffff;
-    match (kind(code), code >> 12 & 15) {
+    match (decode_kind(code), code >> 12 & 15) {
         (PASS, TARGET_ARRIVING) => Ok(EnqueueVerdict::Pass),
-        (MARK, TARGET_ARRIVING) => Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::Arriving, cause: cause(code)? }),
-        (MARK, TARGET_HEAD) if (0..groups as i64).contains(&index) => {
-            Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::FirstUnmarkedOf(index as u8), cause: cause(code)? })
+        (MARK, TARGET_ARRIVING) => {
+            Ok(EnqueueVerdict::Signal { level: decode_level(code)?, target: MarkTarget::Arriving, cause: decode_cause(code)? })
         }
+        (MARK, TARGET_HEAD) if (0..groups as i64).contains(&index) => Ok(EnqueueVerdict::Signal {
+            level: decode_level(code)?,
+            target: MarkTarget::FirstUnmarkedOf(index as u8),
+            cause: decode_cause(code)?,
+        }),
         (MARK, TARGET_HEAD) => Err(format!("unknown group {index}: the class has groups = {groups}")),
-        (DROP, TARGET_ARRIVING) => Ok(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: cause(code)? }),
-        (DROP, TARGET_HEAD) => Ok(EnqueueVerdict::Drop { target: DropTarget::Front, cause: cause(code)? }),
+        (DROP, TARGET_ARRIVING) => Ok(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: decode_cause(code)? }),
+        (DROP, TARGET_HEAD) => Ok(EnqueueVerdict::Drop { target: DropTarget::Front, cause: decode_cause(code)? }),
         (DROP, TARGET_NTH) => {
-            Ok(EnqueueVerdict::Drop { target: DropTarget::QueuedAt(u32::try_from(index).unwrap_or(u32::MAX)), cause: cause(code)? })
+            Ok(EnqueueVerdict::Drop { target: DropTarget::QueuedAt(u32::try_from(index).unwrap_or(u32::MAX)), cause: decode_cause(code)? })
         }
         _ => Err(invalid_verdict(code)),
     }
@@ -53,10 +57,10 @@ pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, Strin
 /// # Errors
 /// If it is not a verdict, or targets another packet than the departing one.
 pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
-    match (kind(code), code >> 12 & 15) {
+    match (decode_kind(code), code >> 12 & 15) {
         (PASS, TARGET_ARRIVING) => Ok(DequeueVerdict::Pass),
-        (MARK, TARGET_ARRIVING) => Ok(DequeueVerdict::Signal { level: level(code)?, cause: cause(code)? }),
-        (DROP, TARGET_ARRIVING) => Ok(DequeueVerdict::Drop { cause: cause(code)? }),
+        (MARK, TARGET_ARRIVING) => Ok(DequeueVerdict::Signal { level: decode_level(code)?, cause: decode_cause(code)? }),
+        (DROP, TARGET_ARRIVING) => Ok(DequeueVerdict::Drop { cause: decode_cause(code)? }),
         (MARK | DROP, _) => {
             Err("at a departure only the leaving packet can be marked or dropped; fix: leave out group and victim".to_owned())
         }
@@ -65,11 +69,11 @@ pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
 }
 
 /// Pass, mark or drop; another value for any other integer.
-fn kind(code: i64) -> i64 {
+fn decode_kind(code: i64) -> i64 {
     if code >> 48 == SEAL { code & 15 } else { -1 }
 }
 
-fn level(code: i64) -> Result<CongestionLevel, String> {
+fn decode_level(code: i64) -> Result<CongestionLevel, String> {
     match code >> 4 & 15 {
         0 => Ok(CongestionLevel::Incipient),
         1 => Ok(CongestionLevel::Congested),
@@ -77,7 +81,7 @@ fn level(code: i64) -> Result<CongestionLevel, String> {
     }
 }
 
-fn cause(code: i64) -> Result<SignalCause, String> {
+fn decode_cause(code: i64) -> Result<SignalCause, String> {
     SignalCause::ALL.get((code >> 8 & 15) as usize).copied().ok_or_else(|| invalid_verdict(code))
 }
 

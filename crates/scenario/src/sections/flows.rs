@@ -188,7 +188,7 @@ fn read_app(
         None => &APPLICATIONS[0],
     };
     if let Some(transport) = transport {
-        check_carrier(reader, flows, entry, transport);
+        check_app_transport(reader, flows, entry, transport);
     }
     let mut values = Values::defaults(entry.parameters);
     if let Some(given) = &table {
@@ -224,7 +224,7 @@ fn read_list(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Op
 }
 
 /// Reports an application that needs ACKs over datagrams.
-fn check_carrier(reader: &mut Reader, flows: &TableInput, entry: &ApplicationEntry, transport: &ReadTransport) {
+fn check_app_transport(reader: &mut Reader, flows: &TableInput, entry: &ApplicationEntry, transport: &ReadTransport) {
     if entry.allowed_transport == AllowedTransport::Either || !transport.transport.is_datagrams() {
         return;
     }

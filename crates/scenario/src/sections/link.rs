@@ -13,7 +13,7 @@ use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, d
 use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
-use crate::read::{ReadContext, Reader, TableInput};
+use crate::read::{ReadValues, Reader, TableInput};
 
 parameters! {
     /// Keys of a link.
@@ -193,7 +193,7 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
 }
 
 /// Reads the reverse direction, unless the link is one-way; omitted keys have the link's values.
-fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext) -> Option<LinkDirection<'a>> {
+fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadValues) -> Option<LinkDirection<'a>> {
     let given = reader.read_table(link, "reverse", LINK.table("reverse").example);
     if of_link.get("one_way") == Some(true) {
         if given.is_some() {
@@ -223,7 +223,7 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadCo
 }
 
 /// Builds a direction from its keys.
-fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadContext) -> LinkDirection<'a> {
+fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadValues) -> LinkDirection<'a> {
     reader.warn_ignored_keys(&given, &reading.values, &[]);
     let table = reader.read_table(&given, "queue", QUEUE_TABLE.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
@@ -260,7 +260,7 @@ fn read_bursts(reader: &mut Reader, given: &TableInput, queue: Option<&Queue>) -
 }
 
 /// Trace of delivery opportunities, if one is given; its mean is then the rate.
-fn read_deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadContext) -> Option<DeliveryTrace> {
+fn read_deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadValues) -> Option<DeliveryTrace> {
     if !given.has(DELIVERIES.key) {
         return None;
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values};
 use super::impair::{self, IMPAIR, Impairments};
 use crate::problem::suggestion_text;
-use crate::read::{ReadContext, Reader, TableInput};
+use crate::read::{ReadValues, Reader, TableInput};
 use crate::route::NetworkGraph;
 
 parameters! {
@@ -151,7 +151,7 @@ struct ResolvedRouteEnd {
 }
 
 /// The route of a group, unless it is invalid.
-pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, graph: Option<&mut NetworkGraph>) -> Option<GroupRoute> {
+pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadValues, graph: Option<&mut NetworkGraph>) -> Option<GroupRoute> {
     let problems = reader.problems.len();
     let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.resolve(reader, given, reading));
     let routes = graph.and_then(|graph| find_routes(reader, given, reading, [&first, &last], graph))?;
@@ -190,7 +190,7 @@ impl PrivateLinks {
 
 impl RouteEnd {
     /// Resolves the node at the inner end of the private links, or that of the group itself.
-    fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadContext) -> ResolvedRouteEnd {
+    fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadValues) -> ResolvedRouteEnd {
         let node: Option<Option<String>> = group.get(self.group_key);
         let Some(table) = reader.read_table(given, self.table.key, self.table.example) else {
             if node == Some(None) && !given.has(self.table.key) {
@@ -224,7 +224,7 @@ impl RouteEnd {
 fn find_routes(
     reader: &mut Reader,
     given: &TableInput,
-    reading: &ReadContext,
+    reading: &ReadValues,
     [from, to]: [&ResolvedRouteEnd; 2],
     graph: &mut NetworkGraph,
 ) -> Option<EdgeRoutes> {

@@ -271,7 +271,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         }
     }
 
-    fn set_flow_number(&mut self, member: FlowIndex, number: u64) {
+    fn redraw_as_flow(&mut self, member: FlowIndex, number: u64) {
         let at = self.flow_of_member(member);
         let more = self.simulation.apps[self.app as usize].member_factory.take();
         if let Some(more) = more {

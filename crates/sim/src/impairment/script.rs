@@ -157,7 +157,7 @@ impl ScriptSettings {
         alone.into_iter().flatten().collect()
     }
 
-    fn action(&self) -> ScriptAction {
+    fn to_action(&self) -> ScriptAction {
         match self.action {
             ScriptActionName::Drop => ScriptAction::Drop,
             ScriptActionName::Mark => {
@@ -171,7 +171,7 @@ impl ScriptSettings {
 
     /// Rules for all selectors but lists of packet numbers and of times.
     fn to_rules(&self) -> impl Iterator<Item = ScriptRule> {
-        let (action, flow, transmission) = (self.action(), self.flow, self.transmission);
+        let (action, flow, transmission) = (self.to_action(), self.flow, self.transmission);
         let during = self.during.0.as_ref().map(|during| PacketSelector::During(Time::ZERO + during[0]..Time::ZERO + during[1]));
         let flagged = self.flag.0.map(|flag| PacketSelector::Flagged { flag, nth: Some(transmission) });
         let segments = self.segments.0.clone().unwrap_or_default().into_iter();
@@ -198,7 +198,7 @@ impl Script {
 
     fn from_keys(values: &Values) -> Script {
         let settings = ScriptSettings::from_values(values);
-        let (act, rules) = (settings.action(), Script::from_rules(settings.to_rules()));
+        let (act, rules) = (settings.to_action(), Script::from_rules(settings.to_rules()));
         let numbers = settings.packets.0.unwrap_or_default().into_iter();
         let times = settings.times.0.unwrap_or_default().into_iter();
         Script {

@@ -66,7 +66,7 @@ pub struct TotalRow {
     pub locked_out_flows: u64,
 }
 
-pub struct CompletionRow {
+pub struct CompletionsBySizeRow {
     pub group: u32,
     /// Smallest size of this step and of the next, in bytes.
     pub size_range: [u64; 2],
@@ -187,7 +187,7 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
     ],
 };
 
-pub static COMPLETIONS: TableSpec<CompletionRow> = TableSpec {
+pub static COMPLETIONS: TableSpec<CompletionsBySizeRow> = TableSpec {
     name: "completions",
     doc: "how long transactions took by their size: a row for each group and each step of sizes, 1, 2, 5, 10, 20, ... bytes, in which one ended",
     columns: &[

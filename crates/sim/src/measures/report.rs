@@ -6,8 +6,8 @@ use ecnlab_units::Time;
 use ecnlab_units::column_groups::TimeStats;
 
 use super::columns::{
-    BANDS, BandRow, COMPLETIONS, CommonMeasures, CompletionRow, FLOWS, FlowRow, FlowSums, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow,
-    QUEUES, QueueRow, TOTAL, TotalRow,
+    BANDS, BandRow, COMPLETIONS, CommonMeasures, CompletionsBySizeRow, FLOWS, FlowRow, FlowSums, GROUPS, GroupRow, IMPAIRMENTS,
+    ImpairmentRow, QUEUES, QueueRow, TOTAL, TotalRow,
 };
 use super::completions::TransferSizeClass;
 use super::table::{Column, NetworkNames, Table, TableBuilder};
@@ -159,8 +159,8 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
 }
 
 /// Sizes of the finished transfers, group by group.
-fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionRow> {
-    let table_row = |group: u32, (from, to, step): (u64, u64, &TransferSizeClass)| CompletionRow {
+fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionsBySizeRow> {
+    let table_row = |group: u32, (from, to, step): (u64, u64, &TransferSizeClass)| CompletionsBySizeRow {
         group,
         size_range: [from, to],
         transactions: step.durations.count(),

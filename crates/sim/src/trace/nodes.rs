@@ -69,10 +69,10 @@ impl NodeMap {
     /// The nodes where a link begins and ends.
     #[inline]
     pub fn nodes_of_link(&mut self, link: u32) -> (u32, u32) {
-        (self.node_number(start_end_of(link)), self.node_number(far_end_of(link)))
+        (self.node_number_of_end(start_end_of(link)), self.node_number_of_end(far_end_of(link)))
     }
 
-    fn node_number(&mut self, end: u32) -> u32 {
+    fn node_number_of_end(&mut self, end: u32) -> u32 {
         let stands = self.find_root(end) as usize;
         if self.node_numbers[stands] == NONE {
             self.node_numbers[stands] = self.count;
@@ -82,7 +82,7 @@ impl NodeMap {
     }
 
     fn add_host(&mut self, end: u32) -> FlowHost {
-        let node = self.node_number(end);
+        let node = self.node_number_of_end(end);
         self.agents.resize(self.count as usize, 0);
         self.add_agent(node)
     }

@@ -124,7 +124,7 @@ impl PcapngOutput {
             if let EncodedHeader::Headers(headers) = &note.header {
                 let mut now = *headers;
                 now.set_ecn_and_flags(event.packet.ecn, note.flags(&event.packet));
-                self.writer.write_headers(interface + side, event.time, &now, &mut self.bytes);
+                self.writer.write_packet_with_headers(interface + side, event.time, &now, &mut self.bytes);
             }
         }
     }

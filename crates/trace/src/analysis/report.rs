@@ -9,7 +9,8 @@ use ecnlab_wire::{End, Location};
 
 use super::{Analysis, ReadCounts, TraceReport};
 use crate::columns::{
-    BINS, CommonColumns, EVENTS, EventRow, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL, TotalRow, TraceNames,
+    BINS, CommonColumns, EVENTS, EndAndLinkNames, EventRow, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL,
+    TotalRow,
 };
 use crate::links::{Hop, LinkCounters};
 
@@ -37,7 +38,7 @@ pub fn build_report(analysis: Analysis, to: Time, last: Time) -> TraceReport {
     let seconds = to.since(context.from).seconds();
     let mut ends = AddressNames::default();
     rows.iter_mut().for_each(|row| row.end_names = row.ends.map(|end| ends.index_of(end)));
-    let names = TraceNames {
+    let names = EndAndLinkNames {
         ends: ends.names.into(),
         links: links.as_slice().iter().map(|link| Arc::from(hop_name(link.hop, &interfaces))).collect(),
     };

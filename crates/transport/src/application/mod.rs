@@ -7,7 +7,7 @@
 //!              Start, Timer, Opened, Delivered, Acknowledged
 //!     engine  ----------------------------------------------->  application
 //!             <-----------------------------------------------
-//!              open_connection, write_reverse, write, set_flow_number, record_transaction, finish_flow
+//!              open_connection, write_reverse, write, redraw_as_flow, record_transaction, finish_flow
 //! ```
 //!
 //! It does not depend on the engine, on packets or on a transport: its units are bytes and times.
@@ -106,7 +106,7 @@ pub trait EngineCalls {
     fn write(&mut self, member: FlowIndex, app_write: AppWrite);
 
     /// Makes the member flow `number` of its group: values drawn per flow number, such as its access delay, are redrawn.
-    fn set_flow_number(&mut self, member: FlowIndex, number: u64);
+    fn redraw_as_flow(&mut self, member: FlowIndex, number: u64);
 
     /// Records the end of a transaction of the member.
     fn record_transaction(&mut self, transfer: &FinishedTransaction);

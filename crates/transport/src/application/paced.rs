@@ -133,7 +133,7 @@ impl<P: MessageSource> FlowArrivals<P> {
         let member = self.free_slots.pop().unwrap_or(self.flow_slots.len() as FlowIndex);
         self.flow_slots.resize(self.flow_slots.len().max(member as usize + 1), (now, bytes));
         self.flow_slots[member as usize] = (now, bytes);
-        calls.set_flow_number(member, self.flows_started);
+        calls.redraw_as_flow(member, self.flows_started);
         calls.open_connection(member, AppWrite::then_close(bytes));
         self.flows_started += 1;
     }

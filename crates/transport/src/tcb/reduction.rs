@@ -80,7 +80,7 @@ impl Tcb {
         if self.ecn.note_mark_at_cwnd(self.window.cwnd) {
             self.back_off_rto();
         }
-        self.notify_reduction(ReductionCause::Mark, now);
+        self.notify_control_of_reduction(ReductionCause::Mark, now);
         //= RFC 3168, section 6.1.2: a mark retransmits nothing
         self.reduce_cwnd(self.reduction_base(), share, out);
     }
@@ -99,7 +99,7 @@ impl Tcb {
 
     /// Reduces ssthresh, and leaves cwnd to a proportional rate reduction.
     pub fn reduce_ssthresh(&mut self, cause: ReductionCause, now: Time, out: &mut impl SenderOutput) {
-        self.notify_reduction(cause, now);
+        self.notify_control_of_reduction(cause, now);
         let base = self.reduction_base();
         let by_loss = self.control.ssthresh_after_reduction(&self.window, base);
         let as_mark = cause == ReductionCause::Mark || cause == ReductionCause::Probe && self.ecn_response.reduces_again_on_loss();
@@ -182,7 +182,7 @@ impl Tcb {
     pub fn begin_loss_reduction(&mut self, now: Time) {
         //= RFC 3168, section 6.1.2: the loss of CWR cuts again
         self.recovery_point.record_loss_reduction(self.snd_max);
-        self.notify_reduction(ReductionCause::Loss, now);
+        self.notify_control_of_reduction(ReductionCause::Loss, now);
         //= RFC 3168, section 6.1.2: CWR is sent again
         self.ecn.queue_cwr();
     }
@@ -226,7 +226,7 @@ impl Tcb {
     }
 
     /// Notifies congestion control of a reduction, and ends the first slow start (RFC 9406, section 4.3).
-    fn notify_reduction(&mut self, cause: ReductionCause, now: Time) {
+    fn notify_control_of_reduction(&mut self, cause: ReductionCause, now: Time) {
         self.control.on_reduction(&self.window, cause, now);
         self.hystart = None;
     }
@@ -301,7 +301,7 @@ impl Tcb {
         if idle || marked || again {
             self.reset_cwnd_to_one(out);
         } else {
-            self.notify_reduction(ReductionCause::Timeout, now);
+            self.notify_control_of_reduction(ReductionCause::Timeout, now);
             self.reduce_cwnd_to_one(out);
         }
     }

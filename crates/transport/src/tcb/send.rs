@@ -145,7 +145,7 @@ impl Tcb {
     #[inline(never)]
     fn with_type_and_fields(&self, mut segment: Segment) -> Segment {
         if segment.seq == 0 || !self.send_buffer.is_full_before(segment.seq + 1) {
-            segment = self.with_type_and_size(segment);
+            segment = self.with_segment_type_and_size(segment);
         }
         if self.ecn.is_accurate() && segment.segment_type != SegmentType::Syn { self.with_accurate_fields(segment) } else { segment }
     }
@@ -184,7 +184,7 @@ impl Tcb {
 
     /// Sets type and size if this is the first segment, the FIN, or shorter than a full payload.
     #[cold]
-    fn with_type_and_size(&self, mut segment: Segment) -> Segment {
+    fn with_segment_type_and_size(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
         segment.segment_type = self.send_buffer.segment_type(segment.seq);
         match segment.segment_type {

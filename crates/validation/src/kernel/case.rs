@@ -269,7 +269,7 @@ struct ScriptRow {
     packets_of_direction: Option<(u64, u64)>,
     #[serde(default, deserialize_with = "deserialize_or_null::<_, OrderedPair<Micros>, _>")]
     during_us: Option<(Time, Time)>,
-    #[serde(default, deserialize_with = "deserialize_selector_flag")]
+    #[serde(default, deserialize_with = "deserialize_tcp_flag")]
     flag: Option<SelectorFlag>,
 }
 
@@ -385,7 +385,7 @@ fn deserialize_script_action<'de, D: Deserializer<'de>>(from: D) -> Result<Scrip
     deserialize_word(from, &words)
 }
 
-fn deserialize_selector_flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SelectorFlag>, D::Error> {
+fn deserialize_tcp_flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SelectorFlag>, D::Error> {
     let words = [("SYN", SelectorFlag::Syn), ("FIN", SelectorFlag::Fin), ("CWR", SelectorFlag::Cwr)];
     Option::<String>::deserialize(from)?.map(|flag| json::meaning_of_word(&flag, &words)).transpose()
 }

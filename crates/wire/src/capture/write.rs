@@ -63,12 +63,12 @@ impl PcapngWriter {
 
     /// Appends a packet at an interface.
     pub fn write_packet(&self, interface: u32, time: Time, packet: &Packet, out: &mut Vec<u8>) {
-        self.write_headers(interface, time, &Headers::of(packet), out);
+        self.write_packet_with_headers(interface, time, &Headers::of(packet), out);
     }
 
     /// Appends a packet by its headers, which may have been written before.
     #[inline]
-    pub fn write_headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
+    pub fn write_packet_with_headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
         self.write_block(interface, time, headers.total(), out, |out| headers.write(self.snap_length, out));
     }
 

@@ -46,7 +46,7 @@ const PACKET_TYPES: [(&str, Kind); 14] = [
 ];
 
 /// Positions and letters in the column of flags.
-const FLAG_ECN_ECHO: (usize, u8) = (0, b'C');
-const FLAG_CONGESTION_ACTION: (usize, u8) = (3, b'A');
-const FLAG_CONGESTION_EXPERIENCED: (usize, u8) = (4, b'E');
-const FLAG_ECN_CAPABLE: (usize, u8) = (6, b'N');
+const ECN_ECHO_LETTER: (usize, u8) = (0, b'C');
+const CONGESTION_ACTION_LETTER: (usize, u8) = (3, b'A');
+const CONGESTION_EXPERIENCED_LETTER: (usize, u8) = (4, b'E');
+const ECN_CAPABLE_LETTER: (usize, u8) = (6, b'N');

@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::number::{parse_decimal, parse_hexadecimal, parse_seconds};
-use super::{FLAG_CONGESTION_ACTION, FLAG_CONGESTION_EXPERIENCED, FLAG_ECN_CAPABLE, FLAG_ECN_ECHO, PACKET_TYPES};
+use super::{CONGESTION_ACTION_LETTER, CONGESTION_EXPERIENCED_LETTER, ECN_CAPABLE_LETTER, ECN_ECHO_LETTER, PACKET_TYPES};
 use crate::address::{Address, End};
 use crate::error::ReadErrorKind;
 use crate::event::{Event, Kind, Location, Packet, TraceEventKind, Truncation};
@@ -101,8 +101,8 @@ fn payload_bytes(kind: Kind, size: u32, header: LoggedTcpHeader) -> u32 {
 /// The fields of TCP's header that a line shows.
 fn tcp_fields(kind: Kind, seq: u32, flag_letters: &[u8], header: LoggedTcpHeader) -> Tcp {
     let flags = Flags::default()
-        .with(Flags::ECE, has_flag(flag_letters, FLAG_ECN_ECHO))
-        .with(Flags::CWR, has_flag(flag_letters, FLAG_CONGESTION_ACTION));
+        .with(Flags::ECE, has_flag(flag_letters, ECN_ECHO_LETTER))
+        .with(Flags::CWR, has_flag(flag_letters, CONGESTION_ACTION_LETTER));
     match kind {
         Kind::Data | Kind::Ack if header.length > 0 => Tcp { seq, ack: header.ack, flags: flags | header.flags, ..Tcp::default() },
         Kind::Ack => Tcp { ack: seq.wrapping_add(1), flags: flags | Flags::ACK, ..Tcp::default() },
@@ -144,7 +144,7 @@ fn has_flag(flag_letters: &[u8], (position, letter): (usize, u8)) -> bool {
 }
 
 fn ecn_of_flags(flag_letters: &[u8]) -> Ecn {
-    match (has_flag(flag_letters, FLAG_CONGESTION_EXPERIENCED), has_flag(flag_letters, FLAG_ECN_CAPABLE)) {
+    match (has_flag(flag_letters, CONGESTION_EXPERIENCED_LETTER), has_flag(flag_letters, ECN_CAPABLE_LETTER)) {
         (true, _) => Ecn::Ce,
         (false, true) => Ecn::Ect0,
         (false, false) => Ecn::NotEct,

@@ -5,7 +5,7 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::text::FixedText;
-use super::{FLAG_CONGESTION_ACTION, FLAG_CONGESTION_EXPERIENCED, FLAG_ECN_CAPABLE, FLAG_ECN_ECHO, PACKET_TYPES};
+use super::{CONGESTION_ACTION_LETTER, CONGESTION_EXPERIENCED_LETTER, ECN_CAPABLE_LETTER, ECN_ECHO_LETTER, PACKET_TYPES};
 use crate::address::{Address, End};
 use crate::event::{Event, Kind, Location, Packet, TraceEventKind};
 use crate::tcp::Flags;
@@ -91,10 +91,10 @@ fn type_name(kind: Kind) -> &'static str {
 fn flag_letters(ecn: Ecn, flags: Flags) -> [u8; 7] {
     let mut flag_letters = [b'-'; 7];
     let mut set = |(position, letter): (usize, u8), set: bool| flag_letters[position] = if set { letter } else { b'-' };
-    set(FLAG_ECN_ECHO, flags.has(Flags::ECE));
-    set(FLAG_CONGESTION_ACTION, flags.has(Flags::CWR));
-    set(FLAG_CONGESTION_EXPERIENCED, ecn == Ecn::Ce);
-    set(FLAG_ECN_CAPABLE, ecn != Ecn::NotEct);
+    set(ECN_ECHO_LETTER, flags.has(Flags::ECE));
+    set(CONGESTION_ACTION_LETTER, flags.has(Flags::CWR));
+    set(CONGESTION_EXPERIENCED_LETTER, ecn == Ecn::Ce);
+    set(ECN_CAPABLE_LETTER, ecn != Ecn::NotEct);
     flag_letters
 }
 

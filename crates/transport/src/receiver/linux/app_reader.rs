@@ -135,6 +135,7 @@ impl AppReader {
         self.is_stopped = false;
     }
 
+    /// The earliest time at which it stops, resumes or closes.
     pub fn deadline(&self) -> Option<Time> {
         [self.closes_at, self.stops_at, self.resumes_at].into_iter().flatten().min()
     }

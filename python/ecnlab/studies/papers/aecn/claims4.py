@@ -216,7 +216,7 @@ def _steady_goodput_statement(name: str, low: int, high: int) -> ClaimStatement:
     )
 
 
-def _red_best_max_p_statement(low: int, high: int) -> ClaimStatement:
+def _red_best_goodput_statement(low: int, high: int) -> ClaimStatement:
     goodputs = [chapter4_measure(GOODPUT, "RED", 120, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS]
     return ClaimStatement(
         f"RED, 120 flows, thresholds {low} and {high}: goodput at the best max_p", CombinedMeasure(max, goodputs), claimed_below(9), MBPS
@@ -256,7 +256,7 @@ A6 = Claim(
     [
         *(_steady_goodput_statement(name, *thresholds) for name in _SCHEMES for thresholds in THRESHOLD_PAIRS),
         *_highest_goodput_statements(),
-        *(_red_best_max_p_statement(*thresholds) for thresholds in THRESHOLD_PAIRS),
+        *(_red_best_goodput_statement(*thresholds) for thresholds in THRESHOLD_PAIRS),
     ],
     quote=(
         "“once max_p is above 0.2, the goodput doesn't change much ECN or RED with 30 flows. In Figure 4.9 …, ECN with max_p=0.8, "

@@ -64,7 +64,7 @@ def _aecn3_rate_item(number: str, quantity: str, flows: int) -> StudyItem:
     return curve_figure(number, title, _AECN3_CAPTION, panels, drawn, palette=CURVE_PALETTE)
 
 
-def _aecn4_jain_item() -> StudyItem:
+def _aecn4_jain_figure() -> StudyItem:
     panel = CurvePanel("", {f"{flows} flows": {value: aecn4_measure(JAIN, flows, value) for value in MAX_THS} for flows in CHOSEN_MIN_TH})
     caption = "Base max_p 0.5, min_th of robust flows 9 at 60 flows and 3 at 120; chapter 5 network."
     return curve_figure("5.41", "AECN4's fairness index against max_th", caption, [panel], axis_scales(_MAX_TH_LABEL, JAIN))
@@ -74,20 +74,20 @@ def _aecn4_goodput_item(number: str, flows: int) -> StudyItem:
     panels = rate_panels_of_all_flows(MAX_THS, lambda value, group: aecn4_measure(GOODPUT, flows, int(value), group))
     drawn = axis_scales(_MAX_TH_LABEL, GOODPUT, own_y=True)
     return curve_figure(
-        number, f"AECN4's goodput against max_th, {flows} flows", _aecn4_caption(flows), panels, drawn, palette=CURVE_PALETTE
+        number, f"AECN4's goodput against max_th, {flows} flows", _aecn4_goodput_caption(flows), panels, drawn, palette=CURVE_PALETTE
     )
 
 
 def _aecn4_delay_item() -> StudyItem:
     panel = group_curves(MAX_THS, lambda value, group: aecn4_measure(DELAY, 120, int(value), group))
     title = "AECN4's one-way delay of each group against max_th, 120 flows"
-    return curve_figure("5.44", title, _aecn4_caption(120), [panel], axis_scales(_MAX_TH_LABEL, DELAY), palette=CURVE_PALETTE)
+    return curve_figure("5.44", title, _aecn4_goodput_caption(120), [panel], axis_scales(_MAX_TH_LABEL, DELAY), palette=CURVE_PALETTE)
 
 
 _AECN3_CAPTION = "Base max_p 0.5, min_th 10 of the other groups, alpha = beta = 2.5, chapter 5 network."
 
 
-def _aecn4_caption(flows: int) -> str:
+def _aecn4_goodput_caption(flows: int) -> str:
     return f"Base max_p 0.5, min_th of robust flows {CHOSEN_MIN_TH[flows]}, alpha = beta = 2.5, chapter 5 network."
 
 
@@ -100,4 +100,4 @@ AECN3_ITEMS = [
     _aecn3_rate_item("5.39", THROUGHPUT, 60),
     _aecn3_rate_item("5.40", THROUGHPUT, 120),
 ]
-AECN4_ITEMS = [_aecn4_jain_item(), _aecn4_goodput_item("5.42", 60), _aecn4_goodput_item("5.43", 120), _aecn4_delay_item()]
+AECN4_ITEMS = [_aecn4_jain_figure(), _aecn4_goodput_item("5.42", 60), _aecn4_goodput_item("5.43", 120), _aecn4_delay_item()]

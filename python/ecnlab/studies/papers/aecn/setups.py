@@ -36,11 +36,11 @@ def _queue_settings_rewriting(aqms: tuple[str, ...], settings: Tree) -> Scenario
 def _aecn2_settings_rewriting(settings: Tree) -> ScenarioRewriting:
     """Set these parameters in every queue of AECN2."""
 
-    def set_aecn2_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def set_aecn2_queue_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         balanced = any(link["queue"].get("balance") == "population" for link in tree["link"])
         return _queue_settings_rewriting(("aecn",), settings)(tree) if balanced else tree
 
-    return set_aecn2_parameters
+    return set_aecn2_queue_parameters
 
 
 def _tcp_settings_rewriting(settings: Tree) -> ScenarioRewriting:

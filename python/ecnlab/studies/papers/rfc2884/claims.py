@@ -65,7 +65,7 @@ def timeout_share_of_retransmissions(need: RequiredScenario, group: str) -> Scen
     return share_of_columns(need, (TIMEOUT_RETRANSMITS,), (FAST_RETRANSMITS, TIMEOUT_RETRANSMITS), [{"group": group}])
 
 
-def retransmitted_packets(need: RequiredScenario, group: str) -> ScenarioMeasure:
+def retransmissions_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """Retransmissions of a group in a run, those of its SYNs included."""
     return sum_of_columns(need, [FAST_RETRANSMITS, TIMEOUT_RETRANSMITS], [{"group": group}])
 
@@ -310,7 +310,7 @@ R5 = Claim(
     [
         *(
             ClaimStatement(
-                f"packets sent again with ECN in a transfer, {name}", retransmitted_packets(need, WITH_ECN), _ALMOST_NONE_PERCENT, COUNT
+                f"packets sent again with ECN in a transfer, {name}", retransmissions_measure(need, WITH_ECN), _ALMOST_NONE_PERCENT, COUNT
             )
             for name, need in _BULK_NEEDS.items()
             if need is not _EXCEPTED_RUN

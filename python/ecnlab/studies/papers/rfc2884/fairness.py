@@ -157,7 +157,7 @@ CANDIDATE_TABLE = StudyItem(
 )
 
 
-def _draw_fairness_table(results: ResultsByKey) -> DrawnItemContent:
+def _fairness_table_content(results: ResultsByKey) -> DrawnItemContent:
     rows = [
         [
             f"{max_p:g}",
@@ -182,7 +182,7 @@ FAIRNESS_TABLE_ITEM = StudyItem(
     title="Fairness index with ECN and non-ECN background",
     caption="Two background flows from 0 s, one flow with ECN and one without it from 20 s; goodput over the next 200 s, Reno.",
     needs={key: testbed.fairness_scenario(key[1], background_ecn=key[0]) for key in FAIRNESS},
-    draw=_draw_fairness_table,
+    draw=_fairness_table_content,
     part=FAIRNESS_PART,
 )
 SIGNALS_ITEM = curve_figure(

@@ -146,7 +146,7 @@ def windows_with_several_drops(need: RequiredScenario, group: str) -> ScenarioMe
     A window begins with a drop and lasts for the flow's mean round-trip time.
     """
 
-    def count_windows(result: Result) -> list[float]:
+    def windows_with_several_drops_by_seed(result: Result) -> list[float]:
         import polars as pl
 
         (flow,) = result.table("flows").filter(pl.col("group") == group)["flow"].unique()
@@ -156,7 +156,7 @@ def windows_with_several_drops(need: RequiredScenario, group: str) -> ScenarioMe
             count_windows_with_several_drops(drops.filter(pl.col("seed") == seed)["time_s"].to_list(), rtt) for seed, rtt in rtts.items()
         ]
 
-    return ScenarioMeasure(need, count_windows)
+    return ScenarioMeasure(need, windows_with_several_drops_by_seed)
 
 
 def count_windows_with_several_drops(times: Sequence[float], rtt: float) -> int:

@@ -11,7 +11,7 @@ from ecnlab.studies.papers.rfc2884 import published, testbed
 from ecnlab.studies.papers.rfc2884.claims import (
     PER_SECOND,
     bulk_throughput_gain,
-    retransmitted_packets,
+    retransmissions_measure,
     retransmitted_share,
     timeout_share_of_retransmissions,
     transaction_rate_gain,
@@ -164,7 +164,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
             BULK_PART,
             "Retransmissions at each level of congestion, 20 MB with ECN",
             "Reno: packets of a transfer that were sent again.",
-            CurvePanel("", _bulk_transfer_measures_by_congestion_level(lambda need: retransmitted_packets(need, WITH_ECN))),
+            CurvePanel("", _bulk_transfer_measures_by_congestion_level(lambda need: retransmissions_measure(need, WITH_ECN))),
             AxisScales(_MAX_P_LABEL, "packets sent again", COUNT, ticks=MAX_PS),
         ),
     ]

@@ -161,7 +161,7 @@ LOCKOUT_ITEM = measures_figure_item(
 
 def _draw_exchange_rates(results: ResultsByKey) -> DrawnItemContent:
     figure, panels = style.figure_with_panels(2, 1, shape=0.72, sharex=True)
-    kinds = {kind: [q for q in QUEUE_BY_NAME if kind in scenarios.client_kinds(q)] for kind in (WITH_ECN, WITHOUT_ECN, "scalable")}
+    kinds = {kind: [q for q in QUEUE_BY_NAME if kind in scenarios.client_kinds_over(q)] for kind in (WITH_ECN, WITHOUT_ECN, "scalable")}
     found, names = [], list(QUEUE_BY_NAME)
     for axes, of in zip(panels, (measures.exchange_rate_measure, measures.mean_exchange_time), strict=True):
         measure = of(WITH_ECN)

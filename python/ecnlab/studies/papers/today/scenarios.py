@@ -99,13 +99,13 @@ def exchange_clients_scenario(queue: str) -> RequiredScenario:
     They are RFC 2884's transactions over today's hosts. DualPI2 has scalable clients too.
     """
     hosts = {WITH_ECN: CUBIC_ECN, WITHOUT_ECN: CUBIC, "scalable": DCTCP}
-    clients = [_client_group(kind, sender_tcp(hosts[kind], queue)) for kind in client_kinds(queue)]
+    clients = [_client_group(kind, sender_tcp(hosts[kind], queue)) for kind in client_kinds_over(queue)]
     return _hosts_beside_other_traffic_scenario(
         queue, CUBIC if queue == "DropTail" else CUBIC_ECN, clients, LONG_FLOW_COUNT, "5 KB exchanges"
     )
 
 
-def client_kinds(queue: str) -> Sequence[str]:
+def client_kinds_over(queue: str) -> Sequence[str]:
     """The kinds of clients that are run over a queue."""
     return {"DropTail": (WITHOUT_ECN,), "DualPI2": (WITH_ECN, WITHOUT_ECN, "scalable")}.get(queue, (WITH_ECN, WITHOUT_ECN))
 
