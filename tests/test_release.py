@@ -1,5 +1,7 @@
 """What a release contains: licences, notices, the README of an index, and the checks of wheels themselves."""
 
+import json
+import os
 import re
 import tomllib
 import zipfile
@@ -9,6 +11,7 @@ import pytest
 
 import build_backend
 import index_readme
+import notebooks
 import release
 import third_party
 from ecnlab.backends.uml import recipe
@@ -70,6 +73,8 @@ def test_the_readme_of_the_index_is_that_of_the_repository_without_its_links() -
     assert text == index_readme.index_readme(index_readme.README.read_text(encoding="utf-8")), "run python tools/index_readme.py"
     assert re.findall(r"\]\((?!https?://)[^)]*\)", text) == []
     assert "ecnlab docs" in text
+    assert "pip install ecnlab" in text
+    assert "make demo" not in text
 
 
 @pytest.mark.parametrize(
@@ -112,6 +117,43 @@ def test_the_wheel_for_windows_has_the_python_files_of_another_and_its_own_engin
         assert b"Tag: cp311-abi3-win_amd64\n" in wheel.read("ecnlab-0.1.0.dist-info/WHEEL")
         recorded = [line.split(",")[0] for line in wheel.read("ecnlab-0.1.0.dist-info/RECORD").decode().splitlines()]
         assert sorted(recorded) == sorted(wheel.namelist())
+
+
+def _audit(folder: Path, monkeypatch: pytest.MonkeyPatch, packages: list[dict[str, object]]) -> list[str]:
+    """What the check of packages leaves out if pip-audit reports these."""
+    program = folder / "pip-audit"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({'dependencies': packages})}\nEND\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return release.audit_packages("packages")
+
+
+def test_a_known_vulnerability_of_a_dependency_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = [{"name": "ecnlab", "skip_reason": "not found"}, {"name": "one", "vulns": [{"id": "PYSEC-1"}]}, {"name": "two", "vulns": []}]
+    with pytest.raises(release.ReleaseError, match="vulnerabilities are known of one: PYSEC-1; fix: "):
+        _audit(tmp_path, monkeypatch, packages)
+
+
+def test_packages_without_data_on_vulnerabilities_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = [{"name": "ecnlab", "skip_reason": "not found"}, {"name": "one", "skip_reason": "not found"}, {"name": "two", "vulns": []}]
+    (skipped,) = _audit(tmp_path, monkeypatch, packages)
+    assert skipped.startswith("smoke: pip-audit finds no data on one; fix: ")
+    assert _audit(tmp_path, monkeypatch, [{"name": "ecnlab", "skip_reason": "not found"}, {"name": "two", "vulns": []}]) == []
+
+
+def test_a_cell_of_a_tutorial_is_a_file_commands_a_picture_or_python() -> None:
+    cells = [
+        notebooks.Cell("code", "%%writefile a.toml\nb = 1"),
+        notebooks.Cell("code", "%%bash -e\necnlab run a.toml"),
+        notebooks.Cell("code", 'from IPython.display import SVG\n\nSVG("b.svg")', picture="figures/b.svg"),
+        notebooks.Cell("code", "c = 1"),
+    ]
+    assert [release._tutorial_cell(cell) for cell in cells] == [
+        ("file", "a.toml", "b = 1"),
+        ("bash", "", "ecnlab run a.toml"),
+        ("picture", "b.svg", ""),
+        ("python", "", "c = 1"),
+    ]
 
 
 def test_a_missing_tool_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

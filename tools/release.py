@@ -6,6 +6,7 @@
     python tools/release.py rebuild             a wheel from the source distribution, which must be complete
     python tools/release.py check               contents, metadata, tags, licences, known vulnerabilities
     python tools/release.py smoke [WHEEL]       a wheel in an environment of its own and an empty folder
+    python tools/release.py tutorials [WHEEL]   every command of the tutorials, with a wheel in an environment of its own
 
 On Linux, zig links the wheels of all systems (packages ziglang and cargo-zigbuild); macOS and Windows build their own. The wheel for the
 machine's own Linux is built with profile-guided optimisation (tools/pgo.py). With `--strict` a missing tool is an error, as in the
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import platform
 import re
@@ -23,22 +25,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pgo
 import third_party
+
+if TYPE_CHECKING:
+    import notebooks
 
 ROOT = Path(__file__).parents[1]
 DIST, TARGET_FOLDER = ROOT / "dist", ROOT / "target"
 GUEST = ROOT / "python" / "ecnlab" / "backends" / "uml" / "guest.so"
 GUEST_IN_WHEEL = "ecnlab/backends/uml/guest.so"
 GLIBC = "2.28"
-SMOKE_LIMIT_S = 600
+LINK_RATE_BPS = 50e6  # for which the time of a download is computed
+STEPS = ("wheel", "sdist", "rebuild", "check", "smoke", "tutorials")
 
 
 class ReleaseError(Exception):
@@ -353,31 +361,128 @@ def check_distributions() -> list[str]:
     return skipped
 
 
-def smoke_test(wheel: Path | None = None) -> None:
-    """Install a wheel into an environment of its own and run it in an empty folder; checks its dependencies for vulnerabilities."""
+@contextmanager
+def _installed(wheel: Path | None, step: str, extra: str = "") -> Iterator[tuple[Path, Path]]:
+    """A wheel in an environment of its own: the folder of its programs, and an empty folder. Prints what this takes."""
     if wheel is None:
         here = TARGETS[host_target_name()]
-        found = _files("smoke", f"ecnlab-*{here.machine}.whl", "python tools/release.py wheel")
+        found = _files(step, f"ecnlab-*{here.machine}.whl", "python tools/release.py wheel")
         wheel = next(wheel for wheel in found if target_of_wheel(wheel) == here)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run([sys.executable, "-m", "venv", folder / "venv"])
         scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        run([scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel])
+        pip = (str(scripts / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
+        files = folder / "files"
+        run([*pip, "download", "--dest", files, f"{wheel}{extra}"])
+        size = sum(file.stat().st_size for file in files.iterdir())
+        begin = time.monotonic()
+        run([*pip, "install", "--no-index", "--find-links", files, f"{wheel}{extra}"])
+        installing_s = time.monotonic() - begin
+        print(f"{step}: {size / 1e6:.1f} MB, which take {size * 8 / LINK_RATE_BPS:.1f} s at 50 Mbit/s; installed in {installing_s:.1f} s")
         empty = folder / "empty"
         empty.mkdir()
-        for words in (
+        yield scripts, empty
+
+
+def smoke_test(wheel: Path | None = None) -> list[str]:
+    """Install a wheel into an environment of its own and run it in an empty folder; checks its dependencies for vulnerabilities.
+
+    Returns what was not checked. Raises ReleaseError.
+    """
+    with _installed(wheel, "smoke") as (scripts, empty):
+        commands = (
             ["--version"],
             ["example"],
+            ["run", "example:ecn", "--seed", "1", "--out", "first"],
+            ["plot", "first"],
             ["run", "example:ecn", "--seeds", "2"],
             ["lab", "--out", "lab.html", "example:ecn"],
             ["docs", "--path"],
             ["validate", "fingerprints"],
-        ):
-            run([scripts / "ecnlab", *words], {"ECNLAB_CACHE": str(folder / "cache")}, folder=empty)
-        if shutil.which("pip-audit") is not None:
-            packages = output_of([scripts / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
-            run(["pip-audit", "--progress-spinner", "off", "--path", packages])
+        )
+        begin = time.monotonic()
+        for words in commands:
+            run([scripts / "ecnlab", *words], {"ECNLAB_CACHE": str(empty.parent / "cache")}, folder=empty)
+            if words[0] == "plot":
+                print(f"smoke: first figure {time.monotonic() - begin:.1f} s after the installation")
+        if shutil.which("pip-audit") is None:
+            return ["smoke: pip-audit is not installed; fix: pip install -r requirements-release.lock"]
+        packages = output_of([scripts / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+        return audit_packages(packages)
+
+
+def audit_packages(folder: str) -> list[str]:
+    """Check the packages in a folder for known vulnerabilities; returns what was not checked. Raises ReleaseError."""
+    command = ["pip-audit", "--progress-spinner", "off", "--format", "json", "--path", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        packages = json.loads(done.stdout)["dependencies"]
+    except ValueError:
+        raise ReleaseError(f"smoke: pip-audit failed: {done.stderr}") from None
+    found = [f"{one['name']}: {', '.join(each['id'] for each in one['vulns'])}" for one in packages if one.get("vulns")]
+    if found:
+        raise ReleaseError(f"smoke: vulnerabilities are known of {'; '.join(found)}; fix: require a version without them")
+    unknown = [one["name"] for one in packages if "skip_reason" in one and one["name"] != "ecnlab"]
+    print(f"smoke: no vulnerability is known of {len(packages) - len(unknown) - 1} packages")
+    remedy = "run it where the index has data on vulnerabilities, as pypi.org does"
+    return [f"smoke: pip-audit finds no data on {', '.join(unknown)}; fix: {remedy}"] if unknown else []
+
+
+# Python code for the environment of a wheel that runs the cells of a tutorial: each is its kind, a file and its text.
+_TUTORIAL = """
+import json, pathlib, subprocess, sys
+names = {"__name__": "__main__"}
+for kind, file, text in json.load(sys.stdin):
+    if kind == "file":
+        pathlib.Path(file).write_text(text + "\\n", encoding="utf-8")
+    elif kind == "bash":
+        subprocess.run(["bash", "-e", "-x", "-c", text], check=True)
+    elif kind == "picture":
+        assert pathlib.Path(file).stat().st_size > 0, file
+    else:
+        exec(text, names)
+"""
+# Run by a wheel's Python: whether this machine can run the backends that the arguments name.
+_HAS_BACKENDS = """
+import sys
+from ecnlab.backends import doctor
+sys.exit(not all(map(doctor.run_backend_checks().is_backend_usable, sys.argv[1:])))
+"""
+
+
+def run_tutorials(wheel: Path | None = None) -> list[str]:
+    """Run every command of the tutorials with a wheel and nothing else; returns what was left out. Raises ReleaseError."""
+    import notebooks  # needs a reader of Markdown, which no other step does
+
+    skipped = []
+    with _installed(wheel, "tutorials", "[native]") as (scripts, empty):
+        environment = {"PATH": os.pathsep.join([str(scripts), os.environ.get("PATH", "")]), "MPLBACKEND": "agg"}
+        for page in notebooks.tutorial_pages():
+            backends = [name for name in ("live", "uml") if f"--backend {name}" in page.read_text(encoding="utf-8")]
+            if backends and subprocess.run([scripts / "python", "-c", _HAS_BACKENDS, *backends], cwd=empty, check=False).returncode:
+                skipped.append(f"tutorials: {page.name} needs {' and '.join(backends)}; fix: ecnlab doctor says what is missing")
+                continue
+            folder = empty / page.stem
+            folder.mkdir()
+            cells = json.dumps([_tutorial_cell(cell) for cell in notebooks.cells_of(page) if cell.kind == "code"])
+            print(f"tutorials: {page.name}", flush=True)
+            command = [str(scripts / "python"), "-c", _TUTORIAL]
+            if subprocess.run(command, input=cells, text=True, cwd=folder, env={**os.environ, **environment}, check=False).returncode:
+                raise ReleaseError(f"tutorials: {page.name} failed")
+    return skipped
+
+
+def _tutorial_cell(cell: notebooks.Cell) -> tuple[str, str, str]:
+    """The kind of a cell of a tutorial, its file and its text. No command waits for a quiet machine."""
+    head, _, text = cell.source.partition("\n")
+    if cell.picture:
+        return "picture", cell.source.split('"')[1], ""
+    if head.startswith("%%writefile "):
+        return "file", head.split()[1], text
+    if head.startswith("%%bash"):
+        return "bash", "", text.replace("--backend live", "--backend live --lateness-budget '10 s'")
+    return "python", "", cell.source
 
 
 def run_step(step: str, names: Sequence[str], *, strict: bool) -> list[str]:
@@ -396,7 +501,9 @@ def run_step(step: str, names: Sequence[str], *, strict: bool) -> list[str]:
     elif step == "check":
         skipped += check_distributions()
     elif step == "smoke":
-        smoke_test(Path(names[0]).resolve() if names else None)
+        skipped += smoke_test(Path(names[0]).resolve() if names else None)
+    elif step == "tutorials":
+        skipped += run_tutorials(Path(names[0]).resolve() if names else None)
     if skipped and strict:
         raise ReleaseError("\n".join(skipped))
     return skipped
@@ -405,8 +512,8 @@ def run_step(step: str, names: Sequence[str], *, strict: bool) -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     """Run the steps that the arguments name; returns the exit code."""
     parser = argparse.ArgumentParser(description="Builds and checks the files of a release in dist/.")
-    parser.add_argument("step", nargs="?", choices=("all", "wheel", "sdist", "rebuild", "check", "smoke"), default="all")
-    parser.add_argument("names", nargs="*", help="targets of wheel, or the wheel of smoke")
+    parser.add_argument("step", nargs="?", choices=("all", *STEPS), default="all")
+    parser.add_argument("names", nargs="*", help="targets of wheel, or the wheel of smoke and tutorials")
     parser.add_argument("--strict", action="store_true", help="a missing tool is an error")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if given.step == "wheel" and name not in TARGETS]
@@ -414,7 +521,7 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"unknown target {unknown[0]}; fix: use one of {', '.join(TARGETS)}")
     skipped: list[str] = []
     try:
-        for step in ("wheel", "sdist", "rebuild", "check", "smoke") if given.step == "all" else (given.step,):
+        for step in STEPS if given.step == "all" else (given.step,):
             skipped += run_step(step, given.names, strict=given.strict)
     except ReleaseError as error:
         print(error, file=sys.stderr)
