@@ -253,12 +253,26 @@ impl FlowTemplate {
         PrivateLinkIds { access: both(&self.access), exit: both(&self.exit) }
     }
 
+    /// Round-trip time of a member's flow over its private links and the shared ones, as [`FlowSpec::base_rtt`].
+    pub fn base_rtt_of_member(&self, own: &PrivateLinkIds, links: &[(Rate, Span)]) -> Span {
+        let (data, answer) = self.flow.transport.packet_and_ack_sizes();
+        route_delay(self.forward_route(own), data, links) + route_delay(self.back_route(own), answer, links)
+    }
+
+    /// Links from its source to its sink.
+    pub fn forward_route(&self, own: &PrivateLinkIds) -> impl Iterator<Item = u32> + Clone {
+        let (first, last) = (own.access.map(|[to, _]| to), own.exit.map(|[to, _]| to));
+        first.into_iter().chain(self.flow.forward.iter().copied()).chain(last)
+    }
+
+    fn back_route(&self, own: &PrivateLinkIds) -> impl Iterator<Item = u32> {
+        let (first, last) = (own.exit.map(|[_, back]| back), own.access.map(|[_, back]| back));
+        first.into_iter().chain(self.flow.back.iter().copied()).chain(last)
+    }
+
     /// A member's flow over its private links and the shared ones.
     pub fn flow_of_member(&self, member: u32, own: &PrivateLinkIds, heading: FlowDirection) -> FlowSpec {
-        let route_delay =
-            |first: Option<u32>, shared: &[u32], last: Option<u32>| first.into_iter().chain(shared.iter().copied()).chain(last).collect();
-        let forward: Vec<u32> = route_delay(own.access.map(|[to, _]| to), &self.flow.forward, own.exit.map(|[to, _]| to));
-        let back: Vec<u32> = route_delay(own.exit.map(|[_, back]| back), &self.flow.back, own.access.map(|[_, back]| back));
+        let (forward, back) = (self.forward_route(own).collect(), self.back_route(own).collect());
         match heading {
             FlowDirection::Along => FlowSpec { member, forward, back, ..self.flow.clone() },
             FlowDirection::Against => {
@@ -269,19 +283,31 @@ impl FlowTemplate {
 }
 
 impl FlowSpec {
-    /// Name of a random stream of the flow, from the name of its group and its member number, so that flows of other groups change no draw.
-    pub fn rng_role(&self, role: &str, group: &str) -> String {
-        format!("{role} {} {group}", self.member)
-    }
-
     /// Round-trip time of a full data packet and its acknowledgement over empty links of these rates and propagation delays.
     pub fn base_rtt(&self, links: &[(Rate, Span)]) -> Span {
-        let route_delay = |route: &[u32], size| {
-            let hops = route.iter().map(|&link| links[link as usize]);
-            hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission_time(size) + delay)
-        };
         let (data, answer) = self.transport.packet_and_ack_sizes();
-        route_delay(&self.forward, data) + route_delay(&self.back, answer)
+        route_delay(self.forward.iter().copied(), data, links) + route_delay(self.back.iter().copied(), answer, links)
+    }
+}
+
+/// Time of a packet of this size over empty links of these rates and propagation delays.
+fn route_delay(route: impl Iterator<Item = u32>, size: u32, links: &[(Rate, Span)]) -> Span {
+    let hops = route.map(|link| links[link as usize]);
+    hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission_time(size) + delay)
+}
+
+/// Role of a random stream of a flow, from the name of its group and its member number, so that flows of other groups change no draw.
+pub struct MemberStream<'a> {
+    pub role: &'a str,
+    pub member: u32,
+    pub group: &'a str,
+}
+
+impl fmt::Display for MemberStream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_parts(f, &[self.role, " "])?;
+        self.member.fmt(f)?;
+        write_parts(f, &[" ", self.group])
     }
 }
 
@@ -324,7 +350,7 @@ impl LinkSpec {
         };
         let drawn =
             self.private_params.as_ref().map(|own| &own.delays[member as usize % own.delays.len()]).filter(|delay| !delay.0.is_fixed());
-        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, &format!("{role} {member} {group}"))))
+        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, MemberStream { role, member, group })))
     }
 }
 
@@ -374,11 +400,19 @@ impl LinkName {
 /// Names of two links of a network always differ, since the part that a user chose comes last.
 impl fmt::Display for LinkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let route_delay = |direction: &Direction| if *direction == Direction::Forward { "forward" } else { "back" };
-        match self {
-            LinkName::Shared { name, direction } => write!(f, "{} {name}", route_delay(direction)),
-            LinkName::Access { group, member, direction } => write!(f, "access {} {member} {group}", route_delay(direction)),
-            LinkName::Exit { group, member, direction } => write!(f, "exit {} {member} {group}", route_delay(direction)),
-        }
+        let word = |direction: &Direction| if *direction == Direction::Forward { "forward" } else { "back" };
+        let (kind, group, member, direction) = match self {
+            LinkName::Shared { name, direction } => return write_parts(f, &[word(direction), " ", name]),
+            LinkName::Access { group, member, direction } => ("access ", group, member, direction),
+            LinkName::Exit { group, member, direction } => ("exit ", group, member, direction),
+        };
+        write_parts(f, &[kind, word(direction), " "])?;
+        member.fmt(f)?;
+        write_parts(f, &[" ", group])
     }
+}
+
+/// Writes texts one after the other, without the cost of `write!`: a connection of an application writes several names.
+fn write_parts(f: &mut fmt::Formatter<'_>, parts: &[&str]) -> fmt::Result {
+    parts.iter().try_for_each(|part| f.write_str(part))
 }

@@ -88,7 +88,7 @@ fn measured_queues(network: &Network) -> impl Iterator<Item = (&QueueSpec, Rate)
 
 /// Replays one queue.
 pub fn replay_queue(spec: &QueueSpec, rate: Rate, seed: u64, entries: &[QueueLogEntry]) -> ReplayOutcome {
-    let rng = Rng::for_role(seed, &format!("queue {}", spec.name));
+    let rng = Rng::for_role(seed, format_args!("queue {}", spec.name));
     let mut replay =
         QueueReplay { queue: spec.config.build(rate), rng, entries, next_entry: 0, arrived_packets: 0, counts: ReplayCounts::default() };
     while replay.next_entry < entries.len() {

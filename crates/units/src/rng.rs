@@ -4,13 +4,28 @@
 //! `"boot flow 17"`) has a separate stream, so that adding a flow or a probe shifts no other draw and two schemes under one seed are truly
 //! paired. The generator is written out here, so that no crate's upgrade changes a published number; its test vector is the authors'.
 
+use std::fmt::{self, Write};
+
 /// A stream of random numbers for one role.
 #[derive(Clone, Debug)]
 pub struct Rng([u64; 4]);
 
+/// State from which a stream starts, after the bytes of its name so far.
+struct NameHash(u64);
+
+impl fmt::Write for NameHash {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        for byte in part.bytes() {
+            self.0 = split_mix64(&mut (self.0 ^ u64::from(byte)));
+        }
+        Ok(())
+    }
+}
+
 impl Rng {
-    /// The stream of `role` in the run with `seed`.
-    pub fn for_role(seed: u64, role: &str) -> Rng {
+    /// The stream of `role` in the run with `seed`. A role that consists of parts needs no text of its own, as in
+    /// `Rng::for_role(seed, format_args!("queue {name}"))`.
+    pub fn for_role(seed: u64, role: impl fmt::Display) -> Rng {
         Rng::from_state_and_name(split_mix64(&mut seed.clone()), role)
     }
 
@@ -19,11 +34,10 @@ impl Rng {
         Rng::from_state_and_name(self.clone().next_u64(), purpose)
     }
 
-    fn from_state_and_name(mut state: u64, name: &str) -> Rng {
-        for byte in name.bytes() {
-            state = split_mix64(&mut (state ^ u64::from(byte)));
-        }
-        Rng([(); 4].map(|()| split_mix64(&mut state)))
+    fn from_state_and_name(state: u64, name: impl fmt::Display) -> Rng {
+        let mut state = NameHash(state);
+        write!(state, "{name}").expect("a hash takes any text");
+        Rng([(); 4].map(|()| split_mix64(&mut state.0)))
     }
 
     pub fn next_u64(&mut self) -> u64 {

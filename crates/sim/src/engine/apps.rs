@@ -13,7 +13,7 @@ use super::Simulation;
 use super::flow::HandshakeResult;
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
-use crate::network::{AppSpec, FlowTemplate, PrivateLinkIds};
+use crate::network::{AppSpec, FlowTemplate, MemberStream, PrivateLinkIds};
 use crate::packet::NONE;
 use crate::probe::Probe;
 
@@ -65,7 +65,7 @@ impl<P: Probe> Simulation<P> {
     pub fn add_app(&mut self, spec: &AppSpec) -> u32 {
         let number = self.apps.len() as u32;
         let group = &self.group_names[spec.group as usize];
-        let rng = Rng::for_role(self.options.seed, &format!("source {} {group}", spec.member));
+        let rng = Rng::for_role(self.options.seed, MemberStream { role: "source", member: spec.member, group });
         let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::App, number as usize));
         let start = spec.start.max(self.now);
         self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());

@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use ecnlab_queue::{BurstSchedule, Discipline};
-use ecnlab_transport::application::FlowDirection;
 use ecnlab_transport::{ProcessingTime, Transport};
 use ecnlab_units::{Rng, Span, Time};
 
@@ -21,7 +20,9 @@ use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
 use crate::link::{Link, LinkQueue};
 use crate::measures::{BinnedFairness, QueueMeasures};
-use crate::network::{Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PrivateLinkIds, QueueSpec};
+use crate::network::{
+    Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, MemberStream, Network, PrivateLinkIds, QueueSpec,
+};
 use crate::packet::{NONE, PacketArena};
 use crate::probe::Probe;
 use crate::trace_driven_link::DeliverySchedule;
@@ -91,7 +92,7 @@ impl<P: Probe> Simulation<P> {
             Buffer::Queue(queue) => (0, self.add_queue(queue, spec, number as u32)),
         };
         let seed = self.options.seed;
-        let rng_of_role = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
+        let rng_of_role = |role: &str| Rng::for_role(seed, format_args!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|parts| {
             self.assign_impairment_label(number as u32, &spec.name);
             let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
@@ -121,7 +122,7 @@ impl<P: Probe> Simulation<P> {
         if spec.delay_spread == Span::ZERO {
             return Span::ZERO;
         }
-        let mut rng = Rng::for_role(self.options.seed, &format!("spread {}", spec.name));
+        let mut rng = Rng::for_role(self.options.seed, format_args!("spread {}", spec.name));
         Span::from_picos(rng.below(spec.delay_spread.picos() + 1))
     }
 
@@ -133,7 +134,7 @@ impl<P: Probe> Simulation<P> {
         let timer_slot = discipline.next_timer().map_or(NONE, |due| self.add_queue_timer(at, due));
         self.queues.push(LinkQueue {
             discipline,
-            rng: Rng::for_role(self.options.seed, &format!("queue {}", spec.name)),
+            rng: Rng::for_role(self.options.seed, format_args!("queue {}", spec.name)),
             link: number,
             transmitter_slot,
             timer_slot,
@@ -177,7 +178,7 @@ impl<P: Probe> Simulation<P> {
         let processing = self.new_processing_time(spec);
         self.flows.push(FlowState::new(
             spec,
-            self.draw_clock_phases(spec),
+            self.draw_clock_phases(spec, spec.member),
             processing,
             spec.base_rtt(&self.declared_links),
             routes,
@@ -187,44 +188,41 @@ impl<P: Probe> Simulation<P> {
         number as u32
     }
 
-    /// Phases of the clocks of a flow's two hosts at time zero.
-    fn draw_clock_phases(&self, spec: &FlowSpec) -> [Span; 2] {
+    /// Phases of the clocks of the two hosts of a member's flow at time zero.
+    fn draw_clock_phases(&self, spec: &FlowSpec, member: u32) -> [Span; 2] {
         let period = spec.transport.clock_period();
-        let draw_phase = |purpose: &str| match period {
+        let draw_phase = |role: &str| match period {
             Span::ZERO => Span::ZERO,
-            _ => {
-                let mut rng = Rng::for_role(self.options.seed, &spec.rng_role(purpose, &self.group_names[spec.group as usize]));
-                Span::from_picos(rng.below(period.picos()))
-            }
+            _ => Span::from_picos(self.rng_of_member(spec.group, member, role).below(period.picos())),
         };
         spec.clock_phase.map_or_else(|| ["boot", "sink boot"].map(draw_phase), |phase| [phase; 2])
     }
 
     /// Random processing time of a flow that is being added, if it has one, with a separate stream.
     fn new_processing_time(&mut self, spec: &FlowSpec) -> Option<Box<ProcessingTime>> {
-        let max = self.max_processing_time(spec)?;
+        let max = self.max_processing_time(&spec.transport, spec.forward.iter().copied())?;
         let count = self.member_flow_counts.entry((spec.group, spec.member)).or_default();
         let role = format!("processing time {count}");
         *count += 1;
-        Some(Box::new(ProcessingTime::new(max, self.processing_time_rng(spec, &role))))
+        Some(Box::new(ProcessingTime::new(max, self.rng_of_member(spec.group, spec.member, &role))))
     }
 
     /// The maximum of the random processing time of a flow, if it has one.
-    fn max_processing_time(&self, spec: &FlowSpec) -> Option<Span> {
+    fn max_processing_time(&self, transport: &Transport, route: impl Iterator<Item = u32> + Clone) -> Option<Span> {
         let max = match self.processing_time {
             MaxProcessingTime::Fixed(max) => max,
             MaxProcessingTime::OnePacket => {
-                let link_rate = |link: &u32| self.declared_links[*link as usize].0;
-                let measured = spec.forward.iter().filter(|&&link| self.links[link as usize].queue != NONE).map(link_rate).min();
-                let rate = measured.or(spec.forward.iter().map(link_rate).min()).expect("a route has a link");
-                rate.transmission_time(spec.transport.packet_and_ack_sizes().0)
+                let link_rate = |link: u32| self.declared_links[link as usize].0;
+                let measured = route.clone().filter(|&link| self.links[link as usize].queue != NONE).map(link_rate).min();
+                let rate = measured.or_else(|| route.map(link_rate).min()).expect("a route has a link");
+                rate.transmission_time(transport.packet_and_ack_sizes().0)
             }
         };
-        (max > Span::ZERO && !matches!(spec.transport, Transport::External(_))).then_some(max)
+        (max > Span::ZERO && !matches!(transport, Transport::External(_))).then_some(max)
     }
 
-    fn processing_time_rng(&self, spec: &FlowSpec, role: &str) -> Rng {
-        Rng::for_role(self.options.seed, &spec.rng_role(role, &self.group_names[spec.group as usize]))
+    fn rng_of_member(&self, group: u32, member: u32, role: &str) -> Rng {
+        Rng::for_role(self.options.seed, MemberStream { role, member, group: &self.group_names[group as usize] })
     }
 
     /// Repeats all draws that depend on a flow's number, for flow `number` of the template's group.
@@ -240,10 +238,10 @@ impl<P: Probe> Simulation<P> {
                 self.declared_links[*link as usize] = (spec.rate, delay);
             }
         }
-        let spec = template.flow_of_member(number, own, FlowDirection::Along);
-        let (phases, base_rtt) = (self.draw_clock_phases(&spec), spec.base_rtt(&self.declared_links));
-        let max = self.max_processing_time(&spec);
-        let processing = max.map(|max| Box::new(ProcessingTime::new(max, self.processing_time_rng(&spec, "processing time, seated"))));
+        let (phases, base_rtt) = (self.draw_clock_phases(&template.flow, number), template.base_rtt_of_member(own, &self.declared_links));
+        let max = self.max_processing_time(&template.flow.transport, template.forward_route(own));
+        let stream = || self.rng_of_member(template.flow.group, number, "processing time, seated");
+        let processing = max.map(|max| Box::new(ProcessingTime::new(max, stream())));
         let flow = &mut self.flows[at as usize];
         (flow.clock_phases, flow.base_rtt, flow.processing) = (phases, base_rtt, processing);
         flow.measures.set_base_rtt(base_rtt);
