@@ -99,6 +99,13 @@ pub enum NonTcpSender {
 }
 
 impl SenderEndpoint {
+    /// Takes the memory of the sender of a connection that is over, if both are TCP.
+    pub fn reuse_memory_of(&mut self, past: &mut SenderEndpoint) {
+        if let (SenderEndpoint::Tcp(sender), SenderEndpoint::Tcp(past)) = (self, past) {
+            sender.reuse_memory_of(past);
+        }
+    }
+
     /// Sender with a first write. `phase` is the reading of its host clock at time zero, below [`Transport::clock_period`].
     pub fn new(transport: &Transport, app_write: &AppWrite, phase: Span) -> SenderEndpoint {
         match transport {
@@ -277,6 +284,13 @@ pub enum ReceiverEndpoint {
 }
 
 impl ReceiverEndpoint {
+    /// Takes the memory of the receiver of a connection that is over, if both are TCP.
+    pub fn reuse_memory_of(&mut self, past: &mut ReceiverEndpoint) {
+        if let (ReceiverEndpoint::Tcp(receiver), ReceiverEndpoint::Tcp(past)) = (self, past) {
+            receiver.reuse_memory_of(past);
+        }
+    }
+
     /// Receiver on a host whose clock reads `phase` at time zero, below [`Transport::clock_period`].
     pub fn new(transport: &Transport, phase: Span) -> ReceiverEndpoint {
         match transport {

@@ -76,6 +76,7 @@ pub mod datagram;
 pub mod ecn_response;
 pub mod endpoint;
 pub mod external;
+mod memory;
 pub mod processing;
 pub mod profile;
 pub mod receiver;

@@ -170,16 +170,22 @@ impl FlowState {
         }
     }
 
-    fn replace_connection(&mut self, mut sender: SenderEndpoint, sink: ReceiverEndpoint, now: Time) {
+    fn replace_connection(&mut self, mut sender: SenderEndpoint, mut sink: ReceiverEndpoint, now: Time) {
         if let (Some(sender), Some(before)) = (sender.as_external_mut(), self.sender.as_external_mut()) {
             sender.for_next_connection(before);
         }
         // An external host may have sent data before any request.
         if self.started || self.has_external_hosts() {
-            self.past_connections = Some(Box::new(PastConnections { send_counters: self.send_counters(), min_rtt: self.min_rtt() }));
+            let past = PastConnections { send_counters: self.send_counters(), min_rtt: self.min_rtt() };
+            match &mut self.past_connections {
+                Some(known) => **known = past,
+                None => self.past_connections = Some(Box::new(past)),
+            }
             self.connection_id = self.connection_id.wrapping_add(1);
         }
         self.started = true;
+        sender.reuse_memory_of(&mut self.sender);
+        sink.reuse_memory_of(&mut self.sink);
         (self.sender, self.sink, self.opened_at) = (sender, sink, now);
         self.assign_processing_time();
     }

@@ -100,6 +100,13 @@ pub struct ReceiveOutcome {
 }
 
 impl Receiver {
+    /// Takes the memory of the receiver of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut Receiver) {
+        if let (Some(linux), Some(past)) = (&mut self.linux, &mut past.linux) {
+            linux.reuse_memory_of(past);
+        }
+    }
+
     pub fn new(settings: &TcpSettings, clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         let is_host = settings.quirks.delayed_ack_rule == AckDelayRule::Quickack;

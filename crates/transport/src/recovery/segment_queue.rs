@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
+use crate::memory;
 use crate::segment::SackOption;
 
 /// One state per segment, from `snd_una` on.
@@ -23,6 +24,11 @@ impl<T> SegmentQueue<T> {
     /// Empty queue with all segments before `snd_una` acknowledged.
     pub fn starting_at(snd_una: u64) -> SegmentQueue<T> {
         SegmentQueue { snd_una, segments: VecDeque::new() }
+    }
+
+    /// Takes the memory of another queue, which is over, for its own segments.
+    pub fn reuse_memory_of(&mut self, past: &mut SegmentQueue<T>) {
+        memory::reuse_deque(&mut self.segments, &mut past.segments);
     }
 
     #[inline]

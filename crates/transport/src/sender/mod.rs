@@ -33,6 +33,13 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// Takes the memory of the sender of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut Sender) {
+        if let (RecoveryAlgorithm::Rack(rack), RecoveryAlgorithm::Rack(past)) = (&mut self.recovery, &mut past.recovery) {
+            rack.reuse_memory_of(past);
+        }
+    }
+
     /// Sender with a first write, on a host with this clock.
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         let recovery = RecoveryAlgorithm::new(&settings);

@@ -6,6 +6,7 @@ use ecnlab_units::{Span, Time};
 
 use super::autotune::RcvBufAutotune;
 use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
+use crate::memory;
 use crate::settings::{ReceiveWindow, TcpSettings};
 
 #[derive(Debug)]
@@ -29,6 +30,11 @@ pub struct AppReader {
 }
 
 impl AppReader {
+    /// Takes the memory of the reader of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut AppReader) {
+        memory::reuse_deque(&mut self.unread, &mut past.unread);
+    }
+
     pub fn new(settings: &TcpSettings) -> AppReader {
         AppReader {
             unread: VecDeque::new(),

@@ -40,6 +40,7 @@ use super::accurate_ecn::AccurateReceiver;
 use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
 use crate::accurate_ecn as accurate_codes;
 use crate::clock::HostClock;
+use crate::memory;
 use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
 use crate::settings::{ACCECN_OPTION_BYTES, EchoStyle, EcnResponseName, Handshake, TcpSettings};
 use crate::timer::earlier_deadline;
@@ -101,6 +102,13 @@ pub struct LinuxReceiver {
 }
 
 impl LinuxReceiver {
+    /// Takes the memory of the receiver of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut LinuxReceiver) {
+        self.rcv_rtt.reuse_memory_of(&mut past.rcv_rtt);
+        self.app_reader.reuse_memory_of(&mut past.app_reader);
+        memory::reuse_list(&mut self.pending_acks, &mut past.pending_acks);
+    }
+
     pub fn new(settings: &TcpSettings, clock: HostClock) -> LinuxReceiver {
         LinuxReceiver {
             rcv_nxt: 0,

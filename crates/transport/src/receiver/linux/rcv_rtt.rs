@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use ecnlab_units::{Span, Time};
 
 use crate::clock::HostClock;
+use crate::memory;
 use crate::settings::TcpSettings;
 
 /// Tolerance for the delay of packets on an empty path.
@@ -48,6 +49,11 @@ fn span_micros(span: Span) -> u64 {
 }
 
 impl RcvRttEstimator {
+    /// Takes the memory of the estimator of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut RcvRttEstimator) {
+        memory::reuse_deque(&mut self.sent_acks, &mut past.sent_acks);
+    }
+
     pub fn new(settings: &TcpSettings, clock: HostClock) -> RcvRttEstimator {
         let timestamps = settings.timestamps;
         RcvRttEstimator {

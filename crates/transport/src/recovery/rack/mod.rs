@@ -124,6 +124,11 @@ enum RexmitAction {
 }
 
 impl Rack {
+    /// Takes the memory of the recovery of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut Rack) {
+        self.scoreboard.reuse_memory_of(&mut past.scoreboard);
+    }
+
     pub fn new(settings: &TcpSettings) -> Rack {
         Rack {
             scoreboard: RackScoreboard::default(),

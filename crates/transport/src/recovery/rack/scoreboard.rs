@@ -66,15 +66,17 @@ impl RackSegment {
 }
 
 impl RackScoreboard {
+    /// Takes the memory of the scoreboard of a connection that is over.
+    pub fn reuse_memory_of(&mut self, past: &mut RackScoreboard) {
+        self.segments.reuse_memory_of(&mut past.segments);
+    }
+
     /// Resets the scoreboard, with all segments before `base` acknowledged.
     pub fn reset_at(&mut self, base: u64) {
-        *self = RackScoreboard {
-            segments: SegmentQueue::starting_at(base),
-            highest_sacked_end: base,
-            next_lost_hint: base,
-            next_original: base,
-            ..RackScoreboard::default()
-        };
+        let mut segments = SegmentQueue::starting_at(base);
+        segments.reuse_memory_of(&mut self.segments);
+        *self =
+            RackScoreboard { segments, highest_sacked_end: base, next_lost_hint: base, next_original: base, ..RackScoreboard::default() };
     }
 
     pub fn snd_una(&self) -> u64 {

@@ -1,0 +1,20 @@
+//! Memory of a connection that is over, for the next one: a queue that starts empty takes the allocation of its predecessor.
+
+use std::collections::VecDeque;
+use std::mem;
+
+/// Gives the allocation of `past` to an empty queue.
+pub fn reuse_deque<T>(queue: &mut VecDeque<T>, past: &mut VecDeque<T>) {
+    if queue.is_empty() {
+        past.clear();
+        mem::swap(queue, past);
+    }
+}
+
+/// Gives the allocation of `past` to an empty list.
+pub fn reuse_list<T>(list: &mut Vec<T>, past: &mut Vec<T>) {
+    if list.is_empty() {
+        past.clear();
+        mem::swap(list, past);
+    }
+}
