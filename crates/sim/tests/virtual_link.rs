@@ -92,7 +92,7 @@ fn link_deliveries(
     bursts: Option<Bursts>,
     polls_rarely: bool,
 ) -> (Deliveries, VirtualLink<Datagram<u32>>) {
-    let link = VirtualLink::new(config, rate, DELAY, Rng::for_role(SEED, &format!("queue {NAME}")));
+    let link = VirtualLink::new(config, rate, DELAY, Rng::for_role(SEED, format_args!("queue {NAME}")));
     let mut link = if let Some(bursts) = bursts { link.with_bursts(bursts) } else { link };
     let mut deliveries = Vec::new();
     for (number, (time, packet)) in arrivals().into_iter().enumerate() {

@@ -142,7 +142,7 @@ fn compare_events(first: &[ObservedEvent], second: &[ObservedEvent]) -> Result<(
 /// A discipline with its defaults, when busy, and with any values, around an AQM that adds up what is reported. Without a step for L4S
 /// packets, which would bypass that AQM.
 fn discipline_reports_all_packets(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    let mut rng = Rng::for_role(5, &format!("values of {}", dut.discipline.name));
+    let mut rng = Rng::for_role(5, format_args!("values of {}", dut.discipline.name));
     let dut = DeviceUnderTest { aqm: Some(&backlog_checker::ENTRY), ..*dut };
     let settings = VALUE_SETS.map(|value_set| dut.values(value_set));
     for number in 0..RANDOM_SETUP_COUNT {

@@ -425,7 +425,7 @@ mod tests {
     use super::*;
 
     fn link_impairments(parts: impl IntoIterator<Item = Impairment>) -> LinkImpairments {
-        LinkImpairments::new(&ImpairmentSpec::from_parts(parts).unwrap(), |role| Rng::for_role(1, &format!("{role} test")), 0)
+        LinkImpairments::new(&ImpairmentSpec::from_parts(parts).unwrap(), |role| Rng::for_role(1, format_args!("{role} test")), 0)
     }
 
     /// An impairment of this kind with these parameters.
