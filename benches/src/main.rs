@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ecnlab-bench FILE.toml [path=value ...]          the whole network, one line of JSON
+//! ecnlab-bench --no-fast-path FILE.toml [...]      the same with an event for each step of a packet
 //! ecnlab-bench --queue FILE.toml [path=value ...]  the queue of its first link, in turn with plain drop-tail
 //! ecnlab-bench --trace FILE.toml [path=value ...]  the whole network with a trace of each kind, in turn with none
 //! ```
@@ -17,7 +18,7 @@ use ecnlab_sim::{Buffer, LinkSpec, NoProbe, Options, Simulation};
 use ecnlab_units::{Time, Values};
 use serde_json::{Value, json};
 
-const USAGE: &str = "usage: ecnlab-bench [--queue | --trace] FILE.toml [path=value ...]";
+const USAGE: &str = "usage: ecnlab-bench [--queue | --trace | --no-fast-path] FILE.toml [path=value ...]";
 /// How often a queue and drop-tail take turns, and how many packets each takes in at a time.
 const REPETITIONS: usize = 7;
 const PACKETS_PER_RUN: u64 = 1_000_000;
@@ -26,6 +27,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).peekable();
     let queue_alone = arguments.next_if_eq("--queue").is_some();
     let with_traces = arguments.next_if_eq("--trace").is_some();
+    let without_fast_path = arguments.next_if_eq("--no-fast-path").is_some();
     let file = arguments.next().expect(USAGE);
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
@@ -36,15 +38,18 @@ fn main() {
     let told = match (queue_alone, with_traces) {
         (true, _) => queue(&scenario.network.links[0]),
         (_, true) => traces::traces(&scenario),
-        _ => network(&scenario, start),
+        _ => network(&scenario, start, without_fast_path),
     };
     println!("{told}");
 }
 
 /// Times a whole network; `start` is when its file began to be read.
-fn network(scenario: &Scenario, start: f64) -> Value {
+fn network(scenario: &Scenario, start: f64, without_fast_path: bool) -> Value {
     let duration = Time::ZERO + scenario.duration;
     let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, NoProbe);
+    if without_fast_path {
+        simulation.disable_fast_path();
+    }
     let set_up = cpu_seconds() - start;
     let set_up_bytes = resident_bytes();
     let start = cpu_seconds();
@@ -57,6 +62,7 @@ fn network(scenario: &Scenario, start: f64) -> Value {
     let of_queue = |column| finished.report.reals("queues", column)[0];
     json!({
         "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,
+        "fast_path_share": finished.fast_path_share(),
         "set_up_s": set_up, "run_s": run_s, "ns_per_hop": run_s * 1e9 / finished.packet_hops as f64,
         "set_up_us_per_flow": set_up * 1e6 / flows as f64, "set_up_bytes": set_up_bytes, "peak_bytes": peak_bytes(),
         "utilisation": of_queue("utilisation"), "departures": of_queue("departures"), "marks": of_queue("marks"), "drops": of_queue("drops"),

@@ -80,7 +80,7 @@ def test_a_folder_describes_itself(small: ecnlab.Scenario, small_file: Path, tmp
     assert header["scenario"]["text"] == small_file.read_text()
     assert header["parameters"] == small.resolved
     assert runs["record"] == small.record
-    assert set(runs["seeds"]["4"]) == {"fingerprint", "events", "packet_hops", "cpu_s"}
+    assert set(runs["seeds"]["4"]) == {"fingerprint", "events", "packet_hops", "cpu_s", "fast_path_share"}
     assert ecnlab.open_result(tmp_path / "r").tables == set(told["files"]) == set(runs["tables"])
 
 

@@ -39,6 +39,8 @@ pub struct RunResult {
     fingerprint: String,
     events: u64,
     packet_hops: u64,
+    /// Share of the packets that reached their sinks on the fast path; `None` if none arrived.
+    fast_path_share: Option<f64>,
     cpu_s: f64,
     tables: Py<PyDict>,
 }
@@ -260,6 +262,7 @@ impl Scenario {
 
 impl RunResult {
     pub fn new(py: Python<'_>, seed: u64, run: Run, extra_tables: Tables, cpu_s: f64) -> PyResult<RunResult> {
+        let fast_path_share = run.fast_path_share();
         let tables = PyDict::new(py);
         for (name, table) in run.report.tables.into_iter().chain(extra_tables) {
             tables.set_item(name, Py::new(py, Table(table))?)?;
@@ -269,6 +272,7 @@ impl RunResult {
             fingerprint: format!("{:016x}", run.fingerprint),
             events: run.events,
             packet_hops: run.packet_hops,
+            fast_path_share,
             cpu_s,
             tables: tables.unbind(),
         })

@@ -88,6 +88,9 @@ pub struct CalendarQueue {
     /// Entries that were inserted into the current bucket after it became current, and are not among its next few.
     ready_overflow: BinaryHeap<Reverse<ReadyEntry>>,
     popped_events: u64,
+    /// Time of the last event, and the largest keys among the events at this time so far.
+    last_due: u64,
+    last_keys: (TieBreak, ComponentId),
     /// Time of the last fit of the width, the number of pops then, and the number of pops of the next fit.
     width_fitted_at: u64,
     width_fitted_at_pops: u64,
@@ -172,6 +175,8 @@ impl CalendarQueue {
             ready: Vec::new(),
             ready_overflow: BinaryHeap::new(),
             popped_events: 0,
+            last_due: 0,
+            last_keys: (TieBreak::default(), ComponentId::new(ComponentKind::RunTimer, 0)),
             width_fitted_at: 0,
             width_fitted_at_pops: 0,
             next_width_fit: EVENTS_BEFORE_FIRST_FIT,
@@ -209,6 +214,20 @@ impl CalendarQueue {
         } else {
             self.reinsert_earlier(slot);
         }
+    }
+
+    /// A component's deadline and its tie-break key, if one is set.
+    pub fn deadline_of(&self, slot: u32) -> Option<(Time, TieBreak)> {
+        let state = &self.slots[slot as usize];
+        (state.due != NO_DEADLINE).then(|| (Time::from_picos(state.due), state.tie_break))
+    }
+
+    /// Whether an event with these keys would have come by now. The event must have been scheduled before its time, and cause no event at
+    /// its time.
+    #[inline]
+    pub fn is_past(&self, due: Time, tie_break: TieBreak, component: ComponentId) -> bool {
+        // An event that another one caused at this time may have smaller keys than those before it, hence the largest keys.
+        due.picos() < self.last_due || due.picos() == self.last_due && (tie_break, component) < self.last_keys
     }
 
     /// Clears a component's deadline.
@@ -294,12 +313,24 @@ impl CalendarQueue {
     fn fire_deadline(&mut self, slot: u32) -> (Time, ComponentId) {
         let state = &mut self.slots[slot as usize];
         let (due, component) = (state.due, state.component);
+        let keys = (state.tie_break, component);
         (state.due, state.stored_due) = (NO_DEADLINE, NO_DEADLINE);
+        if due == self.last_due {
+            self.keep_largest_keys(keys);
+        } else {
+            (self.last_due, self.last_keys) = (due, keys);
+        }
         self.popped_events += 1;
         if self.popped_events == self.next_width_fit {
             self.fit_bucket_width(due);
         }
         (Time::from_picos(due), component)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_largest_keys(&mut self, keys: (TieBreak, ComponentId)) {
+        self.last_keys = self.last_keys.max(keys);
     }
 
     /// Reinserts a slot whose deadline was moved or cleared, and whose stored time has come up.

@@ -44,6 +44,10 @@ impl Probe for IncrementalRecorder {
     const OBSERVES_PACKETS: bool = Recorder::OBSERVES_PACKETS;
     const OBSERVES_QUEUES: bool = Recorder::OBSERVES_QUEUES;
 
+    fn needs_event_order(&self) -> bool {
+        self.recorder.needs_event_order()
+    }
+
     forward_hooks!(packets to recorder);
     forward_hooks!(endpoints to recorder);
     forward_hooks!(recording to recorder);

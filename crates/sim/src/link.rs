@@ -4,6 +4,8 @@
 //! lines. The second is read for few packets: transmission times with a fraction of a picosecond, a pipe that may be full, a measured
 //! queue, an impairment.
 
+use std::collections::VecDeque;
+
 use ecnlab_queue::{self as queue, BurstSchedule, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
@@ -34,8 +36,12 @@ pub struct Link {
     pub arrival_slot: u32,
     /// Whether `transmission` and `free_at` have no truncated fraction.
     is_whole_picos: bool,
-    /// A pipe without an impairment.
+    /// A pipe without an impairment that does not compute ahead.
     pub is_plain_pipe: bool,
+    /// Whether the fast path may pass its packets on without an event: a pipe, or a link whose queue has known departures.
+    pub computes_ahead: bool,
+    /// A pipe that the fast path may let packets enter at a time to come.
+    pub accepts_ahead: bool,
 
     // Second cache line.
     rate: Rate,
@@ -71,6 +77,8 @@ impl Link {
             arrival_slot,
             is_whole_picos: true,
             is_plain_pipe: queue == NONE && impairment.is_none(),
+            computes_ahead: false,
+            accepts_ahead: false,
             rate,
             transmission_remainder: 0,
             free_at_remainder: 0,
@@ -164,6 +172,17 @@ impl Link {
         self.delay
     }
 
+    /// Time at which the transmitter is free.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Number of packets that may wait in a pipe.
+    pub fn limit(&self) -> usize {
+        self.limit as usize
+    }
+
     /// Whether it is a pipe without impairments: the arrival time of each of its packets is known on entry.
     pub fn has_plain_pipe(&self) -> bool {
         self.queue == NONE && self.impairment.is_none()
@@ -234,6 +253,30 @@ impl Link {
         (id, &mut packets[id], next)
     }
 
+    /// The first packet on the wire, or `NONE`.
+    #[inline]
+    pub fn first_packet(&self) -> PacketId {
+        self.head
+    }
+
+    /// Removes the packet behind `previous`, or the first one if that is `NONE`, as if it had arrived. Returns whether it was the first.
+    pub fn remove_behind(&mut self, packets: &mut PacketArena, previous: PacketId) -> bool {
+        let is_first = previous == NONE;
+        let id = if is_first { self.head } else { packets[previous].next };
+        let next = packets[id].next;
+        if is_first {
+            self.head = next;
+        } else {
+            packets[previous].next = next;
+        }
+        if next == NONE {
+            self.tail = previous;
+        }
+        self.packets_until_full += 1;
+        self.delivered_packets += 1;
+        is_first
+    }
+
     /// The packets on this link, first to last.
     pub fn packets_on_wire<'a>(&self, packets: &'a PacketArena) -> impl Iterator<Item = PacketId> + 'a {
         std::iter::successors((self.head != NONE).then_some(self.head), |&id| Some(packets[id].next).filter(|&next| next != NONE))
@@ -265,6 +308,19 @@ pub struct LinkQueue {
     /// Slots of its link, if it sends in bursts.
     pub burst_schedule: Option<Box<BurstSchedule>>,
     pub measures: QueueMeasures,
+    /// Whether departures are computed when packets are stored; `None` until the first event after it was added.
+    pub has_known_departures: Option<bool>,
+    pub known_departures: KnownDepartures,
+}
+
+/// Departures that were computed when the packets were stored. The queue itself is brought up to date when somebody looks at it.
+#[derive(Default)]
+pub struct KnownDepartures {
+    /// Departure times of the waiting packets.
+    pub of_waiting: VecDeque<Time>,
+    /// Begin and end of the current transmission.
+    pub began: Time,
+    pub ends: Time,
 }
 
 /// A waiting packet as its queue sees it.

@@ -138,6 +138,12 @@ pub trait Probe {
     /// A packet reaches the far end of a link.
     fn on_link_exit(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
 
+    /// Whether it must be called in the order of events. If not, the fast path may call it earlier for flows and later for queues, each flow
+    /// and each queue in order and with the times of the events. Then only windows and queues are sampled in order of time.
+    fn needs_event_order(&self) -> bool {
+        true
+    }
+
     /// An event of a measured queue.
     fn on_queue_event(&mut self, _now: Time, _queue: u32, _event: QueueLogEvent) {}
 
@@ -282,4 +288,8 @@ impl RateBin {
 /// A probe that observes nothing.
 pub struct NoProbe;
 
-impl Probe for NoProbe {}
+impl Probe for NoProbe {
+    fn needs_event_order(&self) -> bool {
+        false
+    }
+}

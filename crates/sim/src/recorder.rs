@@ -515,6 +515,11 @@ impl RowBudget {
 impl Probe for Recorder {
     const OBSERVES_QUEUES: bool = true;
 
+    /// Of all tables only that of arrivals lists events of several queues.
+    fn needs_event_order(&self) -> bool {
+        self.config.arrivals
+    }
+
     #[inline]
     fn on_queue_event(&mut self, now: Time, queue: u32, event: QueueLogEvent) {
         if let (Some(_), QueueLogEvent::Departed { sojourn, band, .. }) = (self.config.queue_interval, event) {

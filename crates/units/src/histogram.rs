@@ -22,7 +22,8 @@ pub struct Histogram<const BITS: u32> {
     /// Index of the first bin kept.
     first_bin: u32,
     count: u64,
-    sum_us: f64,
+    /// Sum of all values, exact, so that the mean does not depend on their order.
+    sum_picos: u128,
     /// The bins whose count has passed 2^32, each listed as often as it did.
     overflowed_bins: Vec<u32>,
 }
@@ -31,7 +32,7 @@ impl<const BITS: u32> Histogram<BITS> {
     #[inline(always)]
     pub fn record(&mut self, span: Span) {
         self.count += 1;
-        self.sum_us += span_to_micros(span);
+        self.sum_picos += u128::from(span.picos());
         let bin = Self::bin_index(span.picos() / 1_000);
         match self.bins.get_mut(bin.wrapping_sub(self.first_bin) as usize) {
             Some(count) if *count < u32::MAX => *count += 1,
@@ -41,7 +42,7 @@ impl<const BITS: u32> Histogram<BITS> {
 
     /// Mean in seconds; not a number if nothing was recorded.
     pub fn mean_s(&self) -> f64 {
-        self.sum_us * 1e-6 / self.count as f64
+        self.sum_picos as f64 * 1e-12 / self.count as f64
     }
 
     pub fn count(&self) -> u64 {
@@ -82,7 +83,7 @@ impl<const BITS: u32> Histogram<BITS> {
             self.add_to_bin(bin, count);
         }
         self.count += other.count;
-        self.sum_us += other.sum_us;
+        self.sum_picos += other.sum_picos;
     }
 
     /// The bins that have counted something in order, with the exact count of each. Most are empty, so they are passed over several at a time.

@@ -1,5 +1,5 @@
-//! Computations of the engine that must agree: a run in one piece and in slices, with and without probes, with a pipe and with a tail-drop
-//! queue, and the replay of a queue's log through the same queue.
+//! Computations of the engine that must agree: a run in one piece and in slices, with and without the fast path, with and without probes,
+//! with a pipe and with a tail-drop queue, and the replay of a queue's log through the same queue.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -134,7 +134,10 @@ pub fn ways(data: &[u8]) {
     let options = Options { duration, measure_from: measure_from.min(duration), seed: input.u8().into() };
     let (whole, _) = Simulation::new(&network, &options, NoProbe).finish();
     match way {
-        0 => assert_same_run(&whole, &run_in_slices(&network, &options, &mut input), "in slices"),
+        0 => {
+            assert_same_run(&whole, &run_in_slices(&network, &options, &mut input), "in slices");
+            assert_same_run(&whole, &run_without_fast_path(&network, &options), "without the fast path");
+        }
         1 => compare_with_probes(&network, &options, &whole),
         _ => compare_with_plain_buffer(network, &options, is_droptail(at), &whole),
     }
@@ -165,6 +168,12 @@ fn run_in_slices(network: &Network, options: &Options, input: &mut Input) -> Run
         until += Span::from_micros(u64::from(step) * 200);
         simulation.advance(until, u64::from(events));
     }
+    simulation.finish().0
+}
+
+fn run_without_fast_path(network: &Network, options: &Options) -> Run {
+    let mut simulation = Simulation::new(network, options, NoProbe);
+    simulation.disable_fast_path();
     simulation.finish().0
 }
 

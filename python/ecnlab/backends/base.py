@@ -57,6 +57,8 @@ class RunOutput:
         Tables of results by name.
     about : Mapping or None
         Record of a backend with real hosts: kernel, settings, lateness (docs/explanation/backends.md).
+    fast_path_share : float or None
+        Share of packets on the engine's fast path.
     """
 
     fingerprint: str
@@ -65,6 +67,7 @@ class RunOutput:
     cpu_s: float
     tables: Mapping[str, _core.Table]
     about: Mapping[str, Any] | None = None
+    fast_path_share: float | None = None
 
 
 class Backend(Protocol):

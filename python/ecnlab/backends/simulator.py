@@ -53,7 +53,7 @@ class Simulator:
         core = scenario._core
         with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
             run = core.run(seed, watch) if trace is None else core.run(seed, watch, trace)
-        return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables)
+        return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, fast_path_share=run.fast_path_share)
 
 
 SIMULATOR = Simulator()

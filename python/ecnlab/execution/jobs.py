@@ -49,7 +49,7 @@ class Job:
         run = self.scenario.backend.run(self.scenario, self.seed, watch, tracing)
         if run.about is not None:
             lateness.require_lateness_within_budget(run.about)
-        record = SeedRecord(self.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.about)
+        record = SeedRecord(self.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.about, run.fast_path_share)
         return FinishedRun(self.key, self.scenario.record, record, run.tables)
 
 

@@ -239,6 +239,11 @@ class Result:
         """Digest of each seed's event stream."""
         return {record.seed: record.fingerprint for record in self.records}
 
+    @property
+    def fast_path_shares(self) -> dict[int, float]:
+        """Share of each seed's packets on the engine's fast path (docs/reference/results.md); empty for kernel hosts."""
+        return {record.seed: record.fast_path_share for record in self.records if record.fast_path_share is not None}
+
     @cached_property
     def alike(self) -> bool:
         """Whether there are several seeds with identical runs, because nothing in the scenario is random."""
@@ -419,6 +424,8 @@ class Result:
             "confidence": confidence,
             "backend": self.backend,
         }
+        if self.fast_path_shares:
+            tree["fast_path_share"] = {str(seed): share for seed, share in self.fast_path_shares.items()}
         if self.about:
             tree["about"] = {str(seed): about for seed, about in self.about.items()}
         return tree | _nested_summary(self._summary_rows(confidence)) if self._part_by_seed else tree

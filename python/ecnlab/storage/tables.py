@@ -30,11 +30,11 @@ class SeedRecord:
     packet_hops: int
     cpu_s: float
     about: Mapping[str, Any] | None = None
+    fast_path_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields except the seed, which is the key in the file."""
-        fields = {name: value for name, value in asdict(self).items() if name != "seed"}
-        return {name: value for name, value in fields.items() if name != "about" or value is not None}
+        """All fields that have a value, except the seed, which is the key in the file."""
+        return {name: value for name, value in asdict(self).items() if name != "seed" and value is not None}
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,10 @@ impl Aqm for Amecn {
         self.mecn.report_gauges(report);
         report("max_p", self.ramps.law.max_p);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.mecn.signals_arriving_packets_only()
+    }
 }
 
 #[cfg(test)]

@@ -145,6 +145,10 @@ impl Aqm for Blue {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("probability", self.probability);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -47,6 +47,10 @@ impl Aqm for DropTail {
             EnqueueVerdict::Pass
         }
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.drop == DropPolicy::Tail
+    }
 }
 
 #[cfg(test)]

@@ -145,4 +145,8 @@ impl Aqm for NoSignals {
     fn on_enqueue(&mut self, _arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         EnqueueVerdict::Pass
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }

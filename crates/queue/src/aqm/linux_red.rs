@@ -327,6 +327,10 @@ impl Aqm for LinuxRed {
         report("probability", if above >= 1.0 { 1.0 } else { max_p * above });
         report("max_p", max_p);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math, parameters};
 
 use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
+use super::drop_policy::DropPolicy;
 use super::entry::{AqmEntry, Contradictions};
 use super::{AVERAGE_GAUGE, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
@@ -188,6 +189,10 @@ impl Aqm for Mecn {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report(AVERAGE_GAUGE, self.average.value());
         report("probability", math::positive_part(self.incipient.ramp.probability(self.average.value())));
+    }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.law.drop == DropPolicy::Tail
     }
 }
 

@@ -225,6 +225,13 @@ pub trait Aqm: Send {
     /// The link's rate has changed.
     fn set_link_rate(&mut self, _rate: Rate) {}
 
+    /// Whether every verdict concerns the arriving packet: no waiting packet is marked or dropped, and [`Aqm::on_dequeue`] lets each leave. Then
+    /// the departure of a packet is known when it is stored, and the hooks for departures may be called late, with the time of each
+    /// departure and in the order of all hooks.
+    fn signals_arriving_packets_only(&self) -> bool {
+        false
+    }
+
     /// Its own average queue length in packets, if it keeps one; every arrival is measured with it.
     fn average_queue_length(&self) -> Option<f64> {
         None

@@ -168,6 +168,10 @@ impl Aqm for Pi {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("probability", self.controller.probability());
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -122,6 +122,10 @@ impl Aqm for Pi2 {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         self.probability.report_gauges(report);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }
 
 const MARK_VERDICT: EnqueueVerdict =

@@ -294,6 +294,10 @@ impl Aqm for Pie {
         report("probability", self.controller.probability());
         report("delay", self.delay);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }
 
 fn new_controller(settings: &Settings) -> PiController {

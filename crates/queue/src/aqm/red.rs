@@ -3,6 +3,7 @@
 use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math};
 
 use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
+use super::drop_policy::DropPolicy;
 use super::entry::AqmEntry;
 use super::{AVERAGE_GAUGE, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
@@ -167,6 +168,10 @@ impl Aqm for Red {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report(AVERAGE_GAUGE, self.average.value());
         report("probability", math::positive_part(self.ramp.probability(self.average.value())));
+    }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.settings.drop == DropPolicy::Tail
     }
 }
 

@@ -178,6 +178,10 @@ impl Aqm for Rem {
         report("price", self.price);
         report("probability", self.probability);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.settings.at == SignalPoint::Arrival
+    }
 }
 
 #[cfg(test)]

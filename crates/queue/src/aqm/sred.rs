@@ -144,6 +144,10 @@ impl Aqm for Sred {
         report("hits", self.hits);
         report("probability", self.probability);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

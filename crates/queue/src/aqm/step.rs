@@ -137,6 +137,10 @@ impl Aqm for Step {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("above", f64::from(u8::from(self.above)));
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.settings.measure == ThresholdQuantity::Queue
+    }
 }
 
 #[cfg(test)]

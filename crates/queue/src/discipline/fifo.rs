@@ -172,6 +172,12 @@ impl<F: QueueItem> Fifo<F> {
         self.append(queued, &mut |_| {});
     }
 
+    /// Whether the departure of a packet is known when it is stored: on a link of constant rate it follows from the packets before it, since
+    /// no waiting packet is marked, dropped or overtaken.
+    pub fn has_known_departures(&self) -> bool {
+        self.l4s_step.is_none() && self.groups.is_empty() && self.aqm.signals_arriving_packets_only()
+    }
+
     /// The next packet to leave.
     pub fn head(&self) -> Option<&F> {
         self.waiting.front().map(|queued| &queued.packet)

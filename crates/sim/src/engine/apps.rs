@@ -55,6 +55,17 @@ impl App {
     pub fn can_add_members(&self) -> bool {
         self.member_factory.is_some()
     }
+
+    /// The private links of flows that it has added, which other flows may get later.
+    pub fn reassigned_links(&self) -> impl Iterator<Item = u32> + '_ {
+        let private_links = self.member_factory.iter().flat_map(|factory| &factory.private_links);
+        private_links.flat_map(|links| links.access.into_iter().chain(links.exit).flatten())
+    }
+
+    /// Template of the flows that it may add.
+    pub fn member_template(&self) -> Option<&FlowTemplate> {
+        self.member_factory.as_ref().map(|factory| &factory.template)
+    }
 }
 
 impl<P: Probe> Simulation<P> {
@@ -84,6 +95,7 @@ impl<P: Probe> Simulation<P> {
                 .map(|template| Box::new(AppMemberFactory { template: (**template).clone(), private_links: Vec::new(), initial_members })),
         });
         spec.flows.iter().for_each(|&flow| self.assign_flow_to_app(number, flow));
+        self.replan_fast_path();
         number
     }
 
@@ -179,8 +191,11 @@ impl<P: Probe> AppCalls<'_, P> {
             number < MAX_MEMBERS,
             "{MAX_MEMBERS} flows of the group {group} are open at once; fix: start fewer flows, or give a faster network"
         );
-        let own = more.template.add_private_links(number, |link| self.simulation.add_link(&link));
-        let flow = self.simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));
+        let (own, flow) = self.simulation.without_replanning(|simulation| {
+            let own = more.template.add_private_links(number, |link| simulation.add_link(&link));
+            let flow = simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));
+            (own, flow)
+        });
         more.private_links.push(own);
         self.simulation.apps[self.app as usize].member_factory = Some(more);
         self.simulation.assign_flow_to_app(self.app, flow);

@@ -6,7 +6,9 @@ use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, SenderEndpoint, SenderOutput};
 use ecnlab_units::{Rate, Time};
 
+use super::fast_path::SinkAhead;
 use super::{END_OF_ROUTE, Simulation};
+use crate::calendar_queue::TieBreak;
 use crate::measures::{Delivery, FinishedTransfer};
 use crate::network::RowPolicy;
 use crate::packet::{NONE, Packet, PacketFlags, PacketId, PacketOrigin};
@@ -101,11 +103,16 @@ impl<P: Probe> Simulation<P> {
 
     /// Sets a sink's timer if its deadline differs from `before`.
     #[inline(always)]
-    fn update_sink_timer(&mut self, flow: u32, before: Option<Time>) {
-        let flow = &self.flows[flow as usize];
+    fn update_sink_timer(&mut self, at: u32, before: Option<Time>) {
+        let flow = &self.flows[at as usize];
         match flow.sink.deadline() {
             after if after == before => {}
-            Some(until) => self.calendar.set_deadline(flow.sink_timer_slot, self.now, until),
+            Some(until) => {
+                self.calendar.set_deadline(flow.sink_timer_slot, self.now, until);
+                if flow.sink_ahead == SinkAhead::SharedReturnPath {
+                    self.add_sink_timer(at, until, TieBreak::scheduled_now(self.now));
+                }
+            }
             None => self.calendar.clear_deadline(flow.sink_timer_slot),
         }
     }
@@ -114,6 +121,9 @@ impl<P: Probe> Simulation<P> {
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.on_ack_sent(self.now, flow, ack);
         let from = &self.flows[flow as usize];
+        if self.links[self.route_hops[from.back_route as usize] as usize].accepts_ahead {
+            return self.send_ack_ahead(flow, ack);
+        }
         let (cursor, origin) = (from.back_route, from.packet_origin(flow, from.back_route, PacketFlags::default()));
         let probed_ack = P::OBSERVES_PACKETS.then(|| ack.clone());
         let id = self.packets.insert_ack(ack, origin);
@@ -125,18 +135,23 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn deliver_ack_to_sender(&mut self, id: PacketId) {
         let Packet { flow: at, connection_id, .. } = self.packets[id];
         let ack = self.packets.remove_ack(id);
-        let flow = &mut self.flows[at as usize];
-        if !flow.is_current_connection(connection_id, ack.echo) {
-            return;
+        if self.flows[at as usize].is_current_connection(connection_id, ack.echo) {
+            self.process_ack(at, &ack);
         }
+    }
+
+    /// The sender of a flow processes an ACK of its connection.
+    #[inline(always)]
+    pub(super) fn process_ack(&mut self, at: u32, ack: &Ack) {
+        let flow = &mut self.flows[at as usize];
         let reverse_flow = flow.reverse_flow;
         if ack.is_accurate() && reverse_flow != NONE {
             self.flows[reverse_flow as usize].sink.on_ack_ecn(ack.ecn);
         }
-        self.record_ack(at, &ack, true);
+        self.record_ack(at, ack, true);
         let flow = &self.flows[at as usize];
         let opens = ack.segment_type == SegmentType::Syn && flow.is_opening_for_app();
-        self.run_sender(at, |sender, now, out| sender.on_ack(&ack, now, out));
+        self.run_sender(at, |sender, now, out| sender.on_ack(ack, now, out));
         if opens {
             self.notify_app_of_flow(at, AppEvent::Opened);
         }
@@ -210,6 +225,18 @@ impl<P: Probe> Simulation<P> {
         } else {
             self.run_sender(flow, |sender, now, out| sender.start(now, out));
         }
+        if self.flows[flow as usize].is_sender_ahead {
+            self.resume_return_path(flow);
+        }
+    }
+
+    /// The timer of a sender has run, for which ACKs may wait.
+    fn resume_return_path(&mut self, flow: u32) {
+        let mut cursor = self.flows[flow as usize].back_route as usize;
+        while self.route_hops[cursor + 1] != END_OF_ROUTE {
+            cursor += 1;
+        }
+        self.resume_link(self.route_hops[cursor]);
     }
 
     /// Runs a sender, sends the segments that it created and sets its timer.
@@ -251,12 +278,14 @@ impl<P: Probe> Simulation<P> {
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
         let (timer, origin) = (flow.timer_slot, flow.packet_origin(at, flow.forward_route, flow.sender_flags));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
-        for place in 0..self.unsent_segments.len() {
-            let segment = self.unsent_segments[place];
-            self.probe.on_segment_sent(self.now, at, &segment);
-            send(self, &segment, origin, rtt_us);
+        // A packet may be passed ahead to a sender, which then needs the outbox.
+        let mut segments = std::mem::take(&mut self.unsent_segments);
+        for segment in &segments {
+            self.probe.on_segment_sent(self.now, at, segment);
+            send(self, segment, origin, rtt_us);
         }
-        self.unsent_segments.clear();
+        segments.clear();
+        self.unsent_segments = segments;
         match after {
             Some(due) if after != before => self.calendar.set_deadline(timer, self.now, due),
             None if before.is_some() => self.calendar.clear_deadline(timer),

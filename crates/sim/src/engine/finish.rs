@@ -17,7 +17,9 @@ impl<P: Probe> Simulation<P> {
         let mut in_flight = vec![0u64; self.flows.len()];
         let on_wires = self.links.iter().flat_map(|link| link.packets_on_wire(&self.packets));
         let mut waiting = Vec::new();
-        self.queues.iter().for_each(|queue| queue.discipline.for_each_packet(&mut |frame| waiting.push(frame.packet)));
+        // Packets in queues with known departures are on the wire already, or have been passed ahead.
+        let queues = self.queues.iter().filter(|queue| queue.has_known_departures != Some(true));
+        queues.for_each(|queue| queue.discipline.for_each_packet(&mut |frame| waiting.push(frame.packet)));
         let held = self.links.iter().filter_map(|link| link.impairment.as_ref()).flat_map(|impairment| impairment.delayed_packets());
         let mut live = 0;
         for id in on_wires.chain(waiting).chain(held).chain(self.partly_sent_packets()) {
@@ -47,7 +49,8 @@ impl<P: Probe> Simulation<P> {
     fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
         let queue = &self.queues[at as usize];
         let partly = queue.delivery_schedule.as_ref().is_some_and(|deliveries| deliveries.partly_sent.is_some());
-        (queue.discipline.len() as u64 + u64::from(partly), queue.discipline.total_counters().dropped_packets())
+        let waiting = if queue.has_known_departures == Some(true) { 0 } else { queue.discipline.len() as u64 };
+        (waiting + u64::from(partly), queue.discipline.total_counters().dropped_packets())
     }
 
     fn queue_at_end<'q>(&self, queue: &'q LinkQueue, band_names: &'static [&'static str]) -> QueueAtEnd<'q> {
@@ -107,7 +110,10 @@ impl<P: Probe> Simulation<P> {
             &self.fairness,
         );
         let packet_hops = self.links.iter().map(|link| link.delivered_packets).sum();
-        (Run { report, names, fingerprint: self.fingerprint, events: self.events, packet_hops }, self.probe)
+        let packets_received = self.flows.iter().map(|flow| flow.received_packets).sum();
+        let fast_path_packets = self.passed_packets();
+        let Simulation { fingerprint, events, probe, .. } = self;
+        (Run { report, names, fingerprint, events, packet_hops, packets_received, fast_path_packets }, probe)
     }
 
     /// Closes open measures at the end of the run: intervals without delivery, and packets in queues.

@@ -9,6 +9,7 @@ use ecnlab_transport::{
 };
 use ecnlab_units::{Span, Time};
 
+use super::fast_path::SinkAhead;
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{FlowSpec, RowPolicy};
 use crate::packet::{NONE, PacketFlags, PacketOrigin};
@@ -40,6 +41,9 @@ pub struct FlowState {
     pub row_policy: RowPolicy,
     /// Whether its application gets delivery events.
     pub wants_deliveries: bool,
+    /// Whether the fast path may pass packets to its sink, and ACKs to its sender.
+    pub sink_ahead: SinkAhead,
+    pub is_sender_ahead: bool,
     /// The flow of the other direction of its connection if ACKs are piggybacked on data; else `NONE`.
     pub reverse_flow: u32,
     /// Slots in the calendar queue: of the start and the sender's timer, and of the sink.
@@ -101,6 +105,8 @@ impl FlowState {
             row_policy: spec.row_policy,
             reverse_flow: NONE,
             wants_deliveries: false,
+            sink_ahead: SinkAhead::Never,
+            is_sender_ahead: false,
             timer_slot,
             sink_timer_slot,
             app: NONE,

@@ -108,7 +108,12 @@ impl<P: Probe> Simulation<P> {
     /// A packet has passed all impairments of a link and enters its buffer.
     #[inline]
     pub(super) fn enter_link_buffer(&mut self, at: u32, id: PacketId) {
-        let queue = self.links[at as usize].queue;
-        if queue == NONE { self.enter_pipe(at, id) } else { self.enqueue(queue, id) }
+        let link = &self.links[at as usize];
+        match (link.queue, link.computes_ahead) {
+            (NONE, false) => self.enter_pipe(at, id),
+            (NONE, true) => self.enter_pipe_ahead(at, id),
+            (queue, false) => self.enqueue(queue, id),
+            (queue, true) => self.enqueue_with_known_departure(queue, id),
+        }
     }
 }

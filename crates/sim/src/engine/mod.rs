@@ -9,6 +9,7 @@ mod apps;
 mod bursts;
 mod endpoints;
 mod external_hosts;
+mod fast_path;
 mod finish;
 mod flow;
 mod impairments;
@@ -29,6 +30,7 @@ use ecnlab_units::{Rate, Span, Time};
 pub use self::snapshot::QueueSnapshot;
 
 use self::apps::App;
+use self::fast_path::FastPath;
 use self::flow::FlowState;
 use self::link_changes::ScheduledLinkChange;
 use self::lookahead::OutputLookahead;
@@ -55,11 +57,23 @@ pub struct Options {
 pub struct Run {
     pub report: Report,
     pub names: NetworkNames,
-    /// Hash over the time and the component of every event except sampling; identical runs have the same fingerprint.
+    /// Sum of hashes of the time and the component of every event except sampling; identical runs have the same fingerprint. A sum does not
+    /// depend on the order in which the events are computed.
     pub fingerprint: u64,
+    /// Events, those included that the fast path computed ahead.
     pub events: u64,
+    /// Packets that reached their sinks, and those among them that reached them on the fast path.
+    pub packets_received: u64,
+    pub fast_path_packets: u64,
     /// Links crossed by data packets and ACKs, summed over the packets.
     pub packet_hops: u64,
+}
+
+impl Run {
+    /// Share of the packets that reached their sinks on the fast path; `None` if none arrived.
+    pub fn fast_path_share(&self) -> Option<f64> {
+        (self.packets_received > 0).then(|| self.fast_path_packets as f64 / self.packets_received as f64)
+    }
 }
 
 /// A network in simulated time.
@@ -101,6 +115,7 @@ pub struct Simulation<P> {
     /// Outputs that the driver has not drained yet.
     outputs: Vec<SimOutput>,
     lookahead: OutputLookahead,
+    fast_path: FastPath,
     fingerprint: u64,
     events: u64,
     probe: P,
@@ -136,26 +151,38 @@ impl<P: Probe> Simulation<P> {
 
     /// Advances to a time or the end of the run, or by so many events if that comes first. Returns whether the time has been reached: then
     /// all events of that time have happened.
+    ///
+    /// After a return of `false` flows may be ahead of the current time, up to `until` ([`fast_path`]). Links, flows and applications are added
+    /// after a return of `true`.
     pub fn advance(&mut self, until: Time, events: u64) -> bool {
         let until = until.min(self.options.duration);
+        self.begin_slice(until);
         let mut left = events;
         while left > 0 {
             left -= 1;
             let Some((due, component)) = self.calendar.pop_until(until) else {
                 self.now = self.now.max(until);
+                self.update_known_queues_through(until);
                 return true;
             };
             debug_assert!(due >= self.now);
             self.now = due;
             if !is_sampling_only(component) {
-                self.events += 1;
-                self.fingerprint = (self.fingerprint ^ due.picos() ^ (u64::from(component.as_u32()) << 32))
-                    .wrapping_mul(0x9fb2_1c65_1e98_df25)
-                    .rotate_left(23);
+                self.count_event(due, component);
             }
             self.dispatch(component);
         }
+        self.update_known_queues();
         false
+    }
+
+    /// Counts an event and adds it to the fingerprint.
+    #[inline(always)]
+    fn count_event(&mut self, due: Time, component: ComponentId) {
+        self.events += 1;
+        let mut hash = due.picos().wrapping_mul(0x9fb2_1c65_1e98_df25) ^ u64::from(component.as_u32()).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        hash = (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        self.fingerprint = self.fingerprint.wrapping_add(hash ^ hash >> 29);
     }
 
     /// Advances to a time or the end of the run.

@@ -26,6 +26,22 @@ impl<P: Probe> Simulation<P> {
         if let Some((due, tie_break)) = next {
             self.calendar.set_deadline_with_tie_break(link.arrival_slot, due, tie_break);
         }
+        if link.computes_ahead { self.arrive_at_end_ahead(at, hop, id) } else { self.arrive(hop, id) }
+    }
+
+    /// A packet that was left to an event arrives on a link that computes ahead.
+    #[inline(never)]
+    fn arrive_at_end_ahead(&mut self, at: u32, hop: u32, id: PacketId) {
+        let is_followed = self.links[at as usize].queue == NONE || self.count_arrival_by_event(hop, id);
+        self.arrive(hop, id);
+        if is_followed {
+            self.resume_link(at);
+        }
+    }
+
+    /// A packet has reached the far end of its link, where `hop` comes next.
+    #[inline(always)]
+    fn arrive(&mut self, hop: u32, id: PacketId) {
         if hop != END_OF_ROUTE {
             return self.enter_link(hop, id);
         }
@@ -69,11 +85,17 @@ impl<P: Probe> Simulation<P> {
     fn enter_pipe_slow_path(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         if link.is_full(&self.packets, self.now) {
-            link.dropped_packets += 1;
-            return self.link_event_handler(at).drop_packet(id, MarkOrDrop::Dropped(SignalCause::Overflow));
+            return self.drop_at_full_pipe(at, id);
         }
         let (begins, departs) = link.schedule_departure(self.packets[id].size, self.now);
         self.start_pipe_propagation(at, id, begins, departs);
+    }
+
+    /// Drops a packet that finds the buffer of a pipe full.
+    #[inline(never)]
+    pub(super) fn drop_at_full_pipe(&mut self, at: u32, id: PacketId) {
+        self.links[at as usize].dropped_packets += 1;
+        self.link_event_handler(at).drop_packet(id, MarkOrDrop::Dropped(SignalCause::Overflow));
     }
 
     /// Puts a packet of a pipe on its wire.
@@ -173,6 +195,9 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If the queue sets its timer to the current time: time would not advance.
     pub(super) fn on_queue_timer(&mut self, at: u32) {
+        if self.queues[at as usize].has_known_departures == Some(true) {
+            self.update_known_queue(at);
+        }
         if P::OBSERVES_QUEUES {
             self.probe.on_queue_event(self.now, at, QueueLogEvent::TimerFired);
         }

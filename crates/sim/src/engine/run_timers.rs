@@ -22,6 +22,9 @@ const WINDOW_SAMPLE_TIMER: u32 = 3;
 const RATE_SAMPLE_TIMER: u32 = 4;
 pub const RUN_TIMER_COUNT: usize = 5;
 
+/// Timers that look at the measures of flows.
+const READS_FLOW_MEASURES: [u32; 3] = [RATE_BIN_TIMER, MEASUREMENT_START_TIMER, RATE_SAMPLE_TIMER];
+
 /// Whether an event only samples the run; the fingerprint leaves such events unhashed.
 #[inline(always)]
 pub fn is_sampling_only(component: ComponentId) -> bool {
@@ -97,6 +100,7 @@ impl<P: Probe> Simulation<P> {
 
     #[inline(never)]
     pub(super) fn on_run_timer(&mut self, clock: u32) {
+        self.update_known_queues();
         match clock {
             RATE_BIN_TIMER => self.end_rate_bin(),
             MEASUREMENT_START_TIMER => self.begin_measured_interval(),
@@ -104,6 +108,23 @@ impl<P: Probe> Simulation<P> {
             RATE_SAMPLE_TIMER => self.sample_rates(),
             _ => self.sample_windows(),
         }
+        if READS_FLOW_MEASURES.contains(&clock) {
+            self.move_horizon();
+        }
+    }
+
+    /// The next time at which a timer of the run looks at the measures of flows.
+    pub(super) fn next_read_of_flow_measures(&self) -> Option<Time> {
+        READS_FLOW_MEASURES.iter().filter_map(|&timer| self.calendar.deadline_of(self.run_timers[timer as usize])).map(|(due, _)| due).min()
+    }
+
+    /// The time of the next sample of windows, if there are any.
+    pub(super) fn next_window_sample(&self) -> Option<Time> {
+        self.calendar.deadline_of(self.run_timers[WINDOW_SAMPLE_TIMER as usize]).map(|(due, _)| due)
+    }
+
+    pub(super) fn window_sample_component(&self) -> ComponentId {
+        ComponentId::new(ComponentKind::RunTimer, WINDOW_SAMPLE_TIMER as usize)
     }
 
     fn end_rate_bin(&mut self) {
@@ -194,13 +215,17 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn sample_windows(&mut self) {
-        for (at, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.row_policy == RowPolicy::OwnRow) {
-            if let Some(window) = flow.sender.window() {
-                self.probe.on_window_sample(self.now, at as u32, window, flow.sender.dctcp_alpha());
+        for at in 0..self.flows.len() {
+            if self.flows[at].row_policy == RowPolicy::OwnRow
+                && let Some((window, alpha)) = self.window_for_sample(at)
+            {
+                self.probe.on_window_sample(self.now, at as u32, &window, alpha);
             }
         }
-        if let Some(every) = self.probe.window_sample_interval() {
-            self.set_run_timer(WINDOW_SAMPLE_TIMER, self.now + every);
+        let next = self.probe.window_sample_interval().map(|every| self.now + every);
+        if let Some(next) = next {
+            self.set_run_timer(WINDOW_SAMPLE_TIMER, next);
         }
+        self.set_next_window_sample(next);
     }
 }

@@ -11,6 +11,7 @@ use ecnlab_queue::{BurstSchedule, Discipline};
 use ecnlab_transport::{ProcessingTime, Transport};
 use ecnlab_units::{Rng, Span, Time};
 
+use super::fast_path::FastPath;
 use super::flow::FlowState;
 use super::lookahead::OutputLookahead;
 use super::run_timers::{RUN_TIMER_COUNT, RateBinStart};
@@ -18,7 +19,7 @@ use super::{END_OF_ROUTE, GroupMeasures, Options, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
-use crate::link::{Link, LinkQueue};
+use crate::link::{KnownDepartures, Link, LinkQueue};
 use crate::measures::{BinnedFairness, QueueMeasures};
 use crate::network::{
     Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, MemberStream, Network, PrivateLinkIds, QueueSpec,
@@ -78,6 +79,7 @@ impl<P: Probe> Simulation<P> {
             unsent_segments: Vec::new(),
             outputs: Vec::new(),
             lookahead: OutputLookahead::default(),
+            fast_path: FastPath::default(),
             fingerprint: 0,
             events: 0,
             probe,
@@ -102,6 +104,8 @@ impl<P: Probe> Simulation<P> {
         let delay = spec.delay_in_run(seed);
         self.links.push(Link::new(spec.rate, delay + self.draw_delay_spread(spec), limit, queue, impairment, deadline));
         self.declared_links.push((spec.rate, delay));
+        self.add_link_ahead();
+        self.replan_fast_path();
         self.probe.on_link_added(number as u32, spec);
         number as u32
     }
@@ -144,6 +148,8 @@ impl<P: Probe> Simulation<P> {
             burst_schedule: spec.bursts.map(|bursts| Box::new(BurstSchedule::new(bursts))),
             delivery_schedule: spec.delivery_trace.clone().map(|trace| Box::new(DeliverySchedule::new(trace))),
             measures: QueueMeasures::new(self.now, before),
+            has_known_departures: None,
+            known_departures: KnownDepartures::default(),
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.config.band_names());
@@ -184,6 +190,7 @@ impl<P: Probe> Simulation<P> {
             routes,
             calendar,
         ));
+        self.replan_fast_path();
         self.probe.on_flow_added(number as u32, spec);
         number as u32
     }

@@ -121,6 +121,13 @@ impl FlowMeasures {
         self.count_lockout(since, now)
     }
 
+    /// Whether an arrival at this time would end a lockout, which is reported, or a datagram sent before it may change since when the sender is
+    /// idle.
+    #[inline]
+    pub fn depends_on_event_order(&self, now: Time, is_datagram: bool) -> bool {
+        now.since(self.no_delivery_since) >= self.lockout_threshold || is_datagram && self.is_idle(now)
+    }
+
     /// Ends the run: an open interval without delivery counts, unless the flow has nothing left to send. Returns the begin of a lockout.
     pub fn finish(&mut self, now: Time) -> Option<Time> {
         if self.is_sending() { self.count_lockout(self.no_delivery_since, now) } else { None }

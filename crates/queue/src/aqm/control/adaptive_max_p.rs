@@ -102,4 +102,8 @@ impl<S: MaxPController> Aqm for AdaptiveRed<S> {
         self.red.report_gauges(report);
         report("max_p", self.max_p);
     }
+
+    fn signals_arriving_packets_only(&self) -> bool {
+        self.red.signals_arriving_packets_only()
+    }
 }

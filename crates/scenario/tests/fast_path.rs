@@ -1,0 +1,292 @@
+//! The fast path changes no result: random networks, queues, senders, applications and recordings, with it and without it.
+
+use std::sync::LazyLock;
+
+use ecnlab_scenario::{Registry, Scenario, no_files};
+use ecnlab_sim::measures::{Column, Table};
+use ecnlab_sim::{IncrementalRecorder, NoProbe, Options, Probe, Recorder, Run, Simulation};
+use ecnlab_units::{Rng, Span, Time};
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+
+/// Draws from lists, so that equal values and thus simultaneous events are frequent.
+struct Draw(Rng);
+
+impl Draw {
+    fn one_of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len() as u64) as usize]
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.below(bound)
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// The text with this chance, else nothing.
+    fn maybe<'a>(&mut self, percent: u64, text: &'a str) -> &'a str {
+        if self.chance(percent) { text } else { "" }
+    }
+}
+
+/// Queues with known departures come first.
+const QUEUES: [&str; 19] = [
+    r#"{ aqm = "ecn", limit = 20, min_th = 2, max_th = 8, max_p = 0.5 }"#,
+    r#"{ aqm = "red", limit = 20, min_th = 2, max_th = 8 }"#,
+    r#"{ aqm = "droptail", limit = 8 }"#,
+    r#"{ aqm = "droptail", limit = "9 kB" }"#,
+    r#"{ aqm = "mecn", limit = 20 }"#,
+    r#"{ aqm = "ared", limit = 20 }"#,
+    r#"{ aqm = "amecn", limit = 20 }"#,
+    r#"{ aqm = "pie", limit = 20 }"#,
+    r#"{ aqm = "pi2", limit = 20 }"#,
+    r#"{ aqm = "pi", limit = 20 }"#,
+    r#"{ aqm = "blue", limit = 8 }"#,
+    r#"{ aqm = "rem", limit = 20 }"#,
+    r#"{ aqm = "sred", limit = 20 }"#,
+    r#"{ aqm = "step", limit = 20 }"#,
+    r#"{ aqm = "red", limit = 20, min_th = 2, max_th = 8, drop = "front" }"#,
+    r#"{ aqm = "mark-front", limit = 20 }"#,
+    r#"{ aqm = "codel", limit = 20 }"#,
+    r#"{ discipline = "fq", limit = 20, flows = 16, aqm = { name = "codel" } }"#,
+    r#"{ discipline = "dualpi2", limit = 20 }"#,
+];
+const DELAYS: [&str; 5] = ["0 ms", "1 ms", "5 ms", "20 ms", "60 ms"];
+const RATES: [&str; 5] = ["1 Mbps", "2 Mbps", "3 Mbps", "7777 kbps", "10 Mbps"];
+const PROFILES: [&str; 5] = ["ns2", "ns2-2001", "rfc", "linux-2.2", "linux"];
+
+fn queue(draw: &mut Draw) -> &'static str {
+    // Two in three have known departures.
+    if draw.chance(66) { draw.one_of(&QUEUES[..14]) } else { draw.one_of(&QUEUES) }
+}
+
+fn link(draw: &mut Draw, name: &str, from: &str, to: &str) -> String {
+    let impair = |draw: &mut Draw| {
+        draw.one_of(&[
+            r#"[{ kind = "loss", rate = 0.02 }]"#,
+            r#"[{ kind = "reorder", rate = 0.1, delay = "3 ms" }]"#,
+            r#"[{ kind = "jitter", delay = "exponential 1 ms" }]"#,
+            r#"[{ kind = "duplicate", rate = 0.05 }]"#,
+        ])
+    };
+    let mut text = format!("[[link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
+    text += &format!("rate = \"{}\"\ndelay = \"{}\"\n", draw.one_of(&RATES), draw.one_of(&DELAYS));
+    if draw.chance(85) {
+        text += &format!("queue = {}\n", queue(draw));
+    } else {
+        text += "limit = 10\n";
+    }
+    if draw.chance(8) {
+        text += &format!("impair = {}\n", impair(draw));
+    }
+    if draw.chance(35) {
+        let mut reverse = vec![format!("rate = \"{}\"", draw.one_of(&["30 kbps", "100 kbps", "1 Mbps"]))];
+        match draw.below(4) {
+            0 => reverse.push(format!("queue = {}", queue(draw))),
+            1 => reverse.push(format!("limit = {}", 1 + draw.below(6))),
+            2 => reverse.push(format!("impair = {}", impair(draw))),
+            _ => {}
+        }
+        text += &format!("reverse = {{ {} }}\n", reverse.join(", "));
+    }
+    text
+}
+
+/// Flows of a group; nodes are `a`, `b` and perhaps `c`, in a row.
+fn group(draw: &mut Draw, number: u64, last: &str) -> String {
+    let is_reverse = draw.chance(12);
+    let (first, last) = if last == "c" { draw.one_of(&["ac", "ac", "ab", "bc"]).split_at(1) } else { ("a", last) };
+    let (from, to) = if is_reverse { (last, first) } else { (first, last) };
+    let mut text = format!("[[flows]]\nname = \"g{number}\"\ncount = {}\nto = \"{to}\"\n", 1 + draw.below(5));
+    if draw.chance(85) {
+        let spread = draw.maybe(30, ", spread = \"1 ms\"");
+        let limit = draw.maybe(20, ", limit = 3");
+        text += &format!(
+            "access = {{ to = \"{from}\", rate = \"{}\", delay = \"{}\"{spread}{limit} }}\n",
+            draw.one_of(&["500 kbps", "2 Mbps", "2 Mbps", "100 Mbps"]),
+            draw.one_of(&DELAYS)
+        );
+    } else {
+        text += &format!("from = \"{from}\"\n");
+    }
+    if draw.chance(15) {
+        text += &format!("exit = {{ from = \"{to}\", rate = \"20 Mbps\", delay = \"{}\" }}\n", draw.one_of(&DELAYS));
+        text = text.replace(&format!("to = \"{to}\"\naccess"), "access").replace(&format!("to = \"{to}\"\nfrom"), "from");
+    }
+    text += &format!("start = [\"0 s\", \"{}\"]\n", draw.one_of(&["0 s", "1 ms", "300 ms", "1 s"]));
+    if draw.chance(12) {
+        let app = draw
+            .one_of(&[r#"{ kind = "cbr", rate = "200 kbps" }"#, r#"{ kind = "onoff", rate = "500 kbps", on = "100 ms", off = "900 ms" }"#]);
+        return text + &format!("udp = {{ packet_size = \"500 B\" }}\napp = {app}\n");
+    }
+    let profile = draw.one_of(&PROFILES);
+    let variants: &[&str] =
+        if profile == "linux" { &["cubic", "reno", "dctcp"] } else { &["reno", "newreno", "sack", "cubic", "tahoe", "vegas"] };
+    let variant = if draw.chance(50) { format!(", variant = \"{}\"", draw.one_of(variants)) } else { String::new() };
+    let others = draw.maybe(15, ", pacing = true").to_owned() + draw.maybe(25, ", delayed_ack = true") + draw.maybe(20, ", max_rwnd = 8");
+    text += &format!("tcp = {{ profile = \"{profile}\"{variant}, ecn = {}{others} }}\n", draw.chance(70));
+    let app = draw.one_of(&[
+        r#""bulk""#,
+        r#""bulk""#,
+        r#""bulk""#,
+        r#""bulk""#,
+        r#"{ kind = "file", bytes = "30 kB" }"#,
+        r#"{ kind = "file", bytes = "200 kB" }"#,
+        r#"{ kind = "exchange" }"#,
+        r#"{ kind = "transactions", bytes = "3 kB", gap = "5 ms", connection = "new" }"#,
+        r#"{ kind = "arrivals", load = 0.3, rate = "1 Mbps", size = "exponential 5 KB" }"#,
+    ]);
+    text + &format!("app = {app}\n")
+}
+
+fn scenario_text(draw: &mut Draw) -> String {
+    let mut text = format!("name = \"random\"\nduration = \"{}\"\n", draw.one_of(&["1.7 s", "2.5 s", "3 s"]));
+    text += &format!("measure_from = \"{}\"\n", draw.one_of(&["0 s", "0 s", "700 ms", "1 s"]));
+    if draw.chance(10) {
+        text += "processing_jitter = \"1 ms\"\n";
+    }
+    text += &link(draw, "first", "a", "b");
+    let last = if draw.chance(35) {
+        text += &link(draw, "second", "b", "c");
+        "c"
+    } else {
+        "b"
+    };
+    for number in 0..1 + draw.below(3) {
+        text += &group(draw, number, last);
+    }
+    if draw.chance(5) {
+        text += "[[change]]\nat = \"900 ms\"\nlink = \"first\"\nrate = \"1500 kbps\"\n";
+    }
+    text += "[record]\n";
+    text += draw.one_of(&["", "queue = \"10 ms\"\n", "queue = \"50 ms\"\n"]);
+    text += draw.one_of(&["", "window = \"10 ms\"\n", "window = \"100 ms\"\n"]);
+    text += draw.one_of(&["", "rates = true\n", "rates = true\nrates_interval = \"300 ms\"\n"]);
+    text + draw.maybe(50, "events = true\n") + draw.maybe(50, "distributions = true\n") + draw.maybe(50, "transfers = true\n")
+}
+
+/// A valid random scenario; a combination that the checks refuse is drawn again.
+fn random_scenario(draw: &mut Draw) -> (String, Scenario) {
+    loop {
+        let text = scenario_text(draw);
+        if let Ok(scenario) = Scenario::from_toml(&text, &[], &REGISTRY, &no_files) {
+            return (text, scenario);
+        }
+    }
+}
+
+fn options(scenario: &Scenario, seed: u64) -> Options {
+    Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed }
+}
+
+type Tables = Vec<(&'static str, Table)>;
+
+/// Runs a scenario with its recordings; `advance` may proceed in slices.
+fn run(scenario: &Scenario, seed: u64, is_fast: bool, advance: impl FnOnce(&mut Simulation<IncrementalRecorder>)) -> (Run, Tables) {
+    let options = options(scenario, seed);
+    let recorder = IncrementalRecorder::new(Recorder::new(scenario.record.recording(), options.duration));
+    let mut simulation = Simulation::new(&scenario.network, &options, recorder);
+    if !is_fast {
+        simulation.disable_fast_path();
+    }
+    advance(&mut simulation);
+    let (run, recorder) = simulation.finish();
+    let tables = recorder.tables(&run.names).expect("the recording is small");
+    (run, tables)
+}
+
+fn assert_same(one: &(Run, Tables), other: &(Run, Tables), what: &str) {
+    let counts = |run: &Run| (run.fingerprint, run.events, run.packet_hops, run.packets_received);
+    let tables = |result: &(Run, Tables)| -> Tables { result.0.report.tables.iter().chain(&result.1).cloned().collect() };
+    for ((name, table), (other_name, other_table)) in tables(one).iter().zip(&tables(other)) {
+        assert_eq!(name, other_name);
+        for ((column, values), (_, others)) in table.columns.iter().zip(&other_table.columns) {
+            assert!(is_same(values, others), "{what}\n{name}.{column}: {values:?}\nis without the fast path {others:?}");
+        }
+        assert_eq!(table.columns.len(), other_table.columns.len());
+    }
+    assert_eq!(tables(one).len(), tables(other).len());
+    assert_eq!(counts(&one.0), counts(&other.0), "{what}");
+}
+
+/// NaN is the same as NaN.
+fn is_same(one: &Column, other: &Column) -> bool {
+    match (one, other) {
+        (Column::Real(one), Column::Real(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.to_bits() == b.to_bits())
+        }
+        _ => one == other,
+    }
+}
+
+/// Slices by time and by events.
+fn advance_in_slices(simulation: &mut Simulation<impl Probe>, draw: &mut Draw) {
+    let mut until = Time::ZERO;
+    for _ in 0..40 {
+        until += Span::from_micros(draw.below(100_000));
+        match draw.below(3) {
+            0 => drop(simulation.advance(until, draw.below(500))),
+            _ => simulation.advance_to(until),
+        }
+    }
+}
+
+fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64) {
+    let (mut received, mut passed) = (0, 0);
+    for seed in seeds {
+        let mut draw = Draw(Rng::for_role(seed, "random scenario"));
+        let (text, scenario) = random_scenario(&mut draw);
+        let what = format!("seed {seed}:\n{text}");
+        let plain = run(&scenario, seed, false, |_| {});
+        assert_eq!(0, plain.0.fast_path_packets);
+        let fast = run(&scenario, seed, true, |_| {});
+        assert_same(&fast, &plain, &what);
+        let sliced = run(&scenario, seed, true, |simulation| advance_in_slices(simulation, &mut draw));
+        assert_same(&sliced, &plain, &format!("in slices, {what}"));
+        received += fast.0.packets_received;
+        passed += fast.0.fast_path_packets;
+    }
+    (received, passed)
+}
+
+/// Number of random scenarios; `ECNLAB_FAST_PATH_CASES` sets another one.
+fn cases() -> u64 {
+    std::env::var("ECNLAB_FAST_PATH_CASES").ok().map_or(240, |count| count.parse().expect("a number of cases"))
+}
+
+#[test]
+fn random_scenarios_have_the_same_results_without_the_fast_path() {
+    let (received, passed) = compare_random_scenarios(0..cases());
+    assert!(passed * 5 > received, "of {received} packets only {passed} were on the fast path, which the test is to compare");
+}
+
+/// The thesis network, with the recordings of its example.
+#[test]
+fn most_packets_of_a_bulk_transfer_are_on_the_fast_path() {
+    let text = include_str!("../../../examples/ecn.toml");
+    let scenario =
+        Scenario::from_toml(text, &[("duration".into(), "30 s".into()), ("record.window".into(), "50 ms".into())], &REGISTRY, &no_files);
+    let scenario = scenario.expect("the example is valid");
+    let (fast, plain) = (run(&scenario, 1, true, |_| {}), run(&scenario, 1, false, |_| {}));
+    assert_same(&fast, &plain, "the thesis network");
+    let share = fast.0.fast_path_packets as f64 / fast.0.packets_received as f64;
+    assert!(share > 0.9, "{share}");
+}
+
+/// Events that the calendar has to handle for each packet-hop of the bulk network: one for each data packet instead of five.
+#[test]
+fn a_data_packet_and_its_ack_take_one_event() {
+    let text = include_str!("../../../examples/ecn.toml");
+    let scenario = Scenario::from_toml(text, &[("duration".into(), "30 s".into())], &REGISTRY, &no_files).expect("the example is valid");
+    let options = options(&scenario, 1);
+    let mut simulation = Simulation::new(&scenario.network, &options, NoProbe);
+    let mut events = 0u64;
+    while !simulation.advance(options.duration, 1) {
+        events += 1;
+    }
+    let (run, _) = simulation.finish();
+    let per_packet = events as f64 / run.packets_received as f64;
+    assert!(per_packet < 1.3, "{per_packet} events for each data packet");
+}

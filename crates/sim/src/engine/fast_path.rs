@@ -1,0 +1,881 @@
+//! The fast path: what follows from a packet is computed when the packet is stored, up to the next place where flows meet.
+//!
+//! A queue has *known departures* if it is first in, first out and its AQM signals arriving packets only. Its link then computes the departure
+//! of a packet when it is stored, and the event for the end of the transmission is not needed. The queue itself is brought up to date when
+//! its state is read: at the next arrival, at its timer, at a sample, at the end of a slice ([`Simulation::update_known_queue`]).
+//!
+//! From such a departure on, a packet is *passed ahead*: it reaches its sink, the ACK crosses the pipes of the return path and the sender
+//! processes it, each at its own later time, without an event. The next data packet enters the flow's access link, whose far end is a place
+//! where flows meet, and so is an event again:
+//!
+//! ```text
+//!            event: arrival at the queue                                            event: arrival at the queue
+//!                 |                                                                      |
+//!   access link --+--> queue ---> wire ---> sink ---> return path ---> sender ---> access link ---
+//!                      stored     departs   receives  ACK              on_ack
+//!                      `---------- one event computes all of these --------------'
+//! ```
+//!
+//! # Why the results are the same
+//!
+//! Events at the ends and pipes of one flow depend on each other only, so their order relative to events elsewhere does not matter. Five
+//! rules keep the order among them, and the order relative to events that read their state:
+//!
+//! 1. **Horizon.** Nothing at or after [`FastPath::horizon`] is computed ahead: the next bin of rates, the beginning of the measured
+//!    interval, the end of the slice or of the run. Samples of windows are no horizon: the window before each change is kept for them.
+//! 2. **Order of entry.** A pipe may be entered ahead only if all its packets come from one place, in order
+//!    ([`Simulation::plan_fast_path`]). A packet is passed ahead only if no packet before it on the same way is left to an event.
+//! 3. **Timers.** A timer of a sink that is due before a packet's arrival runs before it. An ACK whose sender has an earlier timer is left to
+//!    an event.
+//! 4. **Reactions elsewhere.** Flows of applications, packets before an impairment or another queue, ACKs that end a transfer and deliveries
+//!    that end a lockout are left to events.
+//! 5. **No recursion.** Packets of a sender that is ahead cross their first link by events, so no sender is called while it sends.
+//!
+//! A packet that is left to an event is on a wire, with the same keys as without the fast path. So nothing has to be undone, the fast path may
+//! stop anywhere, and conservation is checked as usual. Events that are computed ahead count for the fingerprint as others do.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, SignalCause};
+use ecnlab_transport::{Ack, CongestionWindow};
+use ecnlab_units::{Span, Time};
+
+use super::apps::App;
+use super::path::start_propagation;
+use super::{END_OF_ROUTE, Simulation};
+use crate::calendar_queue::TieBreak;
+use crate::component::{ComponentId, ComponentKind};
+use crate::link::{Link, QueuedPacket};
+use crate::network::RowPolicy;
+use crate::packet::{NONE, PacketFlags, PacketId};
+use crate::probe::{AckDrop, MarkOrDrop, Probe};
+use crate::queue_log::QueueLogEvent;
+
+/// State of the fast path.
+#[derive(Default)]
+pub struct FastPath {
+    is_disabled: bool,
+    /// Whether it is determined where the fast path applies.
+    is_planned: bool,
+    /// Nothing at this time or later is computed ahead.
+    horizon: Time,
+    slice_end: Time,
+    /// By link.
+    links: Vec<LinkAhead>,
+    /// Pipes on whose wires packets wait for the horizon to move.
+    held_pipes: Vec<u32>,
+    /// Queues with known departures.
+    queues: Vec<u32>,
+    /// Next sample of windows, if there are any.
+    next_window_sample: Option<Time>,
+    /// By flow.
+    past_windows: Vec<VecDeque<PastWindow>>,
+    /// Packets that reached their sinks without an event.
+    passed_packets: u64,
+}
+
+/// What the fast path knows of a link.
+#[derive(Default)]
+pub struct LinkAhead {
+    /// Packets that enter this pipe next, or whose ACKs do, and are left to events on the wire of a queue's link.
+    packets_before: u32,
+    is_held: bool,
+    /// Timers of sinks that share this return path, some of them outdated.
+    sink_timers: BinaryHeap<Reverse<SinkTimer>>,
+    /// Times at which transmissions of waiting packets begin, of a pipe that computes ahead.
+    transmission_starts: VecDeque<Time>,
+}
+
+/// A timer of a sink, in the order of events.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SinkTimer {
+    due: Time,
+    tie_break: TieBreak,
+    component: ComponentId,
+}
+
+/// A congestion window that the sender had before an ACK that was processed ahead.
+struct PastWindow {
+    /// The last time at which a sample would have found it.
+    until: Time,
+    window: CongestionWindow,
+    alpha: Option<f64>,
+}
+
+/// Whether packets may be passed ahead to a flow's sink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SinkAhead {
+    /// They may not.
+    #[default]
+    Never,
+    /// No other flow shares the first link of the return path.
+    OwnReturnPath,
+    /// Sinks share the first link of the return path, which their ACKs enter in order.
+    SharedReturnPath,
+}
+
+/// A place from which packets enter a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Feed {
+    Sender(u32),
+    Link(u32),
+    /// Sinks behind a link.
+    Sinks(u32),
+}
+
+/// The places from which packets enter a link.
+#[derive(Clone, Copy, Default)]
+struct Feeds {
+    /// One place from which packets come ahead.
+    ahead: Option<Feed>,
+    has_several_ahead: bool,
+    has_events: bool,
+}
+
+impl Feeds {
+    fn add(&mut self, feed: Feed, is_ahead: bool) {
+        if is_ahead {
+            self.has_several_ahead |= self.ahead.is_some_and(|known| known != feed);
+            self.ahead = Some(feed);
+        } else {
+            self.has_events = true;
+        }
+    }
+
+    /// Whether packets enter in the order of time, however far ahead they are computed.
+    fn are_in_order(&self) -> bool {
+        self.ahead.is_none() || !self.has_several_ahead && !self.has_events
+    }
+}
+
+/// Where the fast path applies.
+impl<P: Probe> Simulation<P> {
+    /// Computes each event at its time, to check that results are the same. It must be called before the first event.
+    pub fn disable_fast_path(&mut self) {
+        self.fast_path.is_disabled = true;
+    }
+
+    /// A link, a flow or an application was added by the owner of the simulation.
+    pub(super) fn replan_fast_path(&mut self) {
+        self.fast_path.is_planned = false;
+    }
+
+    /// Lets an application add links and flows that were planned for.
+    pub(super) fn without_replanning<T>(&mut self, add: impl FnOnce(&mut Self) -> T) -> T {
+        let is_planned = self.fast_path.is_planned;
+        let added = add(self);
+        self.fast_path.is_planned = is_planned;
+        added
+    }
+
+    /// A link was added.
+    pub(super) fn add_link_ahead(&mut self) {
+        self.fast_path.links.push(LinkAhead::default());
+    }
+
+    /// Packets that reached their sinks without an event of their own.
+    pub(super) fn passed_packets(&self) -> u64 {
+        self.fast_path.passed_packets
+    }
+
+    /// A slice begins.
+    #[inline]
+    pub(super) fn begin_slice(&mut self, until: Time) {
+        if !self.fast_path.is_planned {
+            self.plan_fast_path();
+        }
+        self.fast_path.slice_end = until;
+        self.move_horizon();
+    }
+
+    /// Determines on which links and for which flows the fast path applies.
+    ///
+    /// A pipe is a candidate if it has no impairment. It stays one if all packets that enter it ahead come from one place, and no packet
+    /// enters it by an event. Where packets come ahead depends on the other candidates, so the set shrinks until it is consistent.
+    #[cold]
+    #[inline(never)]
+    fn plan_fast_path(&mut self) {
+        self.fast_path.is_planned = true;
+        let is_possible = !self.fast_path.is_disabled
+            && !P::OBSERVES_PACKETS
+            && !self.probe.needs_event_order()
+            && !self.flows.iter().any(|flow| flow.has_external_hosts());
+        self.choose_known_queues(is_possible);
+        for (link, candidate) in self.links.iter_mut().zip(self.fast_path.links.iter_mut()) {
+            link.accepts_ahead = is_possible && link.has_plain_pipe();
+            candidate.transmission_starts.clear();
+        }
+        // Delays of these may change under way.
+        for link in self.apps.iter().flat_map(App::reassigned_links) {
+            self.links[link as usize].accepts_ahead = false;
+        }
+        let mut uses = vec![0u32; self.links.len()];
+        self.for_each_feed(|link, _, _| uses[link as usize] += 1);
+        let count = |links: &[Link]| links.iter().filter(|link| link.accepts_ahead).count();
+        loop {
+            self.choose_flows_ahead(&uses);
+            let mut feeds = vec![Feeds::default(); self.links.len()];
+            self.for_each_feed(|link, feed, is_ahead| feeds[link as usize].add(feed, is_ahead));
+            let before = count(&self.links);
+            self.links.iter_mut().zip(&feeds).for_each(|(link, feeds)| link.accepts_ahead &= feeds.are_in_order());
+            if before == count(&self.links) {
+                break;
+            }
+        }
+        self.choose_pipes_ahead();
+        self.collect_state_ahead();
+    }
+
+    /// Chooses the queues with known departures, once for each queue.
+    fn choose_known_queues(&mut self, is_possible: bool) {
+        self.fast_path.queues.clear();
+        for at in 0..self.queues.len() {
+            let has_changes = self.changes_of_link(at as u32).next().is_some();
+            let queue = &mut self.queues[at];
+            let is_known = queue.has_known_departures.unwrap_or_else(|| {
+                let is_fifo = matches!(&queue.discipline, Queue::Fifo(fifo) if fifo.has_known_departures());
+                is_possible && is_fifo && !queue.follows_schedule && !has_changes
+            });
+            queue.has_known_departures = Some(is_known);
+            if is_known {
+                self.fast_path.queues.push(at as u32);
+            }
+            self.links[queue.link as usize].computes_ahead = is_known;
+        }
+    }
+
+    /// Whether packets may leave a link ahead.
+    fn is_left_ahead(&self, link: u32) -> bool {
+        let link = &self.links[link as usize];
+        if link.queue == NONE { link.accepts_ahead } else { link.computes_ahead }
+    }
+
+    /// The links of a route.
+    fn links_of_route(&self, route: u32) -> &[u32] {
+        let hops = &self.route_hops[route as usize..];
+        &hops[..hops.iter().position(|&hop| hop == END_OF_ROUTE).expect("a route has an end")]
+    }
+
+    /// Chooses the flows whose sinks and senders may be ahead, with these candidates among the pipes. `uses` has the number of routes that
+    /// lead over each link.
+    fn choose_flows_ahead(&mut self, uses: &[u32]) {
+        let mut sinks_of_return_path = vec![0u32; self.links.len()];
+        for at in 0..self.flows.len() {
+            let flow = &self.flows[at];
+            let (forward, back) = (self.links_of_route(flow.forward_route), self.links_of_route(flow.back_route));
+            let (access, last, first_back, last_back) = match (forward, back) {
+                ([access, ..], [first_back, ..]) => (*access, forward[forward.len() - 1], *first_back, back[back.len() - 1]),
+                _ => continue,
+            };
+            let accepts = |link: u32| self.links[link as usize].accepts_ahead;
+            let is_tcp = flow.sender.as_tcp().is_some();
+            let is_owned = flow.app != NONE || flow.reverse_flow != NONE;
+            let replies_in_order = if is_tcp { !is_owned && accepts(first_back) } else { !flow.wants_deliveries };
+            let sink = replies_in_order && self.is_left_ahead(last);
+            let is_sender_ahead = sink && is_tcp && uses[access as usize] == 1 && accepts(access) && accepts(last_back);
+            sinks_of_return_path[first_back as usize] += u32::from(sink && is_tcp);
+            let flow = &mut self.flows[at];
+            flow.sink_ahead = if sink { SinkAhead::OwnReturnPath } else { SinkAhead::Never };
+            flow.is_sender_ahead = is_sender_ahead;
+        }
+        for flow in &mut self.flows {
+            let first_back = self.route_hops[flow.back_route as usize];
+            let is_shared = first_back != END_OF_ROUTE && sinks_of_return_path[first_back as usize] > 1;
+            if is_shared && flow.sink_ahead != SinkAhead::Never && flow.sender.as_tcp().is_some() {
+                flow.sink_ahead = SinkAhead::SharedReturnPath;
+            }
+        }
+    }
+
+    /// Calls `visit` with each link of each route, the place from which the route's packets enter it, and whether they do so ahead.
+    fn for_each_feed(&self, mut visit: impl FnMut(u32, Feed, bool)) {
+        for (at, flow) in (0..).zip(&self.flows) {
+            let mut follow = |links: &[u32], mut feed: Feed, mut is_ahead: bool| {
+                for &link in links {
+                    visit(link, feed, is_ahead);
+                    (feed, is_ahead) = (Feed::Link(link), self.is_left_ahead(link));
+                }
+            };
+            let forward = self.links_of_route(flow.forward_route);
+            follow(forward, Feed::Sender(at), flow.is_sender_ahead);
+            if let (Some(&last), Some(_)) = (forward.last(), flow.sender.as_tcp()) {
+                follow(self.links_of_route(flow.back_route), Feed::Sinks(last), flow.sink_ahead != SinkAhead::Never);
+            }
+        }
+        // Members that applications add are not ahead.
+        for template in self.apps.iter().filter_map(App::member_template) {
+            template.flow.forward.iter().chain(&template.flow.back).for_each(|&link| visit(link, Feed::Link(link), false));
+        }
+    }
+
+    /// Chooses the pipes that pass packets ahead: those from which a packet can go on.
+    fn choose_pipes_ahead(&mut self) {
+        let mut passes = vec![false; self.links.len()];
+        for flow in &self.flows {
+            // Packets of a sender that is ahead cross their first link by events. So a sender is never called while it sends.
+            let first = usize::from(flow.is_sender_ahead);
+            let ends = [(flow.forward_route, first, flow.sink_ahead != SinkAhead::Never), (flow.back_route, 0, flow.is_sender_ahead)];
+            for (route, first, is_end_ahead) in ends {
+                let links = self.links_of_route(route);
+                for (place, &link) in links.iter().enumerate().skip(first) {
+                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next as usize].accepts_ahead);
+                }
+            }
+        }
+        for (link, passes) in self.links.iter_mut().zip(passes).filter(|(link, _)| link.queue == NONE) {
+            link.computes_ahead = link.accepts_ahead && passes;
+            link.is_plain_pipe = link.has_plain_pipe() && !link.computes_ahead;
+        }
+    }
+
+    /// Collects what the fast path knows of packets and timers under way.
+    fn collect_state_ahead(&mut self) {
+        self.fast_path.held_pipes.clear();
+        self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
+        self.fast_path.next_window_sample = self.next_window_sample();
+        for state in &mut self.fast_path.links {
+            state.packets_before = 0;
+            state.is_held = false;
+            state.sink_timers.clear();
+        }
+        for at in 0..self.links.len() {
+            let link = &self.links[at];
+            if !link.computes_ahead {
+                continue;
+            }
+            let packets: Vec<PacketId> = link.packets_on_wire(&self.packets).collect();
+            for id in packets {
+                let (packet, link) = (&self.packets[id], &self.links[at]);
+                if link.queue == NONE {
+                    let starts = packet.arrives_at - link.delay() - link.transmission_time(packet.size);
+                    self.fast_path.links[at].transmission_starts.push_back(starts);
+                    self.hold_pipe(at as u32);
+                } else if let Some(next) = self.next_pipe_ahead(id) {
+                    self.fast_path.links[next as usize].packets_before += 1;
+                }
+            }
+        }
+        for at in 0..self.flows.len() {
+            let flow = &self.flows[at];
+            if let (SinkAhead::SharedReturnPath, Some((due, tie_break))) =
+                (flow.sink_ahead, self.calendar.deadline_of(flow.sink_timer_slot))
+            {
+                self.add_sink_timer(at as u32, due, tie_break);
+            }
+        }
+    }
+
+    fn hold_pipe(&mut self, at: u32) {
+        let state = &mut self.fast_path.links[at as usize];
+        if !std::mem::replace(&mut state.is_held, true) {
+            self.fast_path.held_pipes.push(at);
+        }
+    }
+}
+
+/// The horizon.
+impl<P: Probe> Simulation<P> {
+    /// Moves the horizon to the next time at which the measures of flows are read, and passes on what it has held back.
+    pub(super) fn move_horizon(&mut self) {
+        let end = self.fast_path.slice_end + Span::from_picos(1);
+        let horizon = self.next_read_of_flow_measures().map_or(end, |time| time.min(end));
+        if horizon == self.fast_path.horizon {
+            return;
+        }
+        self.fast_path.horizon = horizon;
+        for place in 0..self.fast_path.queues.len() {
+            let link = self.queues[self.fast_path.queues[place] as usize].link;
+            self.resume_behind_queue(link);
+        }
+        for pipe in std::mem::take(&mut self.fast_path.held_pipes) {
+            self.fast_path.links[pipe as usize].is_held = false;
+            self.resume_pipe(pipe);
+        }
+    }
+
+    /// Passes on what waits on the wire of a queue's link, as far as that is possible now.
+    fn resume_behind_queue(&mut self, at: u32) {
+        let (mut previous, mut id) = (NONE, self.links[at as usize].first_packet());
+        while id != NONE {
+            let packet = &self.packets[id];
+            let (next, arrives, keys) = (packet.next, packet.arrives_at, packet.tie_break);
+            if arrives >= self.fast_path.horizon {
+                return;
+            }
+            let Some(pipe) = self.next_pipe_ahead(id) else {
+                (previous, id) = (id, next);
+                continue;
+            };
+            if !self.prepare_sink(id, at, arrives, keys) {
+                return;
+            }
+            self.fast_path.links[pipe as usize].packets_before -= 1;
+            if self.links[at as usize].remove_behind(&mut self.packets, previous) {
+                self.set_arrival_of_first(at);
+            }
+            self.continue_ahead(at, id, arrives);
+            id = next;
+        }
+    }
+
+    /// The same for a pipe.
+    pub(super) fn resume_pipe(&mut self, at: u32) {
+        loop {
+            let id = self.links[at as usize].first_packet();
+            if id == NONE {
+                return;
+            }
+            let packet = &self.packets[id];
+            let (arrives, keys) = (packet.arrives_at, packet.tie_break);
+            if !self.may_leave_pipe_ahead(id, at, arrives, keys) {
+                return self.hold_pipe(at);
+            }
+            self.links[at as usize].remove_behind(&mut self.packets, NONE);
+            self.set_arrival_of_first(at);
+            self.continue_ahead(at, id, arrives);
+        }
+    }
+
+    /// Sets the deadline of a link to the arrival of the first packet on its wire.
+    fn set_arrival_of_first(&mut self, at: u32) {
+        let link = &self.links[at as usize];
+        match link.first_packet() {
+            NONE => self.calendar.clear_deadline(link.arrival_slot),
+            first => {
+                let packet = &self.packets[first];
+                self.calendar.set_deadline_with_tie_break(link.arrival_slot, packet.arrives_at, packet.tie_break);
+            }
+        }
+    }
+}
+
+/// Queues with known departures.
+impl<P: Probe> Simulation<P> {
+    /// A packet arrives at a queue with known departures.
+    pub(super) fn enqueue_with_known_departure(&mut self, at: u32, id: PacketId) {
+        self.update_known_queue(at);
+        let waiting = QueuedPacket::new(id, &self.packets);
+        let size = waiting.size();
+        if P::OBSERVES_QUEUES {
+            self.probe.on_queue_event(self.now, at, QueueLogEvent::Arrived(&waiting));
+        }
+        let mut is_stored = false;
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
+        let length = fifo.len();
+        queue.measures.update_length(length, now);
+        fifo.enqueue(waiting, now, &mut queue.rng, &mut |event| {
+            match &event {
+                QueueEvent::Stored(_) => is_stored = true,
+                QueueEvent::Marked(packet, _) => assert_eq!(id, packet.packet, "the AQM signals arriving packets only"),
+                QueueEvent::Dropped(packet, _) => assert_eq!(id, packet.packet, "the AQM signals arriving packets only"),
+            }
+            handler.on_queue_event(event);
+        });
+        queue.measures.on_arrival(length, fifo.average_queue_length());
+        if !is_stored {
+            return;
+        }
+        let link = queue.link;
+        let (begins, departs) = self.links[link as usize].schedule_departure(size, now);
+        let queue = &mut self.queues[at as usize];
+        queue.known_departures.of_waiting.push_back(departs);
+        if !queue.transmitting {
+            self.begin_known_transmission(at, now);
+        }
+        self.leave_queue(link, id, departs, TieBreak { scheduled_at: begins, entered_buffer_at: now });
+    }
+
+    /// Brings a queue with known departures up to the event at hand.
+    #[inline(always)]
+    pub(super) fn update_known_queue(&mut self, at: u32) {
+        loop {
+            let queue = &self.queues[at as usize];
+            let ends = queue.known_departures.ends;
+            if !queue.transmitting || ends > self.now || ends == self.now && !self.is_transmission_end_past(at) {
+                return;
+            }
+            self.end_known_transmission(at);
+        }
+    }
+
+    /// Whether the event for the end of a transmission that ends now would have come before the event at hand.
+    #[cold]
+    fn is_transmission_end_past(&self, at: u32) -> bool {
+        let departures = &self.queues[at as usize].known_departures;
+        let component = ComponentId::new(ComponentKind::Transmitter, at as usize);
+        self.calendar.is_past(departures.ends, TieBreak::scheduled_now(departures.began), component)
+    }
+
+    /// Brings all queues with known departures up to the event at hand.
+    pub(super) fn update_known_queues(&mut self) {
+        for place in 0..self.fast_path.queues.len() {
+            self.update_known_queue(self.fast_path.queues[place]);
+        }
+    }
+
+    /// Brings all queues with known departures through all events up to and at a time.
+    pub(super) fn update_known_queues_through(&mut self, time: Time) {
+        for place in 0..self.fast_path.queues.len() {
+            let at = self.fast_path.queues[place];
+            while self.queues[at as usize].transmitting && self.queues[at as usize].known_departures.ends <= time {
+                self.end_known_transmission(at);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn end_known_transmission(&mut self, at: u32) {
+        let queue = &mut self.queues[at as usize];
+        queue.transmitting = false;
+        let ends = queue.known_departures.ends;
+        self.count_event(ends, ComponentId::new(ComponentKind::Transmitter, at as usize));
+        self.begin_known_transmission(at, ends);
+    }
+
+    /// Dequeues the next packet at a time, if there is one.
+    #[inline]
+    fn begin_known_transmission(&mut self, at: u32, then: Time) {
+        let Simulation { queues, probe, .. } = self;
+        let queue = &mut queues[at as usize];
+        let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
+        queue.measures.update_length(fifo.len(), then);
+        let outcome = fifo.dequeue(then, &mut queue.rng, &mut |_| unreachable!("the AQM signals arriving packets only"));
+        let departures = &mut queue.known_departures;
+        match outcome {
+            DequeueOutcome::Packet { packet, sojourn, band } => {
+                if P::OBSERVES_QUEUES {
+                    probe.on_queue_event(then, at, QueueLogEvent::Departed { frame: &packet, sojourn, band });
+                }
+                (departures.began, departures.ends) =
+                    (then, departures.of_waiting.pop_front().expect("each waiting packet has a departure"));
+                queue.measures.record_departure(sojourn, band, departures.ends.since(then));
+                queue.transmitting = true;
+            }
+            DequeueOutcome::RetryAt(_) => unreachable!("a FIFO holds nothing back"),
+            DequeueOutcome::Empty => {
+                if P::OBSERVES_QUEUES {
+                    probe.on_queue_event(then, at, QueueLogEvent::Empty);
+                }
+            }
+        }
+    }
+
+    /// A stored packet leaves the link of a queue at a known time: it is passed ahead, or put on the wire.
+    #[inline]
+    fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
+        let arrives = departs + self.links[at as usize].delay();
+        if let Some(pipe) = self.next_pipe_ahead(id) {
+            let is_in_order = self.fast_path.links[pipe as usize].packets_before == 0;
+            if arrives < self.fast_path.horizon && is_in_order && self.prepare_sink(id, at, arrives, keys) {
+                self.links[at as usize].delivered_packets += 1;
+                return self.continue_ahead(at, id, arrives);
+            }
+            self.fast_path.links[pipe as usize].packets_before += 1;
+        }
+        let Simulation { links, packets, calendar, .. } = self;
+        start_propagation(&mut links[at as usize], packets, calendar, id, departs, keys);
+    }
+
+    /// A packet on the wire of a queue's link with known departures arrives by an event; its place in the order is free.
+    pub(super) fn count_arrival_by_event(&mut self, hop: u32, id: PacketId) -> bool {
+        let Some(pipe) = self.pipe_ahead(hop, id) else { return false };
+        self.fast_path.links[pipe as usize].packets_before -= 1;
+        true
+    }
+
+    /// After an arrival by an event on a link that computes ahead: what came behind may be passed on.
+    #[inline(never)]
+    pub(super) fn resume_link(&mut self, at: u32) {
+        let link = &self.links[at as usize];
+        if link.first_packet() == NONE {
+            return;
+        }
+        if link.queue == NONE { self.resume_pipe(at) } else { self.resume_behind_queue(at) }
+    }
+}
+
+/// The way of a packet ahead.
+impl<P: Probe> Simulation<P> {
+    /// The pipe that a packet enters at the far end of its link, or else that its ACK enters; `None` if what happens there is an event.
+    #[inline]
+    fn next_pipe_ahead(&self, id: PacketId) -> Option<u32> {
+        self.pipe_ahead(self.route_hops[self.packets[id].hop_index as usize + 1], id)
+    }
+
+    /// The same, where `next` is the next hop.
+    #[inline]
+    fn pipe_ahead(&self, next: u32, id: PacketId) -> Option<u32> {
+        if next != END_OF_ROUTE {
+            return self.links[next as usize].accepts_ahead.then_some(next);
+        }
+        let packet = &self.packets[id];
+        let flow = &self.flows[packet.flow as usize];
+        (!packet.is_ack() && flow.sink_ahead != SinkAhead::Never).then(|| self.route_hops[flow.back_route as usize])
+    }
+
+    /// Whether a packet may leave a pipe ahead, whose wire is empty otherwise.
+    fn may_leave_pipe_ahead(&mut self, id: PacketId, at: u32, arrives: Time, keys: TieBreak) -> bool {
+        if arrives >= self.fast_path.horizon {
+            return false;
+        }
+        let packet = &self.packets[id];
+        let (flow, seq, is_ack) = (packet.flow, packet.seq, packet.is_ack());
+        let is_at_end = self.route_hops[packet.hop_index as usize + 1] == END_OF_ROUTE;
+        if is_at_end && is_ack {
+            return self.may_process_ack_ahead(flow, seq, at, arrives, keys);
+        }
+        self.next_pipe_ahead(id).is_some() && self.prepare_sink(id, at, arrives, keys)
+    }
+
+    /// Prepares the arrival of a packet at its sink, if it reaches it: earlier timers of sinks run first. Returns whether the arrival may be
+    /// computed ahead.
+    #[inline]
+    fn prepare_sink(&mut self, id: PacketId, at: u32, arrives: Time, keys: TieBreak) -> bool {
+        let packet = &self.packets[id];
+        if self.route_hops[packet.hop_index as usize + 1] != END_OF_ROUTE {
+            return true;
+        }
+        let flow = packet.flow;
+        let state = &self.flows[flow as usize];
+        if state.measures.depends_on_event_order(arrives, state.sends_datagrams) {
+            return false;
+        }
+        let arrival = SinkTimer { due: arrives, tie_break: keys, component: ComponentId::new(ComponentKind::Link, at as usize) };
+        if state.sink_ahead == SinkAhead::SharedReturnPath {
+            let pipe = self.route_hops[state.back_route as usize];
+            if self.fast_path.links[pipe as usize].sink_timers.peek().is_some_and(|Reverse(timer)| *timer < arrival) {
+                self.run_sink_timers_before(pipe, &arrival);
+            }
+        } else if state.sink.deadline().is_some_and(|due| due <= arrives) {
+            self.run_sink_timer_before(flow, &arrival);
+        }
+        true
+    }
+
+    /// Runs the timers of sinks with a common return path that come before an arrival.
+    #[inline(never)]
+    fn run_sink_timers_before(&mut self, pipe: u32, arrival: &SinkTimer) {
+        while let Some(Reverse(timer)) = self.fast_path.links[pipe as usize].sink_timers.peek().copied()
+            && timer < *arrival
+        {
+            self.fast_path.links[pipe as usize].sink_timers.pop();
+            let flow = timer.component.index();
+            let slot = self.flows[flow as usize].sink_timer_slot;
+            if self.calendar.deadline_of(slot) == Some((timer.due, timer.tie_break)) {
+                self.run_sink_timer_ahead(flow, timer.due);
+            }
+        }
+    }
+
+    /// Runs the timer of a sink as long as it comes before an arrival.
+    #[inline(never)]
+    fn run_sink_timer_before(&mut self, flow: u32, arrival: &SinkTimer) {
+        let slot = self.flows[flow as usize].sink_timer_slot;
+        let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
+        while let Some((due, tie_break)) = self.calendar.deadline_of(slot)
+            && (SinkTimer { due, tie_break, component }) < *arrival
+        {
+            self.run_sink_timer_ahead(flow, due);
+        }
+    }
+
+    fn run_sink_timer_ahead(&mut self, flow: u32, due: Time) {
+        self.calendar.clear_deadline(self.flows[flow as usize].sink_timer_slot);
+        self.count_event(due, ComponentId::new(ComponentKind::SinkTimer, flow as usize));
+        self.at_time(due, |simulation| simulation.on_sink_timer(flow));
+    }
+
+    /// The timer of a sink with a shared return path was set.
+    #[inline(never)]
+    pub(super) fn add_sink_timer(&mut self, flow: u32, due: Time, tie_break: TieBreak) {
+        let pipe = self.route_hops[self.flows[flow as usize].back_route as usize];
+        let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
+        self.fast_path.links[pipe as usize].sink_timers.push(Reverse(SinkTimer { due, tie_break, component }));
+    }
+
+    /// Computes something at a time to come.
+    #[inline(always)]
+    fn at_time<T>(&mut self, then: Time, compute: impl FnOnce(&mut Self) -> T) -> T {
+        let now = std::mem::replace(&mut self.now, then);
+        let result = compute(self);
+        self.now = now;
+        result
+    }
+
+    /// A packet reaches the far end of a link at a time to come.
+    #[inline]
+    fn continue_ahead(&mut self, at: u32, id: PacketId, arrives: Time) {
+        self.count_event(arrives, ComponentId::new(ComponentKind::Link, at as usize));
+        let packet = &mut self.packets[id];
+        packet.hop_index += 1;
+        let is_ack = packet.is_ack();
+        let hop = self.route_hops[packet.hop_index as usize];
+        self.at_time(arrives, |simulation| {
+            if hop != END_OF_ROUTE {
+                simulation.enter_link(hop, id);
+            } else if is_ack {
+                simulation.deliver_ack_to_sender(id);
+            } else {
+                simulation.fast_path.passed_packets += 1;
+                simulation.deliver_to_sink(id);
+            }
+        });
+    }
+
+    /// A packet enters a pipe that computes ahead.
+    pub(super) fn enter_pipe_ahead(&mut self, at: u32, id: PacketId) {
+        let Some((begins, departs)) = self.schedule_pipe_ahead(at, self.packets[id].size, self.now) else {
+            return self.drop_at_full_pipe(at, id);
+        };
+        let keys = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
+        let link = &self.links[at as usize];
+        let arrives = departs + link.delay();
+        if link.first_packet() == NONE && self.may_leave_pipe_ahead(id, at, arrives, keys) {
+            self.links[at as usize].delivered_packets += 1;
+            return self.continue_ahead(at, id, arrives);
+        }
+        self.hold_pipe(at);
+        let Simulation { links, packets, calendar, .. } = self;
+        start_propagation(&mut links[at as usize], packets, calendar, id, departs, keys);
+    }
+
+    /// Begin and end of a transmission in a pipe that computes ahead; `None` if its buffer is full.
+    #[inline(always)]
+    fn schedule_pipe_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
+        let link = &mut self.links[at as usize];
+        if link.free_at() <= then { Some(link.schedule_departure(size, then)) } else { self.schedule_busy_pipe_ahead(at, size, then) }
+    }
+
+    /// The same if packets may wait.
+    #[inline(never)]
+    fn schedule_busy_pipe_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
+        let link = &mut self.links[at as usize];
+        let starts = &mut self.fast_path.links[at as usize].transmission_starts;
+        while starts.front().is_some_and(|&start| start <= then) {
+            starts.pop_front();
+        }
+        if starts.len() >= link.limit() {
+            return None;
+        }
+        let (begins, departs) = link.schedule_departure(size, then);
+        starts.push_back(departs - link.transmission_time(size));
+        Some((begins, departs))
+    }
+
+    /// Sends an ACK over pipes of its return path. It is not stored as a packet as long as it is passed ahead.
+    pub(super) fn send_ack_ahead(&mut self, at: u32, ack: &mut Ack) {
+        let mut cursor = self.flows[at as usize].back_route;
+        let mut then = self.now;
+        loop {
+            let hop = self.route_hops[cursor as usize];
+            let link = &mut self.links[hop as usize];
+            link.arrived_packets += 1;
+            if !link.computes_ahead {
+                // The pipe is entered ahead, and its far end is an event.
+                let id = self.packets.insert_ack(ack, self.flows[at as usize].packet_origin(at, cursor, PacketFlags::default()));
+                return self.at_time(then, |simulation| simulation.enter_pipe(hop, id));
+            }
+            let Some((begins, departs)) = self.schedule_pipe_ahead(hop, ack.size, then) else {
+                return self.drop_ack_at_full_pipe(at, ack, hop, then);
+            };
+            let keys = TieBreak { scheduled_at: begins, entered_buffer_at: then };
+            let link = &self.links[hop as usize];
+            let arrives = departs + link.delay();
+            if link.first_packet() == NONE && arrives < self.fast_path.horizon {
+                let next = self.route_hops[cursor as usize + 1];
+                let is_at_end = next == END_OF_ROUTE;
+                if is_at_end && self.may_process_ack_ahead(at, ack.next, hop, arrives, keys) {
+                    self.pass_ack(hop, arrives);
+                    return self.at_time(arrives, |simulation| simulation.process_ack(at, ack));
+                }
+                if !is_at_end && self.links[next as usize].accepts_ahead {
+                    self.pass_ack(hop, arrives);
+                    (cursor, then) = (cursor + 1, arrives);
+                    continue;
+                }
+            }
+            let id = self.packets.insert_ack(ack, self.flows[at as usize].packet_origin(at, cursor, PacketFlags::default()));
+            self.hold_pipe(hop);
+            let Simulation { links, packets, calendar, .. } = self;
+            return start_propagation(&mut links[hop as usize], packets, calendar, id, departs, keys);
+        }
+    }
+
+    #[inline(always)]
+    fn pass_ack(&mut self, hop: u32, arrives: Time) {
+        self.links[hop as usize].delivered_packets += 1;
+        self.count_event(arrives, ComponentId::new(ComponentKind::Link, hop as usize));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_ack_at_full_pipe(&mut self, at: u32, ack: &Ack, hop: u32, then: Time) {
+        self.links[hop as usize].dropped_packets += 1;
+        let signal = MarkOrDrop::Dropped(SignalCause::Overflow);
+        self.probe.on_ack_drop(then, &AckDrop { link: hop, queue: None, flow: at, ack_seq: ack.next, signal });
+    }
+
+    /// Whether a sender may process an ACK at a time to come: it has no timer before, and the ACK does not end its transfer. Keeps the window
+    /// for samples until then.
+    #[inline(always)]
+    fn may_process_ack_ahead(&mut self, at: u32, next: u64, hop: u32, arrives: Time, keys: TieBreak) -> bool {
+        let flow = &self.flows[at as usize];
+        let Some(sender) = flow.sender.as_tcp().filter(|_| flow.is_sender_ahead) else { return false };
+        if sender.deadline().is_some_and(|due| due <= arrives) || next >= sender.send_buffer().queued_segments() {
+            return false;
+        }
+        if self.fast_path.next_window_sample.is_some_and(|sample| sample <= arrives) {
+            self.keep_window(at, hop, arrives, keys);
+        }
+        true
+    }
+}
+
+/// Samples of windows.
+impl<P: Probe> Simulation<P> {
+    /// The next sample of windows comes at this time.
+    pub(super) fn set_next_window_sample(&mut self, time: Option<Time>) {
+        self.fast_path.next_window_sample = time;
+    }
+
+    /// Keeps the window that a sender has before an ACK at a time to come, if a sample before that is still to be taken.
+    #[inline(never)]
+    fn keep_window(&mut self, at: u32, hop: u32, arrives: Time, keys: TieBreak) {
+        let (Some(next), Some(every)) = (self.fast_path.next_window_sample, self.probe.window_sample_interval()) else { return };
+        let flow = &self.flows[at as usize];
+        let Some(&window) = flow.sender.window().filter(|_| flow.row_policy == RowPolicy::OwnRow) else { return };
+        let until = self.last_sample_before(next, every, hop, arrives, keys);
+        let samples_until = |time: Time| time.since(next).picos() / every.picos();
+        let past = &mut self.fast_path.past_windows[at as usize];
+        let is_known = past.back().is_some_and(|last| last.until >= next && samples_until(last.until) == samples_until(until));
+        if until >= next && !is_known {
+            past.push_back(PastWindow { until, window, alpha: flow.sender.dctcp_alpha() });
+        }
+    }
+
+    /// The last time at which a sample would come before an arrival. A sample is scheduled at the sample before.
+    fn last_sample_before(&self, next: Time, every: Span, hop: u32, arrives: Time, keys: TieBreak) -> Time {
+        let is_at_sample = arrives.since(next).picos() % every.picos() == 0;
+        let sample = (TieBreak::scheduled_now(Time::ZERO + arrives.since(Time::ZERO + every)), self.window_sample_component());
+        let is_before = is_at_sample && sample < (keys, ComponentId::new(ComponentKind::Link, hop as usize));
+        if is_before { arrives } else { arrives - Span::from_picos(1) }
+    }
+
+    /// The window of a flow's sender for a sample now, and DCTCP's fraction.
+    #[inline]
+    pub(super) fn window_for_sample(&mut self, at: usize) -> Option<(CongestionWindow, Option<f64>)> {
+        let now = self.now;
+        if let Some(past) = self.fast_path.past_windows.get_mut(at) {
+            while past.front().is_some_and(|kept| kept.until < now) {
+                past.pop_front();
+            }
+            if let Some(kept) = past.front() {
+                return Some((kept.window, kept.alpha));
+            }
+        }
+        let sender = &self.flows[at].sender;
+        sender.window().map(|&window| (window, sender.dctcp_alpha()))
+    }
+}
