@@ -40,6 +40,8 @@ pub struct HostSpec {
     pub side: Side,
     /// Largest packet, IP header included.
     pub mtu: u32,
+    /// The router makes ECT(1) of ECT(0) in packets that leave the host.
+    pub rewrites_ect1: bool,
     /// Settings below `/proc/sys` with their values.
     pub sysctls: Vec<(String, String)>,
     /// Settings that some kernels lack, or that the root of a user namespace may not set.
@@ -55,6 +57,8 @@ pub struct Host {
     pub side: Side,
     pub namespace: Namespace,
     pub tun: Tun,
+    /// ECT(1) instead of ECT(0) in packets that leave it.
+    pub rewrites_ect1: bool,
 }
 
 impl Host {
@@ -63,7 +67,7 @@ impl Host {
     pub fn create(spec: &HostSpec) -> io::Result<Host> {
         let namespace = Namespace::create()?;
         let tun = namespace.run_inside(|| configure_namespace(spec))?;
-        Ok(Host { group: spec.group, side: spec.side, namespace, tun })
+        Ok(Host { group: spec.group, side: spec.side, namespace, tun, rewrites_ect1: spec.rewrites_ect1 })
     }
 
     /// Number of packets lost because the router did not read them in time.

@@ -1,5 +1,6 @@
 //! Settings of the two hosts of a group as plain data. The mapping derives them from a scenario; hosts and recordings read them.
 
+use ecnlab_transport::settings::KernelControlName;
 use ecnlab_units::{Ecn, Span};
 
 /// A sysctl of a host, below `net.ipv4`.
@@ -23,7 +24,7 @@ pub struct RouteMetrics {
 /// Options of the sockets at both ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketSettings {
-    pub congestion: &'static str,
+    pub congestion: KernelControlName,
     pub nodelay: bool,
     /// Acknowledgements wait for a reply that can carry them.
     pub interactive: bool,
@@ -53,6 +54,8 @@ pub struct HostSettings {
     pub route: RouteMetrics,
     /// MTU of both devices, in bytes.
     pub mtu: u32,
+    /// The router makes ECT(1) of ECT(0) in packets that leave either host.
+    pub rewrites_ect1: bool,
     pub tcp: Option<SocketSettings>,
     pub datagrams: Option<DatagramSettings>,
 }

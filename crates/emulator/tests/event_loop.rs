@@ -35,8 +35,8 @@ impl Write for Shared {
 }
 
 /// Both hosts, or why this machine lets none be made, which is printed.
-fn hosts(family: AddressFamily) -> Option<[Host; 2]> {
-    let host = |side| Host::create(&HostSpec { family, side, mtu: 1500, ..HostSpec::default() });
+fn hosts(family: AddressFamily, rewrites_ect1: bool) -> Option<[Host; 2]> {
+    let host = |side| Host::create(&HostSpec { family, side, mtu: 1500, rewrites_ect1, ..HostSpec::default() });
     let made = host(Side::Near).and_then(|near| Ok([near, host(Side::Far)?]));
     made.inspect_err(|why| println!("skipped: {why}")).ok()
 }
@@ -107,20 +107,56 @@ fn seen(capture: &[u8]) -> [[usize; 4]; 2] {
     seen
 }
 
+/// The socket of the far host.
+fn receiver(family: AddressFamily, hosts: &[Host; 2]) -> UdpSocket {
+    let to = family.address(FLOW, Side::Far);
+    let receiver = hosts[1].namespace.run_inside(|| UdpSocket::bind((to, 2000))).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    receiver
+}
+
+/// Number of datagrams that have arrived. A kernel discards those whose header has a wrong checksum.
+fn received(receiver: &UdpSocket) -> usize {
+    let mut buffer = [1; 2000];
+    let mut received = 0;
+    while let Ok(length) = receiver.recv(&mut buffer) {
+        assert!(buffer[..length] == [0; 1000]);
+        received += 1;
+    }
+    received
+}
+
+#[test]
+fn ect0_becomes_ect1_as_a_packet_leaves_its_host_and_other_codepoints_stay() {
+    let cases = [
+        (AddressFamily::V4, Ecn::Ect0, Ecn::Ect1),
+        (AddressFamily::V6, Ecn::Ect0, Ecn::Ect1),
+        (AddressFamily::V4, Ecn::Ect1, Ecn::Ect1),
+        (AddressFamily::V4, Ecn::NotEct, Ecn::NotEct),
+        (AddressFamily::V4, Ecn::Ce, Ecn::Ce),
+    ];
+    for (family, sent, expected) in cases {
+        let Some(hosts) = hosts(family, true) else { return };
+        let receiver = receiver(family, &hosts);
+        let (driven, capture) = drive(family, hosts, sent);
+        let [before, after] = seen(&capture);
+        assert_eq!(PACKETS, before[expected as usize], "{sent:?}: {before:?}");
+        let arrived: usize = after.iter().sum();
+        assert!((2..=PACKETS).contains(&arrived) && after[expected as usize] + after[Ecn::Ce as usize] >= arrived, "{sent:?}: {after:?}");
+        assert_eq!(arrived, received(&receiver), "{sent:?}");
+        let rewritten = if sent == Ecn::Ect0 { PACKETS as u64 } else { 0 };
+        assert_eq!([rewritten, 0], driven.rewritten_to_ect1[..], "{sent:?}");
+    }
+}
+
 #[test]
 fn what_the_queue_decides_is_what_hosts_get_and_what_the_capture_shows() {
     for (family, codepoint) in [(AddressFamily::V4, Ecn::NotEct), (AddressFamily::V4, Ecn::Ect0), (AddressFamily::V6, Ecn::Ect1)] {
-        let Some(hosts) = hosts(family) else { return };
-        let to = family.address(FLOW, Side::Far);
-        let receiver = hosts[1].namespace.run_inside(|| UdpSocket::bind((to, 2000))).unwrap();
-        receiver.set_nonblocking(true).unwrap();
+        let Some(hosts) = hosts(family, false) else { return };
+        let receiver = receiver(family, &hosts);
         let (driven, capture) = drive(family, hosts, codepoint);
-        let mut buffer = [1; 2000];
-        let mut received = 0;
-        while let Ok(length) = receiver.recv(&mut buffer) {
-            assert!(buffer[..length] == [0; 1000]);
-            received += 1;
-        }
+        let received = received(&receiver);
+        assert_eq!([0, 0], driven.rewritten_to_ect1[..]);
         let counts = driven.counters;
         assert_eq!((PACKETS as u64, received as u64, 0), (counts.read_from_hosts, counts.delivered, counts.tun_tx_drops));
         assert_eq!(counts.delivered, driven.lateness.count());

@@ -94,6 +94,24 @@ fn the_receiving_kernel_counts_the_marks_of_the_router() {
     }
 }
 
+#[test]
+fn with_ect1_hosts_send_ect0_and_the_router_makes_it_ect1_also_over_ipv6() {
+    for family in [AddressFamily::V4, AddressFamily::V6] {
+        let tcp = "tcp = { profile = \"linux\", ecn = true, ect_codepoint = \"ect1\" }\napp = { kind = \"file\", bytes = \"200 KB\" }";
+        let classic = "tcp = { profile = \"linux\", ecn = true }\napp = { kind = \"file\", bytes = \"200 KB\" }";
+        let Some(outcome) = ran(family, "3 s", &[flows("ect1", tcp), flows("ect0", classic)].concat()) else { return };
+        assert_eq!((vec![1, 1], vec![0, 0]), (of_groups(&outcome, "transactions"), of_groups(&outcome, "drops")));
+        let received = |group: usize, counter| kernels(&outcome, group)[1].count(counter);
+        assert_eq!((0, 0), (received(0, "in_ect0"), received(1, "in_ect1")));
+        assert_eq!([received(0, "in_ect1") + received(0, "in_ce"), 0], outcome.metadata.rewritten_to_ect1[0]);
+        assert!(received(0, "in_ect1") > 50 && received(1, "in_ect0") > 50);
+        assert_eq!([0, 0], outcome.metadata.rewritten_to_ect1[1]);
+        let groups = &outcome.metadata.json()["groups"];
+        assert_eq!(outcome.metadata.rewritten_to_ect1[0][0], groups[0]["rewritten_to_ect1"]["opening_host"]);
+        assert!(groups[1]["rewritten_to_ect1"].is_null());
+    }
+}
+
 fn exchanges_end(family: AddressFamily) {
     let of = |connection: &str| {
         flows(

@@ -23,6 +23,7 @@ fn host(family: AddressFamily, group: u32, side: Side) -> Option<Host> {
         sysctls: settings,
         optional_sysctls: Vec::new(),
         route_metrics: vec![RouteMetric::InitCwnd(2), RouteMetric::RtoMin(1000)],
+        rewrites_ect1: false,
     };
     Host::create(&spec).inspect_err(|why| println!("skipped: {why}")).ok()
 }

@@ -40,6 +40,12 @@ pub fn suggestion_text<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
+/// `; did you mean "x"?`, or nothing if no name is similar.
+pub fn near_name_text<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let text = suggestion_text(word, known);
+    if text.starts_with("; did you mean") { text } else { String::new() }
+}
+
 /// The names, truncated if there are many.
 pub fn format_names(names: &[&str]) -> String {
     let first = names[..names.len().min(MAX_LISTED_NAMES)].join(", ");

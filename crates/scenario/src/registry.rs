@@ -304,6 +304,8 @@ fn property_schema(parameter: &Parameter) -> Json {
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
+        // The words first, which editors complete.
+        Kind::ChoiceOrName(words) => json!({ "anyOf": [{ "enum": words }, { "type": "string", "minLength": 1 }] }),
     };
     if parameter.accepts_list {
         schema = json!({ "oneOf": [schema, { "type": "array", "items": schema, "minItems": 1 }] });

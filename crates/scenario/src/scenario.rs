@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use ecnlab_sim::{Buffer, FlowSpec, FlowTemplate, Network, RowPolicy};
 use ecnlab_transport::Transport;
+use ecnlab_transport::settings::{CongestionControlName, KernelControlName};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
-use crate::problem::Problem;
+use crate::problem::{Problem, near_name_text};
 use crate::read::{Reader, TableInput};
 use crate::sections::change;
 use crate::sections::describe_values;
@@ -102,7 +103,18 @@ impl Scenario {
         });
         let say = "the simulator has no kernel; fix: use --backend uml, or give the queue an aqm";
         let queues = queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned()));
-        queues.collect()
+        queues.chain(self.kernel_controls().map(|(place, name)| Problem::new(&place, kernel_control_message(name.as_str())))).collect()
+    }
+
+    /// Congestion controls that only kernels have, each with its path.
+    pub fn kernel_controls(&self) -> impl Iterator<Item = (String, KernelControlName)> {
+        (0..).zip(&self.groups).filter_map(|(number, group)| match self.transport(number) {
+            Some(Transport::Tcp(tcp)) => match tcp.congestion_control {
+                CongestionControlName::Kernel(name) => Some((format!("flows.{group}.tcp.congestion_control"), name)),
+                _ => None,
+            },
+            _ => None,
+        })
     }
 
     /// Transport of the group with this number: that of any of its flows, or of its template.
@@ -123,6 +135,28 @@ impl Scenario {
         let hash = sources.chain(derivation).chain(texts).fold(FNV_OFFSET, |hash, text| fnv1a_update(hash, &text));
         format!("{hash:032x}")
     }
+}
+
+/// Congestion controls that every UML kernel has and the simulator lacks under this name.
+const UML_CONTROLS: [&str; 6] = ["abe", "bbr", "bic", "dctcp", "htcp", "westwood"];
+
+/// Message about a congestion control that the simulator does not have.
+fn kernel_control_message(name: &str) -> String {
+    let simulated = CongestionControlName::WORDS;
+    let on_kernels = match UML_CONTROLS.contains(&name) {
+        true => format!("use --backend uml, whose kernels have {name}, or --backend live if this machine's kernel has it"),
+        false => format!(
+            "use --backend live if this machine's kernel has {name}, or --backend uml with a kernel that has it (ecnlab uml build-kernel \
+             --control FILE.c)"
+        ),
+    };
+    let in_simulator = match name {
+        "dctcp" => "give variant = \"dctcp\"".to_owned(),
+        "abe" => "give congestion_control = \"reno\" with ecn_response = \"abe\"".to_owned(),
+        _ => format!("give one of {}", simulated.join(", ")),
+    };
+    let near = near_name_text(name, simulated.iter().copied());
+    format!("{name}: the simulator does not have this congestion control{near}; fix: {on_kernels}, or {in_simulator}")
 }
 
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -6,7 +6,7 @@ use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_transport::Traffic;
 use ecnlab_transport::application::FlowDirection;
-use ecnlab_transport::settings::{EcnResponseName, EctCodepoint};
+use ecnlab_transport::settings::{CongestionControlName, EcnResponseName, EctCodepoint};
 use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span, Time};
 
 use crate::read::{Reader, TableInput};
@@ -190,6 +190,9 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
+    if matches!(settings.congestion_control, CongestionControlName::Kernel(_)) {
+        return;
+    }
     let message = match (settings.ecn_response, settings.ect_codepoint) {
         (EcnResponseName::Dctcp, EctCodepoint::Ect0) if queue.has_l4s_step() => format!(
             "these senders answer marks by DCTCP, and the L4S threshold of link \"{edge}\" marks ECT(1) alone: give ect_codepoint = \"ect1\" \

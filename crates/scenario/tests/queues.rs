@@ -249,6 +249,39 @@ fn hosts_that_count_marks_need_no_kernel() {
 }
 
 #[test]
+fn a_congestion_control_of_kernels_reads_back_and_is_refused_by_the_simulator_with_the_fix() {
+    let read = |tcp: &str| {
+        let text = format!(
+            "name = \"x\"\nduration = \"2 s\"\n[network]\ntopology = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\
+             queue = {{ aqm = \"droptail\", limit = 100 }}\n[[flows]]\nname = \"one\"\nfrom = \"left\"\nto = \"right\"\ntcp = {{ {tcp} }}\n"
+        );
+        Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files)
+    };
+    let scenario = read("profile = \"linux\", congestion_control = \"bbr\"").unwrap();
+    assert_eq!(Some("bbr"), scenario.resolved["flows"][0]["tcp"]["congestion_control"].as_str());
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!((scenario.hash(), Vec::<ecnlab_scenario::Problem>::new()), (again.hash(), scenario.warnings));
+    let needs = |control: &str| {
+        let needs = read(&format!("profile = \"linux\", congestion_control = \"{control}\"")).unwrap().needs_kernel();
+        assert_eq!((1, "flows.one.tcp.congestion_control"), (needs.len(), needs[0].place.as_str()));
+        needs[0].message.clone()
+    };
+    assert_eq!(
+        "bbr: the simulator does not have this congestion control; fix: use --backend uml, whose kernels have bbr, or --backend live if this \
+         machine's kernel has it, or give one of reno, aimd, cubic, vegas, prague",
+        needs("bbr")
+    );
+    assert!(needs("cubc").contains("did you mean \"cubic\"?"));
+    assert!(needs("my_own").contains("ecnlab uml build-kernel --control FILE.c"));
+    assert!(needs("dctcp").ends_with("or give variant = \"dctcp\""));
+    let warned = |tcp: &str| read(tcp).unwrap().warnings.into_iter().map(|warning| warning.place).collect::<Vec<_>>();
+    let given = "profile = \"linux\", congestion_control = \"bbr\", ecn = true, ecn_response = \"abe\", hystart = \"off\"";
+    // The last one is of the queue, which marks nothing.
+    assert_eq!(["flows.one.tcp.ecn_response", "flows.one.tcp.hystart", "flows.one.tcp.ecn"], warned(given)[..]);
+    assert!(read("profile = \"linux\", congestion_control = \"b b r\"").is_err());
+}
+
+#[test]
 fn what_no_kernel_s_queue_can_be_is_refused() {
     let cases = [
         (r#"{ kernel = "red", aqm = "red" }"#, "link.l.queue.aqm", "leave out one of the two"),

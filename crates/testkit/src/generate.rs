@@ -87,7 +87,7 @@ fn random_single_value(parameter: &Parameter, rng: &mut Rng) -> Value {
         }
         Kind::Rate => Value::Rate(Rate::from_bps(random_within(1.0, 1e13, numeric_value(&default), rng) as u64).expect("at least 1 bps")),
         Kind::Flag => Value::Flag(rng.below(2) == 0),
-        Kind::Choice(words) => Value::Choice(pick_random::<&str>(words, rng)),
+        Kind::Choice(words) | Kind::ChoiceOrName(words) => Value::Choice(pick_random::<&str>(words, rng)),
         Kind::Text => Value::Text("drawn".to_owned()),
         Kind::Distribution { dimension, min, max } => {
             let fixed = random_within(min, max, numeric_value(&default), rng);

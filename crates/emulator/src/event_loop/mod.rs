@@ -88,6 +88,8 @@ struct Forwarder<C> {
     slab: PacketSlab,
     connections: TcpTracker,
     counters: ForwardingCounters,
+    /// Packets of each host whose ECT(0) became ECT(1).
+    rewritten_to_ect1: Vec<u64>,
     lateness: LatenessHistogram,
 }
 
@@ -104,6 +106,8 @@ pub struct FinishedRun<P: Probe, B> {
     pub simulation: Simulation<P>,
     pub backend: B,
     pub counters: ForwardingCounters,
+    /// Packets of each host whose ECT(0) became ECT(1), in the order of the hosts.
+    pub rewritten_to_ect1: Vec<u64>,
     pub lateness: LatenessHistogram,
     /// Started at time zero of the run.
     pub clock: RunClock,
@@ -206,9 +210,9 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         for (flow, told) in self.host_inputs.drain(..) {
             self.simulation.apply_host_input(flow, told);
         }
-        let Forwarder { hosts, mut counters, lateness, .. } = self.forwarder;
+        let Forwarder { hosts, mut counters, rewritten_to_ect1, lateness, .. } = self.forwarder;
         counters.tun_tx_drops = hosts.iter().map(Host::tun_tx_drops).sum::<io::Result<u64>>()?;
-        Ok(FinishedRun { simulation: self.simulation, backend: self.backend, counters, lateness, clock: self.clock })
+        Ok(FinishedRun { simulation: self.simulation, backend: self.backend, counters, rewritten_to_ect1, lateness, clock: self.clock })
     }
 
     /// Runs all actions of a time.
@@ -434,6 +438,7 @@ impl<C: FlowClassifier> Forwarder<C> {
         }
         Forwarder {
             read_batches: vec![1; hosts.len()],
+            rewritten_to_ect1: vec![0; hosts.len()],
             hosts,
             hosts_by_side,
             classifier,
@@ -451,7 +456,14 @@ impl<C: FlowClassifier> Forwarder<C> {
         let Some(length) = self.hosts[host].tun.read(buffer)? else { return Ok(ReadOutcome::Empty) };
         self.counters.read_from_hosts += 1;
         let view = match PacketView::parse(&buffer[..length]) {
-            Ok(view) => view,
+            Ok(mut view) => {
+                if self.hosts[host].rewrites_ect1 && view.ecn == Ecn::Ect0 {
+                    rewrite_ecn(&mut buffer[..length], Ecn::Ect1);
+                    view.ecn = Ecn::Ect1;
+                    self.rewritten_to_ect1[host] += 1;
+                }
+                view
+            }
             Err(why) => {
                 self.counters.count_malformed(why);
                 return Ok(ReadOutcome::Dropped);

@@ -40,6 +40,7 @@ pub fn host_spec(family: AddressFamily, group: u32, side: Side, host: &HostSetti
         group,
         side,
         mtu: host.mtu.max(min_mtu),
+        rewrites_ect1: host.rewrites_ect1,
         sysctls: settings.into_iter().map(named).chain([ecn]).collect(),
         optional_sysctls: optional.into_iter().map(named).chain([backlog]).collect(),
         route_metrics: route_metrics(&host.route),
@@ -88,7 +89,7 @@ pub fn open_listener(family: AddressFamily, host: &HostSettings) -> io::Result<S
 
 /// Options of the sockets at both ends; accepted sockets inherit them.
 pub fn set_socket_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
-    socket.set(SocketOption::CongestionControl(tcp.congestion))?;
+    socket.set(SocketOption::CongestionControl(tcp.congestion.as_str()))?;
     let options = [
         tcp.nodelay.then_some(SocketOption::NoDelay),
         tcp.pacing.then_some(SocketOption::Pacing),

@@ -22,12 +22,19 @@ use crate::host_settings::{DatagramSettings, HostSettings, RouteMetrics};
 
 /// Profile whose parameters a current kernel has.
 const KERNEL_PROFILE: &str = "linux";
+/// Profile of a kernel with Accurate ECN.
+const ACCURATE_ECN_PROFILE: &str = "linux-7.2";
 
 /// Description of the socket option that chooses a congestion control.
 const CONGESTION_CONTROL_DESCRIPTION: &str = "the congestion control, option `TCP_CONGESTION` of the socket";
 
 /// Name of a shell as a backend.
 const SHELL_BACKEND: &str = "shell";
+/// Name of the backend with a kernel in virtual time.
+const UML_BACKEND: &str = "uml";
+
+/// Congestion controls that every UML kernel has.
+pub const BUILT_IN_CONTROLS: [&str; 9] = ["reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood"];
 
 /// Features of a kernel that hosts may use.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +66,15 @@ pub fn map_to_host_settings(scenario: &Scenario, kernel: &KernelFeatures) -> Res
 
 /// Problems of a scenario in a shell, which uses its links only.
 pub fn shell_problems(scenario: &Scenario) -> Vec<Problem> {
-    network::link_problems(scenario, &KernelFeatures { backend: SHELL_BACKEND, ..KernelFeatures::default() })
+    let mut problems = network::link_problems(scenario, &KernelFeatures { backend: SHELL_BACKEND, ..KernelFeatures::default() });
+    problems.extend(scenario.kernel_controls().map(|(place, name)| {
+        let message = format!(
+            "{name}: the flows of a shell's scenario are simulated, which does not have it; fix: leave it out, and choose the \
+                               control of your programs with --cc"
+        );
+        Problem::new(&place, message)
+    }));
+    problems
 }
 
 /// A group of flows of the resolved scenario.
@@ -98,6 +113,7 @@ impl ResolvedFlowGroup<'_> {
                     ecn: [0, 0],
                     route: RouteMetrics::default(),
                     mtu: settings.packet_size,
+                    rewrites_ect1: false,
                     tcp: None,
                     datagrams: Some(DatagramSettings { ecn: settings.ecn.codepoint(), payload: settings.payload() }),
                 }
@@ -112,13 +128,15 @@ impl ResolvedFlowGroup<'_> {
     fn check_tcp(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let described = &self.described["tcp"];
         let name = described["profile"].as_str().unwrap_or_default();
-        let ours = profile::find_profile(KERNEL_PROFILE).expect("there is such a profile");
-        if name != ours.name {
+        let profiles = std::iter::once(KERNEL_PROFILE).chain(kernel.has_accurate_ecn.then_some(ACCURATE_ECN_PROFILE));
+        let mut profiles = profiles.map(|name| profile::find_profile(name).expect("there is such a profile"));
+        let Some(ours) = profiles.find(|profile| profile.name == name) else {
             return self.push_problem("tcp.profile", nearest_profile_message(name), kernel, problems);
-        }
+        };
         let values = tcp_values_in_force(described);
         let profile = ours.values();
-        for row in TCP_PARAMETER_MAPPINGS.iter().filter(|row| values.unmet_conditions(row.name).is_empty()) {
+        let is_in_force = |row: &&TcpParameterMapping| values.unmet_conditions(row.name).is_empty() && (row.is_read)(settings);
+        for row in TCP_PARAMETER_MAPPINGS.iter().filter(is_in_force) {
             if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
                 self.push_problem(&format!("tcp.{}", settings::parameter_path(row.name)), why, kernel, problems);
             }
@@ -165,13 +183,22 @@ impl ResolvedFlowGroup<'_> {
     /// Checks that the kernel has the congestion control.
     fn check_congestion_control(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let Some(control) = tcp::kernel_congestion_control(settings) else { return };
+        let control = control.as_str();
         if kernel.controls.iter().any(|known| known == control) {
             return;
         }
         let known = kernel.controls.join(", ");
-        let remedy = match control {
-            "abe" => "use --backend uml, whose kernel has it".to_owned(),
-            _ => format!("load it as root (modprobe tcp_{control}), or use --backend uml"),
+        let build = match control {
+            "prague" => "ecnlab uml build-kernel --kernel 7.2 --control FILE.c, with Linux' tcp_prague.c".to_owned(),
+            _ => format!("ecnlab uml build-kernel --control FILE.c, with the source of {control}"),
+        };
+        let is_of_uml_kernels = BUILT_IN_CONTROLS.contains(&control);
+        let remedy = match (kernel.backend, control) {
+            (UML_BACKEND, _) if is_of_uml_kernels => "build the kernel again with ecnlab uml build-kernel".to_owned(),
+            (UML_BACKEND, _) => format!("build a kernel that has it ({build}), and choose it with --kernel (ecnlab uml list)"),
+            (_, "abe") => "use --backend uml, whose kernel has it".to_owned(),
+            _ if is_of_uml_kernels => format!("load it as root (modprobe tcp_{control}), or use --backend uml"),
+            _ => format!("load it as root (modprobe tcp_{control}), or use --backend uml with a kernel that has it ({build})"),
         };
         let message = format!("the kernel does not have the congestion control {control}, only {known}; fix: {remedy}");
         self.push_problem("tcp.congestion_control", message, kernel, problems);
@@ -225,6 +252,7 @@ impl TcpParameterMapping {
             | KernelKnob::CongestionControl
             | KernelKnob::CongestionControlOrSysctl(_)
             | KernelKnob::HostProgram(_)
+            | KernelKnob::HostEdge(_)
             | KernelKnob::Unsupported(_) => None,
         }
     }
@@ -250,6 +278,7 @@ impl TcpParameterMapping {
             KernelKnob::CongestionControl => CONGESTION_CONTROL_DESCRIPTION.to_owned(),
             KernelKnob::CongestionControlOrSysctl(name) => format!("{CONGESTION_CONTROL_DESCRIPTION}, or sysctl `{name}`"),
             KernelKnob::HostProgram(what) => what.to_owned(),
+            KernelKnob::HostEdge(what) => format!("the router: {what}"),
             KernelKnob::DerivedValue(_, of) => format!("follows from {of}"),
             KernelKnob::Unsupported(why) => format!("not: {why}"),
             KernelKnob::FixedValue(own, why) => {
@@ -262,6 +291,9 @@ impl TcpParameterMapping {
 
 /// Message about another profile, with the nearest settings of a current kernel.
 fn nearest_profile_message(name: &str) -> String {
+    if name == ACCURATE_ECN_PROFILE {
+        return format!("\"{name}\": this kernel is older; fix: use --backend uml --kernel 7.2, or give profile = \"{KERNEL_PROFILE}\"");
+    }
     let near = match name {
         "linux-2.0" => {
             "variant = \"newreno\", timestamps = false, initial_window = 2, receive_window = \"unlimited\", max_rwnd = 22, \
@@ -359,7 +391,7 @@ mod tests {
     fn another(parameter: &ecnlab_units::Parameter, now: &str) -> Option<String> {
         let candidates: Vec<String> = match parameter.kind {
             Kind::Flag => vec!["true".into(), "false".into()],
-            Kind::Choice(words) => words.iter().map(|&word| word.to_owned()).collect(),
+            Kind::Choice(words) | Kind::ChoiceOrName(words) => words.iter().map(|&word| word.to_owned()).collect(),
             Kind::Number { min, max, .. } => vec![min.to_string(), max.to_string()],
             Kind::Count { min, max, .. } => vec![min.to_string(), max.to_string()],
             Kind::Span { .. } => vec!["0.05 s".into(), "0.3 s".into()],
@@ -472,13 +504,73 @@ mod tests {
     }
 
     #[test]
+    fn a_congestion_control_of_the_kernel_is_chosen_by_its_name() {
+        let kernel = KernelFeatures { controls: ["reno", "bbr"].map(str::to_owned).to_vec(), ..kernel() };
+        let asked = |kernel: &KernelFeatures, tcp: &str| {
+            map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\", {tcp} }}")), kernel)
+        };
+        let control = |tcp: &str| asked(&kernel, tcp).unwrap()[0].tcp.unwrap().congestion.to_string();
+        assert_eq!(["bbr", "bbr"], ["congestion_control = \"bbr\"", "congestion_control = \"bbr\", ecn = true"].map(control));
+        let message = |backend: &'static str, tcp: &str| {
+            let refusals = asked(&KernelFeatures { backend, ..kernel.clone() }, tcp).unwrap_err();
+            assert_eq!(1, refusals.len(), "{refusals:?}");
+            format!("{}: {}", refusals[0].place, refusals[0].message)
+        };
+        let own = message("uml", "congestion_control = \"mine\"");
+        assert!(
+            own.starts_with(
+                "flows.one.tcp.congestion_control: the kernel does not have the congestion control mine, only reno, bbr; fix: "
+            )
+        );
+        assert!(own.contains("ecnlab uml build-kernel --control FILE.c") && own.contains("--kernel"), "{own}");
+        assert!(message("live", "congestion_control = \"htcp\"").contains("modprobe tcp_htcp"));
+        let echo = message("uml", "congestion_control = \"bbr\", ecn = true, ecn_echo = \"dctcp\", ecn_response = \"dctcp\"");
+        assert!(echo.contains("leave ecn_echo out"), "{echo}");
+    }
+
+    #[test]
+    fn prague_is_that_of_a_kernel_with_it_and_with_accurate_ecn() {
+        let scenario = scenario("tcp = { profile = \"linux\", variant = \"prague\" }");
+        let able = KernelFeatures { controls: vec!["prague".into()], has_accurate_ecn: true, backend: "uml", ..kernel() };
+        let [hosts] = &map_to_host_settings(&scenario, &able).unwrap()[..] else { panic!() };
+        assert_eq!(("prague", [3, 5], true), (hosts.tcp.unwrap().congestion.as_str(), hosts.ecn, hosts.rewrites_ect1));
+        let newer = self::scenario("tcp = { profile = \"linux-7.2\", variant = \"prague\" }");
+        assert!(map_to_host_settings(&newer, &able).is_ok());
+        let on_older = KernelFeatures { has_accurate_ecn: false, ..able.clone() };
+        let refusals = map_to_host_settings(&newer, &on_older).unwrap_err();
+        assert_eq!("flows.one.tcp.profile", refusals[0].place);
+        assert!(refusals[0].message.contains("fix: use --backend uml --kernel 7.2"), "{}", refusals[0].message);
+        let message = |kernel: &KernelFeatures| map_to_host_settings(&scenario, kernel).unwrap_err()[0].message.clone();
+        let lacking = message(&KernelFeatures { controls: vec!["reno".into()], ..able.clone() });
+        assert!(lacking.contains("ecnlab uml build-kernel --kernel 7.2 --control FILE.c, with Linux' tcp_prague.c"), "{lacking}");
+        let old = message(&KernelFeatures { has_accurate_ecn: false, ..able.clone() });
+        assert!(old.contains("does not support Accurate ECN; fix: use --backend uml --kernel 7.2"), "{old}");
+        let of_kernel = |tcp: &str| {
+            let text = format!("tcp = {{ profile = \"linux\", variant = \"prague\", {tcp} }}");
+            map_to_host_settings(&self::scenario(&text), &able).unwrap_err()[0].place.clone()
+        };
+        assert_eq!("flows.one.tcp.ect_codepoint", of_kernel("ect_codepoint = \"ect0\""));
+        assert_eq!("flows.one.tcp.quirks.prague_rate_mode", of_kernel("quirks = { prague_rate_mode = false }"));
+    }
+
+    #[test]
+    fn ect1_is_written_by_the_router_where_hosts_use_ecn() {
+        let rewrites = |tcp: &str| mapped(tcp).rewrites_ect1;
+        assert_eq!(
+            [true, false, false],
+            [", ecn = true, ect_codepoint = \"ect1\"", ", ecn = true", ", ect_codepoint = \"ect1\""].map(rewrites)
+        );
+        assert!(rewrites(", variant = \"dctcp\", ect_codepoint = \"ect1\""));
+    }
+
+    #[test]
     fn a_response_to_marks_needs_a_congestion_control_that_has_it() {
         let uml = KernelFeatures { backend: "uml", controls: vec!["reno".into(), "abe".into()], ..kernel() };
         let asked = |tcp: &str| {
             map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_response = \"abe\"{tcp} }}")), &uml)
         };
         let sockets = asked(", variant = \"sack\", abe_beta = 0.8").unwrap().remove(0).tcp.unwrap();
-        assert_eq!("abe", sockets.congestion);
+        assert_eq!("abe", sockets.congestion.as_str());
         let places = |tcp: &str| asked(tcp).unwrap_err().into_iter().map(|refusal| refusal.place).collect::<Vec<_>>();
         assert_eq!(["flows.one.tcp.congestion_control", "flows.one.tcp.abe_beta"], places("")[..]);
         assert_eq!(["flows.one.tcp.abe_beta"], places(", variant = \"sack\"")[..]);

@@ -2,7 +2,8 @@
 
 use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{
-    AccEcnOptionUse, CongestionControlName, EchoStyle, EcnResponseName, LossDetection, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
+    AccEcnOptionUse, CongestionControlName, EchoStyle, EcnResponseName, EctCodepoint, KernelControlName, LossDetection, ReceiveWindow,
+    RecoveryName, SlowStartAfterIdle,
 };
 use ecnlab_units::Span;
 use ecnlab_wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES};
@@ -27,6 +28,8 @@ pub enum KernelKnob {
     CongestionControlOrSysctl(&'static str),
     /// Behaviour of the code that uses the socket.
     HostProgram(&'static str),
+    /// The router changes packets that leave the host.
+    HostEdge(&'static str),
     /// It follows from others.
     DerivedValue(fn(&TcpSettings, AddressFamily) -> u64, &'static str),
     /// No kernel reads it, for this reason.
@@ -41,10 +44,12 @@ pub struct TcpParameterMapping {
     pub means: KernelKnob,
     /// Reason why a kernel does not support valid settings, with the remedy.
     pub refusal_reason: fn(&TcpSettings) -> Option<&'static str>,
+    /// Whether a kernel's congestion control with these settings has the parameter at all.
+    pub is_read: fn(&TcpSettings) -> bool,
 }
 
 const fn mapping_row(name: &'static str, means: KernelKnob) -> TcpParameterMapping {
-    TcpParameterMapping { name, means, refusal_reason: |_| None }
+    TcpParameterMapping { name, means, refusal_reason: |_| None, is_read: |_| true }
 }
 
 const fn fixed_value(name: &'static str, why: &'static str) -> TcpParameterMapping {
@@ -75,7 +80,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     mapping_row("accecn_option", KernelKnob::Sysctl("tcp_ecn_option")),
     fixed_value("accecn_rules", REASON_HARDCODED),
     mapping_row("ecn_fallback", KernelKnob::Sysctl("tcp_ecn_fallback")),
-    fixed_value("ect_codepoint", "it sets ECT(0) alone"),
+    TcpParameterMapping { refusal_reason: refuse_ect_codepoint, ..mapping_row("ect_codepoint", KernelKnob::HostEdge("ECT(0) becomes ECT(1) in packets that leave the host")) },
     fixed_value("ect_on_retransmission", REASON_HARDCODED),
     fixed_value("first_packet_offers_ecn", REASON_HARDCODED),
     TcpParameterMapping { refusal_reason: refuse_ecn_echo, ..mapping_row("ecn_echo", KernelKnob::CongestionControlOrSysctl("tcp_ecn")) },
@@ -91,7 +96,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value("cubic_beta", REASON_MODULE_PARAMETER),
     fixed_value("cubic_fast_convergence", REASON_MODULE_PARAMETER),
     fixed_value("cubic_reno_friendly", REASON_MODULE_PARAMETER),
-    fixed_value("hystart", REASON_MODULE_PARAMETER),
+    TcpParameterMapping { is_read: has_hystart, ..fixed_value("hystart", REASON_MODULE_PARAMETER) },
     fixed_value_at("vegas_alpha", "2", REASON_MODULE_PARAMETER),
     fixed_value_at("vegas_beta", "4", REASON_MODULE_PARAMETER),
     fixed_value_at("vegas_gamma", "1", REASON_MODULE_PARAMETER),
@@ -184,15 +189,23 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
 ];
 
 /// The kernel's congestion control that corresponds to these parameters together, if any.
-pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
-    match (settings.congestion_control, settings.ecn_response_in_force()) {
-        (CongestionControlName::Reno, EcnResponseName::Halve) => Some("reno"),
-        (CongestionControlName::Cubic, EcnResponseName::Halve) => Some("cubic"),
-        (CongestionControlName::Vegas, EcnResponseName::Halve) => Some("vegas"),
-        (CongestionControlName::Reno, EcnResponseName::Dctcp) => Some("dctcp"),
-        (CongestionControlName::Reno, EcnResponseName::Abe) => Some("abe"),
-        _ => None,
-    }
+pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<KernelControlName> {
+    let name = match (settings.congestion_control, settings.ecn_response_in_force()) {
+        (CongestionControlName::Kernel(name), _) => return Some(name),
+        (CongestionControlName::Prague, _) => "prague",
+        (CongestionControlName::Reno, EcnResponseName::Halve) => "reno",
+        (CongestionControlName::Cubic, EcnResponseName::Halve) => "cubic",
+        (CongestionControlName::Vegas, EcnResponseName::Halve) => "vegas",
+        (CongestionControlName::Reno, EcnResponseName::Dctcp) => "dctcp",
+        (CongestionControlName::Reno, EcnResponseName::Abe) => "abe",
+        _ => return None,
+    };
+    Some(KernelControlName::new(name))
+}
+
+/// Whether hosts with this congestion control can leave slow start by HyStart.
+fn has_hystart(settings: &TcpSettings) -> bool {
+    !matches!(settings.congestion_control, CongestionControlName::Prague | CongestionControlName::Kernel(_))
 }
 
 /// The response in force: without ECN there are no marks to respond to.
@@ -208,8 +221,8 @@ impl EcnResponseInForce for TcpSettings {
 
 fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
     match (settings.congestion_control, settings.ecn_response_in_force()) {
-        (CongestionControlName::Prague, _) => {
-            Some("Linux has it only as a module outside of its source; fix: give congestion_control = \"cubic\", or simulate the hosts")
+        (CongestionControlName::Prague, _) if !settings.ecn => {
+            Some("a kernel's Prague negotiates ECN always; fix: give variant = \"prague\", which sets ecn = true")
         }
         (CongestionControlName::Aimd, _) => Some("no kernel has it: reno is AIMD with aimd_a = 1 and aimd_b = 0.5"),
         (CongestionControlName::Cubic, EcnResponseName::Dctcp) => {
@@ -223,6 +236,7 @@ fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
         }
         // No wildcard for the control: a new one must be mapped or refused, or hosts would run Reno instead.
         (CongestionControlName::Reno | CongestionControlName::Cubic | CongestionControlName::Vegas, _) => None,
+        (CongestionControlName::Prague | CongestionControlName::Kernel(_), _) => None,
     }
 }
 
@@ -241,6 +255,9 @@ fn refuse_recovery(settings: &TcpSettings) -> Option<&'static str> {
 }
 
 fn refuse_ecn_response(settings: &TcpSettings) -> Option<&'static str> {
+    if matches!(settings.congestion_control, CongestionControlName::Prague | CongestionControlName::Kernel(_)) {
+        return None;
+    }
     match settings.ecn_response_in_force() {
         EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => None,
         EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks; fix: give ecn = false, or ecn_response = \"halve\""),
@@ -250,13 +267,22 @@ fn refuse_ecn_response(settings: &TcpSettings) -> Option<&'static str> {
 }
 
 fn refuse_ecn_echo(settings: &TcpSettings) -> Option<&'static str> {
+    let is_kernels = matches!(settings.congestion_control, CongestionControlName::Kernel(_));
     match (settings.ecn, settings.ecn_echo, settings.ecn_response) {
         (true, EchoStyle::Mecn, _) => Some("kernels do not implement MECN; fix: give ecn_echo = \"classic\""),
+        (true, EchoStyle::Dctcp, _) if is_kernels => {
+            Some("hosts with this congestion control echo as its code does; fix: leave ecn_echo out")
+        }
         (true, EchoStyle::Dctcp, EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::None) => {
             Some("a kernel echoes each packet's own mark with its congestion control dctcp alone; fix: give ecn_response = \"dctcp\"")
         }
         _ => None,
     }
+}
+
+fn refuse_ect_codepoint(settings: &TcpSettings) -> Option<&'static str> {
+    (settings.congestion_control == CongestionControlName::Prague && settings.ect_codepoint == EctCodepoint::Ect0)
+        .then_some("a kernel's Prague sends ECT(1); fix: give ect_codepoint = \"ect1\"")
 }
 
 fn refuse_slow_start_after_idle(settings: &TcpSettings) -> Option<&'static str> {
@@ -351,6 +377,7 @@ pub fn host_settings(settings: &TcpSettings, family: AddressFamily) -> HostSetti
             quickack: !settings.delayed_ack,
         },
         mtu: settings.packet_size,
+        rewrites_ect1: settings.ecn && settings.ect_codepoint == EctCodepoint::Ect1,
         tcp: Some(socket_settings(settings, family)),
         datagrams: None,
     }
@@ -428,7 +455,7 @@ fn receive_buffer_bytes(settings: &TcpSettings, family: AddressFamily) -> (u64, 
 
 fn socket_settings(settings: &TcpSettings, family: AddressFamily) -> SocketSettings {
     SocketSettings {
-        congestion: kernel_congestion_control(settings).unwrap_or("reno"),
+        congestion: kernel_congestion_control(settings).unwrap_or(KernelControlName::new("reno")),
         nodelay: !settings.nagle,
         interactive: settings.quirks.pingpong,
         pacing: settings.pacing,

@@ -34,6 +34,8 @@ pub use self::writer::{JiffiesClock, RecordingContext};
 /// clock advances, and iterations of the loop take so long. A timer sends later packets.
 const MAX_ANSWER_DELAY: Span = Span::from_micros(5);
 const MAX_BURST_DURATION: Span = Span::from_micros(20);
+/// Congestion controls whose connections `ecnlab validate linux` compares with the simulator.
+const COMPARABLE_CONTROLS: [&str; 5] = ["reno", "cubic", "vegas", "dctcp", "abe"];
 /// Value of [`TcpInfo::state`].
 const TCP_SYN_SENT: u8 = 2;
 
@@ -259,6 +261,13 @@ pub fn unsupported_settings(scenario: &Scenario, hosts: &[HostSettings], family:
         let Some(tcp) = &host.tcp else { continue };
         if host.ecn[0] == 3 {
             refuse(&format!("flows.{name}.tcp.ecn_echo"), "hosts with Accurate ECN cannot be compared; fix: give \"classic\"");
+        }
+        if !COMPARABLE_CONTROLS.contains(&tcp.congestion.as_str()) {
+            let message = format!("{} has no recorded cases; fix: give one of {}", tcp.congestion, COMPARABLE_CONTROLS.join(", "));
+            refuse(&format!("flows.{name}.tcp.congestion_control"), &message);
+        }
+        if host.rewrites_ect1 {
+            refuse(&format!("flows.{name}.tcp.ect_codepoint"), "the packets are not those of the kernel; fix: give \"ect0\"");
         }
         if tcp.pacing {
             refuse(&format!("flows.{name}.tcp.pacing"), "give false");

@@ -163,8 +163,8 @@ fn tcp_json(connection: &RecordedConnection, host: &HostSettings) -> Json {
         .iter()
         .all(|&side| connection.first_syns[side as usize].is_some_and(|first| first.header.timestamps.is_some()));
     json!({
-        "congestion": tcp.congestion,
-        "hystart": (tcp.congestion == "cubic").then_some(true),
+        "congestion": tcp.congestion.as_str(),
+        "hystart": (tcp.congestion.as_str() == "cubic").then_some(true),
         "ecn": { "a": host.ecn[0], "b": host.ecn[1] },
         "mss": host.mtu - if stamps { 52 } else { 40 },
         "gso": false,

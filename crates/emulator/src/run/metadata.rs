@@ -29,6 +29,8 @@ pub struct RunMetadata {
     pub connections: ConnectionCounters,
     /// Counters of the near and the far host's kernel, for each group.
     pub kernel_counters: Vec<[KernelCounters; 2]>,
+    /// Packets of the near and the far host whose ECT(0) became ECT(1), for each group.
+    pub rewritten_to_ect1: Vec<[u64; 2]>,
 }
 
 impl RunMetadata {
@@ -45,11 +47,20 @@ impl RunMetadata {
             counters: ForwardingCounters::default(),
             connections: ConnectionCounters::default(),
             kernel_counters: Vec::new(),
+            rewritten_to_ect1: Vec::new(),
         }
     }
 
-    pub(super) fn set_results(&mut self, backend: &SocketBackend, counters: ForwardingCounters, lateness: LatenessHistogram) {
+    pub(super) fn set_results(
+        &mut self,
+        backend: &SocketBackend,
+        counters: ForwardingCounters,
+        rewritten_to_ect1: &[u64],
+        lateness: LatenessHistogram,
+    ) {
         self.lateness = lateness;
+        // Both hosts of a group stand together, the near one first.
+        self.rewritten_to_ect1 = rewritten_to_ect1.chunks_exact(2).map(|hosts| [hosts[0], hosts[1]]).collect();
         (self.counters, self.connections, self.kernel_counters) = (counters, backend.counters(), backend.kernel_counters().to_vec());
     }
 
@@ -60,6 +71,7 @@ impl RunMetadata {
 
     /// The metadata for results.
     pub fn json(&self) -> Json {
+        let groups = self.groups.iter().zip(&self.kernel_counters).zip(&self.rewritten_to_ect1);
         let ConnectionCounters { asked, opened, gave_up, broken, with_ecn, with_accurate_ecn } = self.connections;
         json!({
             "backend": self.backend,
@@ -81,19 +93,20 @@ impl RunMetadata {
                 "with_ecn": with_ecn,
                 "with_accurate_ecn": with_accurate_ecn,
             },
-            "groups": self.groups.iter().zip(&self.kernel_counters).map(|((name, host), kernels)| group_json(name, host, kernels)).collect::<Vec<_>>(),
+            "groups": groups.map(|(((name, host), kernels), rewritten)| group_json(name, host, kernels, *rewritten)).collect::<Vec<_>>(),
         })
     }
 }
 
-fn group_json(name: &str, host: &HostSettings, kernels: &[KernelCounters; 2]) -> Json {
+fn group_json(name: &str, host: &HostSettings, kernels: &[KernelCounters; 2], rewritten: [u64; 2]) -> Json {
     let sysctls: Map<String, Json> = host.sysctls.iter().map(|set| (set.name.to_owned(), json!(set.value))).collect();
     let route = &host.route;
     json!({
         "name": name,
-        "congestion_control": host.tcp.as_ref().map(|tcp| tcp.congestion),
+        "congestion_control": host.tcp.as_ref().map(|tcp| tcp.congestion.as_str()),
         "tcp_ecn": host.ecn,
         "mtu": host.mtu,
+        "rewritten_to_ect1": host.rewrites_ect1.then(|| json!({ "opening_host": rewritten[0], "answering_host": rewritten[1] })),
         "route": {
             "initcwnd": route.initcwnd,
             "rto_min_s": route.rto_min.map(Span::seconds),

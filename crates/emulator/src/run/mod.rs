@@ -176,8 +176,8 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     if stopped {
         return Err(RunError::Stopped);
     }
-    let FinishedRun { simulation, backend, counters, lateness, clock } = event_loop.finish()?;
-    metadata.set_results(&backend, counters, lateness);
+    let FinishedRun { simulation, backend, counters, rewritten_to_ect1, lateness, clock } = event_loop.finish()?;
+    metadata.set_results(&backend, counters, &rewritten_to_ect1, lateness);
     let recording_context = || recordings::RecordingContext {
         scenario: &scenario.name,
         names: &scenario.groups,

@@ -47,10 +47,10 @@ impl ShellNamespaces {
     pub fn create(spec: &ShellNamespacesSpec) -> io::Result<ShellNamespaces> {
         let far = if spec.outer_subnet.is_some() { Namespace::current()? } else { Namespace::create()? };
         let (subnet, tun) = far.run_inside(|| configure_outer_netns(spec))?;
-        let outer = Host { group: 0, side: Side::Far, namespace: far, tun };
+        let outer = Host { group: 0, side: Side::Far, namespace: far, tun, rewrites_ect1: false };
         let near = Namespace::create()?;
         let (tun, has_v6) = near.run_inside(|| Ok((configure_inner_netns(spec, subnet)?, kernel_has_ipv6())))?;
-        let inner = Host { group: 0, side: Side::Near, namespace: near, tun };
+        let inner = Host { group: 0, side: Side::Near, namespace: near, tun, rewrites_ect1: false };
         Ok(ShellNamespaces { subnet, inner, outer, has_v6 })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_transport::checked::SenderCombination;
 use ecnlab_transport::profile::{self, Profile, VARIANTS};
-use ecnlab_transport::settings::{self, QUIRKS_KEY, is_quirk, parameter_path};
+use ecnlab_transport::settings::{self, CongestionControlName, QUIRKS_KEY, is_quirk, parameter_path};
 use ecnlab_transport::{Quirks, TcpSettings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
@@ -87,8 +87,10 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     reader.warn_ignored_keys_at(&given, &values, &[], parameter_path);
     reader.warn_ignored_keys_at(&quirks, &values, &[], parameter_path);
     warn_of_variant(reader, &given, members, &values);
-    if sound {
-        warn_of_unchecked(reader, &given, profile, &values);
+    match values.get::<CongestionControlName>("congestion_control") {
+        CongestionControlName::Kernel(_) => warn_of_unread_with_kernel_control(reader, &given, &values),
+        _ if sound => warn_of_unchecked(reader, &given, profile, &values),
+        _ => {}
     }
     let described = describe_parameters(profile.name, &values);
     sound.then(|| ReadTransport {
@@ -122,6 +124,18 @@ fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile,
         checked_combinations_text(profile)
     );
     reader.warn(given, chosen.unwrap_or("profile"), message);
+}
+
+/// Parameters of the simulator's congestion controls that one of a kernel does not read.
+const UNREAD_WITH_KERNEL_CONTROL: [&str; 2] = ["ecn_response", "hystart"];
+
+/// Warns of parameters that a kernel's congestion control does not read.
+fn warn_of_unread_with_kernel_control(reader: &mut Reader, given: &TableInput, values: &Values) {
+    let control = values.value("congestion_control");
+    for name in UNREAD_WITH_KERNEL_CONTROL.into_iter().filter(|name| given.has(name)) {
+        let message = format!("has no effect, since the code of the kernel's congestion control {control} decides; fix: leave it out");
+        reader.warn(given, name, message);
+    }
 }
 
 /// The checked combinations of a profile, each with its responses.

@@ -211,6 +211,8 @@ impl CongestionAlgorithm {
             (CongestionControlName::Cubic, true) => CongestionAlgorithm::LinuxCubic(Box::new(LinuxCubic::new(settings, clock))),
             (CongestionControlName::Vegas, _) => CongestionAlgorithm::Vegas(Box::new(Vegas::new(VegasSettings::from_settings(settings)))),
             (CongestionControlName::Prague, _) => CongestionAlgorithm::Prague(Box::new(Prague::new(settings, clock))),
+            // A scenario with it is refused before (`needs_kernel`).
+            (CongestionControlName::Kernel(name), _) => panic!("only a kernel has the congestion control {name}"),
         }
     }
 }

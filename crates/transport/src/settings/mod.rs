@@ -3,6 +3,7 @@
 mod parameters;
 mod quirks;
 
+use ecnlab_units::parameter::{Kind, MAX_KERNEL_NAME_BYTES, ParameterType, Value, panic_mistyped};
 use ecnlab_units::{Ecn, EcnSemantics, Span, Values, words};
 
 pub use parameters::TcpSettings;
@@ -15,9 +16,22 @@ pub const SK_GSO_MAX_SIZE: u64 = 65_536 - (320 + 1);
 /// Bytes of the Accurate ECN option with its three counters and padding (RFC 9768, section 3.2.3).
 pub const ACCECN_OPTION_BYTES: u32 = 12;
 
-words! {
-    /// Congestion control.
-    pub enum CongestionControlName { Reno = "reno", Aimd = "aimd", Cubic = "cubic", Vegas = "vegas", Prague = "prague" }
+/// Congestion control: one of the simulator, or one that only a kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionControlName {
+    Reno,
+    Aimd,
+    Cubic,
+    Vegas,
+    Prague,
+    Kernel(KernelControlName),
+}
+
+/// Name of a kernel's congestion control (`tcp_congestion_ops.name`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KernelControlName {
+    bytes: [u8; MAX_KERNEL_NAME_BYTES],
+    length: u8,
 }
 
 words! {
@@ -169,6 +183,76 @@ pub enum NegotiatedEcn {
     Accurate,
 }
 
+impl CongestionControlName {
+    /// The words of those that the simulator has.
+    pub const WORDS: &'static [&'static str] = &["reno", "aimd", "cubic", "vegas", "prague"];
+
+    /// As users write it.
+    pub fn word(&self) -> &str {
+        match self {
+            CongestionControlName::Reno => "reno",
+            CongestionControlName::Aimd => "aimd",
+            CongestionControlName::Cubic => "cubic",
+            CongestionControlName::Vegas => "vegas",
+            CongestionControlName::Prague => "prague",
+            CongestionControlName::Kernel(name) => name.as_str(),
+        }
+    }
+}
+
+impl std::fmt::Display for CongestionControlName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl ParameterType for CongestionControlName {
+    const KIND: Kind = Kind::ChoiceOrName(CongestionControlName::WORDS);
+
+    fn from_value(value: &Value) -> CongestionControlName {
+        match value {
+            Value::Choice("reno") => CongestionControlName::Reno,
+            Value::Choice("aimd") => CongestionControlName::Aimd,
+            Value::Choice("cubic") => CongestionControlName::Cubic,
+            Value::Choice("vegas") => CongestionControlName::Vegas,
+            Value::Choice("prague") => CongestionControlName::Prague,
+            Value::Text(name) => CongestionControlName::Kernel(KernelControlName::new(name)),
+            other => panic_mistyped(other),
+        }
+    }
+}
+
+impl KernelControlName {
+    /// # Panics
+    /// If the name is too long, which reading it excludes.
+    pub const fn new(name: &str) -> KernelControlName {
+        assert!(name.len() <= MAX_KERNEL_NAME_BYTES, "the name of a kernel's control is too long");
+        let mut bytes = [0; MAX_KERNEL_NAME_BYTES];
+        let mut at = 0;
+        while at < name.len() {
+            bytes[at] = name.as_bytes()[at];
+            at += 1;
+        }
+        KernelControlName { bytes, length: name.len() as u8 }
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("made of a whole text")
+    }
+}
+
+impl std::fmt::Display for KernelControlName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::fmt::Debug for KernelControlName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
 impl EctCodepoint {
     pub fn ecn(self) -> Ecn {
         match self {
@@ -229,7 +313,7 @@ impl TcpSettings {
         match self.congestion_control {
             CongestionControlName::Prague => true,
             CongestionControlName::Reno | CongestionControlName::Cubic => self.quirks.integer_cwnd,
-            CongestionControlName::Aimd | CongestionControlName::Vegas => false,
+            CongestionControlName::Aimd | CongestionControlName::Vegas | CongestionControlName::Kernel(_) => false,
         }
     }
 

@@ -17,7 +17,7 @@ parameters! {
     #[derive(Clone, Debug)]
     pub struct TcpSettings {
         ..quirks: Quirks;
-        /// Congestion control: growth of the window, and its reduction at a loss.
+        /// Congestion control: growth of the window, and its reduction at a loss. Hosts of a kernel can have any that it has, such as bbr.
         #[source("RFC 5681; RFC 9438; Brakmo and Peterson 1995; Linux sysctl tcp_congestion_control")]
         pub congestion_control: CongestionControlName = "reno";
         /// Loss recovery; sack1 and vegas are ns-2's, sack and fack share one scoreboard, and rack has the states of Linux.

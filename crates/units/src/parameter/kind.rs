@@ -29,6 +29,8 @@ pub enum Kind {
     Rate,
     Flag,
     Choice(&'static [&'static str]),
+    /// One of these words, or the name of something outside of the program: [`is_kernel_name`].
+    ChoiceOrName(&'static [&'static str]),
     /// A distribution that values are drawn from: `exponential 1 s`.
     Distribution {
         dimension: DrawnQuantity,
@@ -40,6 +42,8 @@ pub enum Kind {
 }
 
 const MAX_NAME_CHARS: usize = 100;
+/// Longest name of a kernel's congestion control: TCP_CA_NAME_MAX without the zero at its end.
+pub const MAX_KERNEL_NAME_BYTES: usize = 15;
 const ONE_DAY: Span = Span::from_secs(24 * 3600);
 
 impl Kind {
@@ -57,7 +61,9 @@ impl Kind {
             }
             Kind::Span { .. } => Kind::Span { min: span_from_seconds(min), max: span_from_seconds(max) },
             Kind::Distribution { dimension, .. } => Kind::Distribution { dimension, min, max },
-            Kind::Amount | Kind::Rate | Kind::Flag | Kind::Choice(_) | Kind::Text => panic!("this kind has no bounds"),
+            Kind::Amount | Kind::Rate | Kind::Flag | Kind::Choice(_) | Kind::ChoiceOrName(_) | Kind::Text => {
+                panic!("this kind has no bounds")
+            }
         }
     }
 
@@ -70,6 +76,7 @@ impl Kind {
             Kind::Rate => quantity::parse_rate(text).map(Value::Rate),
             Kind::Flag => parse_flag(text).map(Value::Flag),
             Kind::Choice(words) => parse_choice(text, words).map(Value::Choice),
+            Kind::ChoiceOrName(words) => parse_choice_or_name(text, words),
             Kind::Distribution { dimension, min, max } => parse_distribution_within(text, dimension, min, max).map(Value::Distribution),
             Kind::Text => parse_name(text).map(|name| Value::Text(name.to_owned())),
         }
@@ -83,6 +90,7 @@ impl Kind {
             Kind::Span { min, max } => span_bounds_text(*min, *max),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => words.join(", "),
+            Kind::ChoiceOrName(words) => format!("{} or the name of a kernel's", words.join(", ")),
             Kind::Distribution { dimension: DrawnQuantity::Time, min, max } => {
                 span_bounds_text(span_from_seconds(*min), span_from_seconds(*max))
             }
@@ -98,7 +106,11 @@ impl Kind {
             Kind::Span { .. } | Kind::Distribution { dimension: DrawnQuantity::Time, .. } => "time",
             Kind::Distribution { dimension: DrawnQuantity::Bytes, .. } => "bytes",
             Kind::Rate => "rate",
-            Kind::Flag | Kind::Choice(_) | Kind::Text | Kind::Distribution { dimension: DrawnQuantity::Count, .. } => "",
+            Kind::Flag
+            | Kind::Choice(_)
+            | Kind::ChoiceOrName(_)
+            | Kind::Text
+            | Kind::Distribution { dimension: DrawnQuantity::Count, .. } => "",
         }
     }
 
@@ -110,7 +122,7 @@ impl Kind {
             Kind::Span { .. } => "time",
             Kind::Rate => "rate",
             Kind::Flag => "flag",
-            Kind::Choice(_) => "choice",
+            Kind::Choice(_) | Kind::ChoiceOrName(_) => "choice",
             Kind::Distribution { .. } => "distribution",
             Kind::Text => "text",
         }
@@ -239,9 +251,39 @@ fn parse_choice(text: &str, words: &[&'static str]) -> Result<&'static str, Stri
     words.iter().find(|word| **word == text).copied().ok_or_else(|| format!("\"{text}\" must be one of {}", words.join(", ")))
 }
 
+/// One of the words, or any name that a kernel can have.
+fn parse_choice_or_name(text: &str, words: &[&'static str]) -> Result<Value, String> {
+    match parse_choice(text, words) {
+        Ok(word) => Ok(Value::Choice(word)),
+        Err(_) if is_kernel_name(text) => Ok(Value::Text(text.to_owned())),
+        Err(message) => {
+            Err(format!("{message}, or a kernel's name: at most {MAX_KERNEL_NAME_BYTES} letters, digits, underscores and hyphens"))
+        }
+    }
+}
+
+/// Whether a text is a name as Linux gives them to congestion controls: a letter, then letters, digits, `_` and `-`.
+pub fn is_kernel_name(text: &str) -> bool {
+    text.len() <= MAX_KERNEL_NAME_BYTES
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_with_names_takes_its_words_and_what_a_kernel_could_call_something() {
+        let kind = Kind::ChoiceOrName(&["reno", "cubic"]);
+        assert_eq!(Ok(Value::Choice("cubic")), kind.parse("cubic"));
+        for name in ["bbr", "my_cc-2", "exactly15bytes_"] {
+            assert_eq!(Ok(Value::Text(name.to_owned())), kind.parse(name));
+        }
+        for wrong in ["", "2x", "sixteen_bytes_00", "a b", "a.b", "ü", "-a"] {
+            assert!(kind.parse(wrong).unwrap_err().contains("must be one of reno, cubic, or a kernel's name"), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_whole_number_is_bare_or_in_its_own_unit() {

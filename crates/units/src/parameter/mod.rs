@@ -9,7 +9,7 @@ mod kind;
 mod values;
 
 pub use declare::{OrOff, ParameterType, concat_parameter_tables, panic_mistyped};
-pub use kind::Kind;
+pub use kind::{Kind, MAX_KERNEL_NAME_BYTES, is_kernel_name};
 
 use crate::distribution::DrawnQuantity;
 pub use values::{Value, Values};
