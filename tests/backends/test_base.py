@@ -12,7 +12,7 @@ from bench_backend import MOST, Bench
 from ecnlab import _core
 from ecnlab.backends import base, lateness, live, registry, simulator
 from ecnlab.backends.kernel_bugs import kernel_bug_warnings
-from ecnlab.backends.uml.backend import CONGESTION_CONTROLS
+from ecnlab.backends.uml.controls import BUILT_IN_CONTROLS
 from ecnlab.cli import options
 from ecnlab.comparison.model import DifferingParameter
 from ecnlab.errors import Failure, Problem
@@ -39,7 +39,7 @@ def test_a_scenario_is_on_the_simulator_and_keeps_its_key_there(small: ecnlab.Sc
 def test_an_aqm_in_python_is_refused_on_uml_at_its_link() -> None:
     refused = {
         problem.place: problem.message
-        for problem in map(Problem.from_engine, _core.refusals(scenario_with(Passes)._core, "uml", CONGESTION_CONTROLS, 4, False))
+        for problem in map(Problem.from_engine, _core.refusals(scenario_with(Passes)._core, "uml", BUILT_IN_CONTROLS, 4, False))
     }
     assert "which the backend uml cannot run" in refused["link.bottleneck.queue.aqm"]
 

@@ -42,7 +42,7 @@ _BACKEND_HELP = (
 )
 _BACKEND_OPTIONS = (
     click.option("--ip", type=click.Choice(["4", "6"]), help="IP version of the hosts, on live and uml: 4 (default) or 6."),
-    click.option("--kernel", metavar="NAME", help="A kernel of `ecnlab uml list`, on uml (default: the newest 6.1)."),
+    click.option("--kernel", metavar="NAME", help="A kernel of `ecnlab uml list`, or a control in one, on uml (default: the newest 6.1)."),
     click.option(
         "--lateness-budget",
         "lateness",

@@ -35,10 +35,20 @@ def uml() -> None:
     metavar="PATH",
     help="Use the source in this package, archive or folder (default: the distribution's package, fetched with apt-get).",
 )
+@click.option(
+    "--control",
+    "control_files",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="Compile the congestion control in this C file, like the kernel's net/ipv4/tcp_bic.c, into it. May be given several times.",
+)
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Number of parallel compile jobs (default: one for each core).")
 @options.quiet_option
-def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet: bool) -> None:
+def build_kernel(name: str | None, source: Path | None, control_files: tuple[Path, ...], jobs: int | None, quiet: bool) -> None:
     """Build a kernel for the backend uml, unless it is built already.
+
+    A kernel with congestion controls is separate: --kernel with its name, or with that of a control in it, chooses it for a run.
 
     In a source checkout the command also builds the program that runs in the kernel, which wheels contain.
     """
@@ -48,10 +58,12 @@ def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet:
 
     kernel = kernels.find_kernel(name or kernels.DEFAULT_KERNEL)
     with ProgressLine(1, shown=not quiet, verb="compiling") as progress:
-        made = build.build_kernel(kernel, source, jobs, progress.show_fraction)
+        made = build.build_kernel(kernel, source, jobs, progress.show_fraction, control_files)
     if not quiet:
         known = "" if made.about["known"] else ", a source that ecnlab was not tested with"
         output.print_line(f"{made.name} from {made.about['version']} (sha256 {made.about['sha256'] or 'of a folder: none'}){known}")
+        for control in made.controls:
+            output.print_line(f"with the congestion control {control['name']} of {control['file']} (sha256 {control['sha256']})")
         output.print_line(f"in {made.folder}")
     if build.build_guest_program() and not quiet:
         output.print_line(f"and the program in it: {process.GUEST_PROGRAM}")
@@ -73,12 +85,13 @@ def list_kernels(as_json: bool) -> None:
     elif not images:
         output.print_line("no kernel is built yet: `ecnlab uml build-kernel` builds one")
     else:
-        columns = ("name", "kernel", "source", "folder")
+        columns = ("name", "kernel", "source", "controls", "folder")
         rows = [
             (
                 image.name,
                 str(image.about["kernel"]),
                 f"{image.about['version']}{'' if image.is_image_intact else ' (damaged)'}",
+                ", ".join(control["name"] for control in image.controls),
                 str(image.folder),
             )
             for image in images

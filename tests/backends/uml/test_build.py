@@ -296,7 +296,7 @@ def test_a_build_moves_the_finished_kernel_into_the_cache_atomically(home: Path,
     assert (first.about["release"], first.about["known"]) == ("6.1.7", False)
     assert kernels.find_built_kernel() == first
     assert os.access(first.kernel_image_path, os.X_OK)
-    assert sorted(file.name for file in first.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
+    assert sorted(file.name for file in first.folder.iterdir()) == ["COPYING", "about.json", "config", "linux", "tree.tar.gz"]
     assert [file.name for file in home.iterdir()] == [first.name]
     assert build.build_kernel(kernels.find_kernel("6.1"), tree) == first
     assert kernels.remove_built_kernel(first.name) == first

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_ip_version, require_linux
-from ecnlab.backends.uml import kernels, process
+from ecnlab.backends.uml import controls, kernels, process
 from ecnlab.errors import ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
 from ecnlab.storage.filenames import safe_file_name
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 UML_NAME = "uml"
 
-# Congestion controls compiled into the UML kernel.
-CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood")
-
 
 @dataclass(frozen=True)
 class Uml:
@@ -38,7 +35,7 @@ class Uml:
     Attributes
     ----------
     kernel : str or None
-        Name of the kernel in `ecnlab uml list`; default: the newest built 6.1.
+        Name of the kernel in `ecnlab uml list`, or of a congestion control that was compiled into one; default: the newest built 6.1.
     ip : int
         IP version of the hosts, 4 or 6.
     limit_s : float or None
@@ -82,7 +79,8 @@ class Uml:
         """Problems of a scenario that the UML kernel cannot run."""
         mine = kernels.KERNELS.get(str(self._chosen_kernel.about["kernel"]))
         accurate_ecn = mine is not None and mine.accurate_ecn
-        problems = list(map(Problem.from_engine, _core.refusals(scenario._core, UML_NAME, CONGESTION_CONTROLS, self.ip, accurate_ecn)))
+        available = [*controls.BUILT_IN_CONTROLS, *(control["name"] for control in self._chosen_kernel.controls)]
+        problems = list(map(Problem.from_engine, _core.refusals(scenario._core, UML_NAME, available, self.ip, accurate_ecn)))
         counts = mine is None or mine.counts_losses
         return [
             *problems,
@@ -132,9 +130,12 @@ class Uml:
             raise _core.Interrupted("the run was stopped") from None
         except process.UmlCrashed as crashed:
             raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
-        return replace(
-            ran, about={**(ran.about or {}), "kernel_image": self._chosen_kernel.name, "reproducible": self._chosen_kernel.reproducible}
-        )
+        own = {
+            "kernel_image": self._chosen_kernel.name,
+            "kernel_controls": list(self._chosen_kernel.controls),
+            "reproducible": self._chosen_kernel.reproducible,
+        }
+        return replace(ran, about={**(ran.about or {}), **own})
 
     @cached_property
     def _chosen_kernel(self) -> kernels.BuiltKernel:

@@ -1,6 +1,9 @@
 """Building a UML kernel: once, without root, in a temporary folder that is always removed.
 
 The finished kernel is renamed into the cache in one step, so the cache holds complete kernels only and parallel builds do not collide.
+
+A plain kernel keeps its compiled tree as an archive. One with congestion controls of the user starts from it, so make only compiles these
+and links.
 """
 
 from __future__ import annotations
@@ -11,14 +14,15 @@ import shutil
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from time import time
 
 from ecnlab.backends.base import require_linux
-from ecnlab.backends.uml import kernels, process, recipe, source
+from ecnlab.backends.uml import controls, kernels, process, recipe, source
+from ecnlab.backends.uml.controls import Control
 from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
 from ecnlab.errors import BackendError
 from ecnlab.storage import atomic
@@ -74,10 +78,24 @@ def build_guest_program() -> bool:
 
 
 def build_kernel(
-    kernel: BuildableKernel, from_source: Path | None = None, jobs: int | None = None, watch: BuildProgressCallback | None = None
+    kernel: BuildableKernel,
+    from_source: Path | None = None,
+    jobs: int | None = None,
+    watch: BuildProgressCallback | None = None,
+    control_files: Sequence[Path] = (),
 ) -> BuiltKernel:
-    """Build a kernel unless it is built. `from_source` is a package, an archive or a folder of the user. Raises BackendError."""
+    """Build a kernel unless it is built, with the congestion controls of these C files. Raises BackendError.
+
+    `from_source` is a package, an archive or a folder of the user. A kernel with controls is made from the plain one, which is built first.
+    """
     require_linux("uml build-kernel")
+    added = controls.read_controls(control_files)
+    for control in added:
+        if control.needs_accurate_ecn and not kernel.accurate_ecn:
+            able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.accurate_ecn)
+            raise BackendError(
+                f"--control: {control.path}: {control.name} needs Accurate ECN, which kernel {kernel.name} does not have; fix: give {able}"
+            )
     lacking = missing_build_packages()
     if lacking:
         packages = " ".join(dict.fromkeys(lacking.values()))
@@ -91,8 +109,12 @@ def build_kernel(
             folder = stack.enter_context(atomic.locked_partial(atomic.partial_path(home / "build"), folder=True))
         except OSError as error:
             raise BackendError(f"{home}: cannot be written ({error.strerror}); fix: set ECNLAB_CACHE to another folder") from error
+        cores = jobs or len(os.sched_getaffinity(0))
         try:
-            return _build_kernel_in_folder(kernel, folder, from_source, jobs or len(os.sched_getaffinity(0)), watch)
+            plain = kernels.newest_plain_kernel(kernel.name) if added and from_source is None else None
+            if plain is None:
+                plain = _build_kernel_in_folder(kernel, folder, from_source, cores, watch)
+            return _add_controls(plain, added, folder, cores) if added else plain
         except OSError as error:
             raise BackendError(f"{folder}: building the kernel failed there: {error.strerror or error}") from error
 
@@ -122,7 +144,51 @@ def _build_kernel_in_folder(
         "compiler": _compiler_version(),
         "built_s": time(),
     }
-    return _install_kernel(taken.tree, folder / "finished", place, about)
+    about["tree"] = _archive_compiled_tree(taken.tree, folder / kernels.TREE_FILE)
+    return _install_kernel(taken.tree, folder / "finished", place, about, folder / kernels.TREE_FILE)
+
+
+def _add_controls(plain: BuiltKernel, added: Sequence[Control], folder: Path, jobs: int) -> BuiltKernel:
+    """Build the kernel again with congestion controls, from its compiled tree."""
+    names = "+".join(control.name for control in added)
+    digest = _short_sha256(plain.name + "".join(control.sha256 for control in added))
+    place = kernels.kernels_folder() / f"{plain.about['release']}-{names}-{digest}"
+    for image in kernels.built_kernels():
+        if image.folder == place and image.is_image_intact:
+            return image
+    tree = folder / "compiled"
+    tree.mkdir()
+    subprocess.run(["tar", "-xzf", kernels.compiled_tree(plain), "-C", tree], check=True, capture_output=True)
+    controls.add_controls_to_source(tree, added)
+    try:
+        # The controls first, since all else takes longer.
+        _run_make(tree, [str(controls.CONTROLS_FOLDER / f"{control.object_name}.o") for control in added], jobs, None)
+        _run_make(tree, ["linux"], jobs, None)
+    except BackendError as error:
+        raise controls.build_error(added, error) from None
+    own = {"controls": [control.to_dict() for control in added], "plain_kernel": plain.name, "built_s": time()}
+    about = {key: value for key, value in plain.about.items() if key not in ("tree", "program")} | own
+    return _install_kernel(tree, folder / "with-controls", place, about)
+
+
+# Folders of a kernel's source of which a UML kernel compiles little, and those of them that hold headers that it needs.
+_MOSTLY_UNUSED_FOLDERS = ("arch", "crypto", "Documentation", "drivers", "fs", "net", "samples", "sound", "tools")
+_USED_ARCHITECTURES = ("um", "x86")
+
+
+def _archive_compiled_tree(tree: Path, archive: Path) -> str:
+    """Archive a compiled tree without sources that make does not read; returns the archive's digest."""
+    for top in _MOSTLY_UNUSED_FOLDERS:
+        for folder, _, files in os.walk(tree / top):
+            is_architecture = top == "arch" and Path(folder).relative_to(tree / top).parts[:1] in [(used,) for used in _USED_ARCHITECTURES]
+            if not is_architecture and not any(name.endswith((".o", ".a")) for name in files):
+                for name in files:
+                    if not name.startswith(("Kbuild", "Kconfig", "Makefile")):
+                        (Path(folder) / name).unlink()
+    # The time stamps of make's decisions have nanoseconds.
+    subprocess.run(["tar", "--format=posix", "-czf", archive, "-C", tree, "."], check=True, capture_output=True)
+    with archive.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
 
 
 def _configure_kernel(tree: Path, kernel: str) -> None:
@@ -171,7 +237,7 @@ def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCal
         )
 
 
-def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, object]) -> BuiltKernel:
+def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, object], archive: Path | None = None) -> BuiltKernel:
     """Move the finished kernel into the cache atomically; if another build was faster, use its kernel."""
     # A kernel that other users can write to is not run.
     finished.mkdir(mode=0o755)
@@ -179,6 +245,9 @@ def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, ob
     (finished / kernels.KERNEL_FILE).chmod(0o755)
     shutil.copy(tree / ".config", finished / "config")
     shutil.copy(tree / "COPYING", finished / "COPYING")
+    if archive is not None:
+        archive.chmod(0o644)
+        archive.rename(finished / kernels.TREE_FILE)
     about["program"] = sha256((finished / kernels.KERNEL_FILE).read_bytes()).hexdigest()
     (finished / kernels.DESCRIPTION_FILE).write_text(json.dumps(about, indent=2) + "\n")
     (finished / kernels.DESCRIPTION_FILE).chmod(0o644)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ecnlab.backends.uml import recipe
 from ecnlab.errors import BackendError, UnknownName
 from ecnlab.storage import atomic
 
-KERNEL_FILE, DESCRIPTION_FILE = "linux", "about.json"
+KERNEL_FILE, DESCRIPTION_FILE, TREE_FILE = "linux", "about.json", "tree.tar.gz"
 # Required keys of a description; `BuiltKernel.about` documents them.
 _DESCRIPTION_TYPES: Mapping[str, type | tuple[type, ...]] = {"kernel": str, "version": str, "sha256": str, "built_s": (int, float)}
 DEFAULT_KERNEL = "6.1"
@@ -93,7 +93,8 @@ class BuiltKernel:
         Its folder.
     about : Mapping
         Description of the build: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler", and "program", the
-        SHA-256 of the kernel image (absent in images of early versions of ecnlab).
+        SHA-256 of the kernel image (absent in images of early versions of ecnlab). A plain kernel has "tree", the SHA-256 of its compiled
+        tree. One with congestion controls of the user has "controls" (name, file and SHA-256 of each) and "plain_kernel".
     """
 
     folder: Path
@@ -126,6 +127,12 @@ class BuiltKernel:
     def has_current_recipe(self) -> bool:
         """Whether it was built by the recipe of this version of ecnlab."""
         return self.about.get("recipe") == recipe.recipe_digest(str(self.about["kernel"]))
+
+    @property
+    def controls(self) -> Sequence[Mapping[str, str]]:
+        """Congestion controls of the user in it: name, file and SHA-256 of each."""
+        given = self.about.get("controls", ())
+        return [control for control in given if isinstance(control, dict) and isinstance(control.get("name"), str)]
 
     @property
     def reproducible(self) -> bool:
@@ -191,9 +198,9 @@ def _read_built_kernel(folder: Path) -> BuiltKernel | None:
     )
 
 
-def _require_owned_by_user(image: BuiltKernel) -> None:
+def _require_owned_by_user(image: BuiltKernel, *more: Path) -> None:
     """Check that only the user and root can write to a kernel, since it runs with the user's permissions. Raises BackendError."""
-    for path in (kernels_folder(), image.folder, image.kernel_image_path, image.folder / DESCRIPTION_FILE):
+    for path in (kernels_folder(), image.folder, image.kernel_image_path, image.folder / DESCRIPTION_FILE, *more):
         try:
             found = path.stat()
         except OSError as error:
@@ -208,14 +215,20 @@ def _require_owned_by_user(image: BuiltKernel) -> None:
 
 
 def find_built_kernel(name: str | None = None) -> BuiltKernel:
-    """Find a built kernel by the name of a kernel ("6.1") or of an image; the default kernel if None. The current recipe has precedence.
+    """Find a built kernel by the name of a kernel ("6.1") without controls of the user, of an image, or of a control in it.
 
+    None is the default kernel. The current recipe has precedence, then the newest.
     Raises UnknownName; BackendError if it is not built, is damaged, or can be written by other users.
     """
     wanted = name or DEFAULT_KERNEL
-    fitting = [image for image in built_kernels() if wanted in (image.name, image.about["kernel"])]
+    built = built_kernels()
+    fitting = [image for image in built if wanted == image.name or (wanted == image.about["kernel"] and not image.controls)]
+    fitting = fitting or [image for image in built if wanted in [control["name"] for control in image.controls]]
     if not fitting:
-        option = "" if wanted == DEFAULT_KERNEL else f" --kernel {find_kernel(wanted).name}"
+        if wanted not in KERNELS:
+            controls = [control["name"] for image in built for control in image.controls]
+            raise UnknownName("UML kernel", wanted, list(dict.fromkeys([*KERNELS, *(image.name for image in built), *controls])))
+        option = "" if wanted == DEFAULT_KERNEL else f" --kernel {wanted}"
         raise BackendError(f"kernel: {wanted} is not built yet; fix: run `ecnlab uml build-kernel{option}`, once, about four minutes")
     image = next((image for image in reversed(fitting) if image.has_current_recipe), fitting[-1])
     if not image.is_image_intact:
@@ -228,8 +241,30 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
 
 
 def is_built(name: str) -> bool:
-    """Whether an intact image of a kernel by the current recipe exists."""
-    return any(image.about["kernel"] == name and image.has_current_recipe and image.is_image_intact for image in built_kernels())
+    """Whether an intact image of a kernel by the current recipe exists, without controls of the user."""
+    return newest_plain_kernel(name) is not None
+
+
+def newest_plain_kernel(name: str) -> BuiltKernel | None:
+    """The newest intact image of a kernel by the current recipe, without controls of the user."""
+    fitting = [image for image in built_kernels() if image.about["kernel"] == name and not image.controls]
+    return next((image for image in reversed(fitting) if image.has_current_recipe and image.is_image_intact), None)
+
+
+def compiled_tree(image: BuiltKernel) -> Path:
+    """The archive of a plain kernel's compiled tree. Raises BackendError if it is missing, changed, or can be written by other users."""
+    archive = image.folder / TREE_FILE
+    try:
+        with archive.open("rb") as stream:
+            is_intact = file_digest(stream, "sha256").hexdigest() == image.about.get("tree")
+    except OSError:
+        is_intact = False
+    if not is_intact:
+        raise BackendError(
+            f"{archive}: is missing or differs from what was built; fix: run `ecnlab uml remove {image.name}`, then the same command again"
+        )
+    _require_owned_by_user(image, archive)
+    return archive
 
 
 def remove_built_kernel(name: str) -> BuiltKernel:
