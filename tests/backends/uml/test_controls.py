@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import ecnlab as lab
+from ecnlab import _core
 from ecnlab.backends.uml import build, controls, kernels, process, recipe, source
 from ecnlab.backends.uml.backend import Uml
 from ecnlab.cli.root import root
@@ -22,6 +23,8 @@ from ecnlab.errors import BackendError, ScenarioError
 
 ROOT = Path(__file__).parents[3]
 HOOKS = Path(__file__).with_name("tcp_hooks.c")
+# Other tests run these.
+SIMULATED_CONTROLS = ("reno", "cubic", "vegas")
 CONTROL_OF_PAGE = re.compile(r"```c\n(// SPDX.*?)```", re.DOTALL)
 
 VALID = """
@@ -231,11 +234,11 @@ def with_controls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kernels.
         yield build.build_kernel(kernels.find_kernel(str(plain.about["kernel"])), control_files=files)
 
 
-def scenario(tcp: str, impair: list[dict[str, Any]] | None = None, queue: dict[str, Any] | None = None) -> lab.Scenario:
+def scenario(tcp: str, impair: list[dict[str, Any]] | None = None, duration_s: int = 5) -> lab.Scenario:
     link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "20 ms"}
-    link |= {"queue": queue or {"aqm": "droptail", "limit": 100}} | ({"impair": impair} if impair else {})
+    link |= {"queue": {"aqm": "droptail", "limit": 100}} | ({"impair": impair} if impair else {})
     flow = {"name": "one", "from": "a", "to": "b", "tcp": {"profile": "linux", "congestion_control": tcp, "ecn": True}}
-    return lab.scenario({"name": "controls", "duration": "5 s", "link": [link], "flows": [flow], "record": {"window": "1 ms"}})
+    return lab.scenario({"name": "controls", "duration": f"{duration_s} s", "link": [link], "flows": [flow], "record": {"window": "1 ms"}})
 
 
 @needs_uml_kernel
@@ -332,6 +335,24 @@ def test_ect0_of_dctcp_leaves_its_host_as_ect1_and_the_record_counts_it(tmp_path
     assert l4s["answering_host"]["in_bad_checksums"] == classic["answering_host"]["in_bad_checksums"] == 0
     bands = result.bands
     assert bands.filter(bands["band"] == "L")["departures"][0] > 1000
+
+
+def test_the_engine_knows_the_same_controls_of_uml_kernels() -> None:
+    for name in controls.BUILT_IN_CONTROLS:
+        asked = scenario(name)
+        lacking = [one for one in _core.refusals(asked._core, "uml", ["absent"], 4, True) if one[0].endswith(".congestion_control")]
+        assert ["build the kernel again with ecnlab uml build-kernel" in one[2] for one in lacking] == [True], name
+        simulated = [one[2] for one in _core.refusals(asked._core, "sim")]
+        assert [f"whose kernels have {name}," in message for message in simulated] == [True] * (name not in SIMULATED_CONTROLS)
+
+
+@needs_uml_kernel
+@pytest.mark.real_time
+@pytest.mark.parametrize("name", [name for name in controls.BUILT_IN_CONTROLS if name not in SIMULATED_CONTROLS])
+def test_every_uml_kernel_has_these_controls(name: str) -> None:
+    result = lab.run(scenario(name, duration_s=1).on_backend("uml"), seed=1)
+    assert result.about[1]["groups"][0]["congestion_control"] == name
+    assert result.groups["goodput_bps"][0] > 1e6
 
 
 @needs_uml_kernel

@@ -89,8 +89,8 @@ impl Kind {
             Kind::Amount | Kind::Rate => "above 0".to_owned(),
             Kind::Span { min, max } => span_bounds_text(*min, *max),
             Kind::Flag => "true or false".to_owned(),
-            Kind::Choice(words) => words.join(", "),
-            Kind::ChoiceOrName(words) => format!("{} or the name of a kernel's", words.join(", ")),
+            // Pages and the laboratory offer the words.
+            Kind::Choice(words) | Kind::ChoiceOrName(words) => words.join(", "),
             Kind::Distribution { dimension: DrawnQuantity::Time, min, max } => {
                 span_bounds_text(span_from_seconds(*min), span_from_seconds(*max))
             }
