@@ -73,6 +73,8 @@ NETWORKS = (
     ),
     Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 130, 60),
     Network("1 Gbps, CUBIC + SACK", "1g.toml", CUBIC_SACK, (*ONE_OF_EACH, *CUBIC_SACK), ("net=1g", "tcp=cubic"), None, None),
+    # ns-2 has no Prague, no Accurate ECN and no DualPI2.
+    Network("1 Gbps, Prague + CUBIC over DualPI2", "l4s.toml", (), ONE_OF_EACH, None, None, None),
     Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 300, 100, ns2_runs=1),
     # A tenth of the flows in a tenth of the time: memory depends on live flows, so it is the same, and per arrived flow ten times as large.
     Network("arrivals, 10 000 flows", "arrivals.toml", ('duration="10 s"',), ONE_ARRIVAL, None, None, None),
