@@ -22,7 +22,7 @@ pub mod replay;
 pub mod trace;
 pub mod trace_driven_link;
 
-pub use engine::{Options, QueueSnapshot, Run, Simulation};
+pub use engine::{MarkCounts, Options, QueueSnapshot, Run, Simulation};
 pub use external_hosts::{HostInput, SimOutput};
 pub use impairment::script::{PacketSelector, Script, ScriptAction, ScriptRule, SelectorFlag};
 pub use impairment::{EcnPath, Impairment, ImpairmentSpec};

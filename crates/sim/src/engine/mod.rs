@@ -27,7 +27,7 @@ use std::sync::Arc;
 use ecnlab_transport::Segment;
 use ecnlab_units::{Rate, Span, Time};
 
-pub use self::snapshot::QueueSnapshot;
+pub use self::snapshot::{MarkCounts, QueueSnapshot};
 
 use self::apps::App;
 use self::fast_path::FastPath;

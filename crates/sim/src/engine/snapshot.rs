@@ -18,7 +18,23 @@ pub struct QueueSnapshot {
     pub sojourn_count_and_sum_s: (u64, f64),
 }
 
+/// Marks of a connection with Accurate ECN, as its two hosts count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkCounts {
+    /// Packets with CE that reached the sink.
+    pub received: u64,
+    /// Those that the sender knows of by its acknowledgements.
+    pub reported: u64,
+}
+
 impl<P: Probe> Simulation<P> {
+    /// Marks of the open connection of a flow; `None` without Accurate ECN.
+    pub fn mark_counts(&self, flow: u32) -> Option<MarkCounts> {
+        let flow = &self.flows[flow as usize];
+        let (sink, sender) = (flow.sink.accurate()?, flow.sender.as_tcp()?);
+        Some(MarkCounts { received: sink.received_ce(), reported: sender.reported_ce() })
+    }
+
     /// Snapshots of all measured queues, in the order of the network.
     pub fn queue_snapshots(&self) -> impl Iterator<Item = QueueSnapshot> + '_ {
         self.queues.iter().map(|queue| {
