@@ -80,8 +80,9 @@ On the command line that is `--set 'flows.*.tcp.quirks.undo=false'`, and in a sw
 _CHECKED_HEAD = """### Checked combinations
 
 A reference outside of the simulator has checked these combinations of congestion control, recovery and response to marks.
-It is packets of ns-2, packets of Linux 6.1, or the RFC conformance suite ([Validation](../trust/validation.md)).
+It is packets of ns-2, packets of Linux 6.1 or 7.2, or the RFC conformance suite ([Validation](../trust/validation.md)).
 Any other combination runs with a warning. A combination that is checked with a response is checked without ECN too.
+Accurate ECN is a combination of its own: it is checked where recorded connections of Linux 7.2 have it.
 """
 _QUIRKS_LINK = "Behaviour of one implementation or version is a quirk, in a table `quirks` inside `tcp`: [Quirks](quirks.md).\n"
 _QUEUES_HEAD = """<!-- Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page. -->

@@ -142,7 +142,7 @@ fn profile_json(profile: &profile::Profile) -> Json {
         let responses: Vec<_> = one.responses.iter().map(|response| response.word()).collect();
         json!({
             "congestion_control": one.control.word(), "recovery": one.recovery.word(), "ecn_responses": responses,
-            "judge": one.reference.word(),
+            "accurate_ecn": one.accurate_ecn, "judge": one.reference.word(),
         })
     };
     text["checked"] = profile.checked.iter().map(checked).collect();

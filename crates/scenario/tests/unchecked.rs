@@ -8,7 +8,7 @@ use ecnlab_transport::{TcpSettings, settings};
 use ecnlab_units::Rng;
 
 const SEED: u64 = 1;
-const CASES: usize = 400;
+const CASES: usize = 2000;
 
 /// Warnings of unchecked combinations for a scenario with this table `tcp`.
 fn warnings(tcp: &str) -> Vec<Problem> {
@@ -26,6 +26,7 @@ fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, Sende
         words[rng.below(words.len() as u64) as usize]
     }
     let response = pick(rng, EcnResponseName::WORDS);
+    let echoes = [if ["dctcp", "mecn"].contains(&response) { response } else { "classic" }, "accurate"];
     let members = [
         ("congestion_control", pick(rng, CongestionControlName::WORDS)),
         ("recovery", pick(rng, RecoveryName::WORDS)),
@@ -33,11 +34,14 @@ fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, Sende
         ("sack_blocks", pick(rng, &["0", "3"])),
         ("ecn", pick(rng, &["true", "false"])),
         ("ecn_response", response),
-        ("ecn_echo", if ["dctcp", "mecn"].contains(&response) { response } else { "classic" }),
+        ("ecn_echo", pick(rng, &echoes)),
+        // Accurate ECN and Prague ask for both.
+        ("handshake", "three-way"),
+        ("pacing", pick(rng, &["true", "false"])),
     ];
     let mut values = profile.values();
     members.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-    let is_bare = |name: &str| ["sack_blocks", "ecn"].contains(&name);
+    let is_bare = |name: &str| ["sack_blocks", "ecn", "pacing"].contains(&name);
     let member = |(name, text): &(&str, &str)| if is_bare(name) { format!("{name} = {text}") } else { format!("{name} = \"{text}\"") };
     let texts: Vec<String> = members.iter().map(member).collect();
     let tcp = format!("{{ profile = \"{}\", {} }}", profile.name, texts.join(", "));
@@ -47,7 +51,7 @@ fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, Sende
 #[test]
 fn drawn_combinations_are_warned_of_once_unless_they_are_checked() {
     let mut rng = Rng::for_role(SEED, "combinations");
-    let mut seen = [0, 0];
+    let (mut seen, mut accurate_seen) = ([0, 0], 0);
     for _ in 0..CASES {
         let profile = &PROFILES[rng.below(PROFILES.len() as u64) as usize];
         let Some((tcp, combination)) = random_combination(&mut rng, profile) else { continue };
@@ -60,17 +64,47 @@ fn drawn_combinations_are_warned_of_once_unless_they_are_checked() {
             assert!(warning.message.starts_with(&says) && warning.message.contains("checked are "), "{}", warning.message);
         }
         seen[usize::from(is_checked)] += 1;
+        accurate_seen += usize::from(combination.accurate_ecn && !is_checked);
     }
     assert!(seen[0] > 100 && seen[1] > 20, "{seen:?}");
+    assert!(accurate_seen > 100, "{accurate_seen}");
 }
 
 #[test]
-fn a_profile_with_any_variant_is_checked() {
+fn a_profile_with_any_variant_is_checked_but_prague_with_ecn_with_linux_7_2_alone() {
     for profile in PROFILES {
-        for tcp in VARIANTS.iter().map(|variant| format!(", variant = \"{}\"", variant.name)).chain([String::new()]) {
+        for variant in VARIANTS.iter().map(|variant| variant.name).chain([""]) {
             for ecn in ["", ", ecn = false"] {
-                assert_eq!(0, warnings(&format!("{{ profile = \"{}\"{tcp}{ecn} }}", profile.name)).len(), "{} {tcp}{ecn}", profile.name);
+                let set = if variant.is_empty() { String::new() } else { format!(", variant = \"{variant}\"") };
+                let is_prague = variant.starts_with("prague") && ecn.is_empty();
+                let unchecked = usize::from(is_prague && profile.name != "linux-7.2");
+                assert_eq!(
+                    unchecked,
+                    warnings(&format!("{{ profile = \"{}\"{set}{ecn} }}", profile.name)).len(),
+                    "{} {set}{ecn}",
+                    profile.name
+                );
             }
         }
+    }
+}
+
+#[test]
+fn accurate_ecn_is_checked_with_linux_7_2_and_the_controls_of_its_cases() {
+    let accurate = |rest: &str| format!("{{ ecn = true, ecn_echo = \"accurate\", {rest} }}");
+    let own = "profile = \"linux-7.2\"";
+    for checked in ["", ", congestion_control = \"reno\"", ", variant = \"dctcp\"", ", variant = \"prague\""] {
+        assert_eq!(0, warnings(&accurate(&format!("{own}{checked}"))).len(), "{checked}");
+    }
+    for unchecked in [
+        format!("{own}, ecn_response = \"abe\""),
+        format!("{own}, congestion_control = \"aimd\""),
+        format!("{own}, loss_detection = \"dupthresh\", congestion_control = \"reno\""),
+        "profile = \"linux-6.1\"".to_owned(),
+        "profile = \"rfc\", handshake = \"three-way\"".to_owned(),
+    ] {
+        let found = warnings(&accurate(&unchecked));
+        assert_eq!(1, found.len(), "{unchecked}: {found:?}");
+        assert!(found[0].message.contains(" with Accurate ECN is unchecked over profile "), "{}", found[0].message);
     }
 }

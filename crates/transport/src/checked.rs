@@ -1,4 +1,5 @@
-//! Combinations of congestion control, loss recovery and response to marks that a reference outside of this code has checked, by profile.
+//! Combinations of congestion control, loss recovery, response to marks and feedback that a reference outside of this code has checked, by
+//! profile.
 //!
 //! Parameters can be combined freely; a combination that is not listed runs with a warning.
 
@@ -29,13 +30,15 @@ words! {
     }
 }
 
-/// Congestion control, loss recovery and ECN response of one sender.
+/// Congestion control, loss recovery, ECN response and feedback of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderCombination {
     pub control: CongestionControlName,
     pub recovery: RecoveryMode,
     /// None without ECN.
     pub response: Option<EcnResponseName>,
+    /// Whether it asks for Accurate ECN.
+    pub accurate_ecn: bool,
 }
 
 /// Combination that a reference implementation has checked, without ECN and with each of some responses.
@@ -44,6 +47,8 @@ pub struct CheckedSenderCombination {
     pub control: CongestionControlName,
     pub recovery: RecoveryMode,
     pub responses: &'static [EcnResponseName],
+    /// Whether the responses were checked with Accurate ECN, or else with the other feedback.
+    pub accurate_ecn: bool,
     pub reference: ReferenceImplementation,
 }
 
@@ -53,7 +58,13 @@ const fn checked_combination(
     recovery: RecoveryMode,
     responses: &'static [EcnResponseName],
 ) -> CheckedSenderCombination {
-    CheckedSenderCombination { control, recovery, responses, reference }
+    CheckedSenderCombination { control, recovery, responses, accurate_ecn: false, reference }
+}
+
+/// Combination of Linux 7.2 with Accurate ECN: the rules of the conformance suite on it are no outside reference, as they come from drafts.
+const fn checked_accurate_ecn(control: CongestionControlName, responses: &'static [EcnResponseName]) -> CheckedSenderCombination {
+    let recovery = RecoveryMode::Rack;
+    CheckedSenderCombination { control, recovery, responses, accurate_ecn: true, reference: ReferenceImplementation::Linux72 }
 }
 
 /// Responses that the conformance suite runs with each variant except DCTCP.
@@ -73,7 +84,7 @@ macro_rules! suite {
             checked_combination(ReferenceImplementation::Rfcs, Cubic, RecoveryMode::$recovery, SUITE_RESPONSES),
             checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::$recovery, SUITE_RESPONSES_WITH_DCTCP),
             checked_combination(ReferenceImplementation::Rfcs, Aimd, RecoveryMode::$recovery, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Prague, RecoveryMode::Rack, &[EcnResponseName::Prague]),
+            checked_combination(ReferenceImplementation::Rfcs, Prague, RecoveryMode::Rack, &[]),
         ]
     };
 }
@@ -117,8 +128,9 @@ pub(crate) const LINUX_6_1_COMBINATIONS: &[CheckedSenderCombination] = suite![Ra
 
 pub(crate) const LINUX_7_2_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
     checked_combination(ReferenceImplementation::Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
-    checked_combination(ReferenceImplementation::Linux72, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
-    checked_combination(ReferenceImplementation::Linux72, Prague, RecoveryMode::Rack, &[EcnResponseName::Prague]),
+    checked_accurate_ecn(Cubic, &[Halve]),
+    checked_accurate_ecn(Reno, &[Halve, Dctcp]),
+    checked_accurate_ecn(Prague, &[EcnResponseName::Prague]),
     checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
     checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
 ];
@@ -153,6 +165,7 @@ impl SenderCombination {
             control: settings.congestion_control,
             recovery: RecoveryMode::from_settings(settings),
             response: settings.ecn.then_some(settings.ecn_response),
+            accurate_ecn: settings.wants_accurate_ecn(),
         }
     }
 
@@ -166,12 +179,19 @@ impl CheckedSenderCombination {
     /// All combinations that this covers: without ECN, and with each response.
     pub fn combinations(&self) -> impl Iterator<Item = SenderCombination> + '_ {
         let responses = std::iter::once(None).chain(self.responses.iter().copied().map(Some));
-        responses.map(|response| SenderCombination { control: self.control, recovery: self.recovery, response })
+        let accurate_ecn = |response: Option<_>| self.accurate_ecn && response.is_some();
+        responses.map(move |response| SenderCombination {
+            control: self.control,
+            recovery: self.recovery,
+            response,
+            accurate_ecn: accurate_ecn(response),
+        })
     }
 
     /// Whether this covers `combination`.
     pub fn covers(&self, combination: SenderCombination) -> bool {
-        let is_response_covered = combination.response.is_none_or(|response| self.responses.contains(&response));
+        let is_response_covered =
+            combination.response.is_none_or(|response| self.responses.contains(&response) && self.accurate_ecn == combination.accurate_ecn);
         (self.control, self.recovery) == (combination.control, combination.recovery) && is_response_covered
     }
 }
@@ -179,6 +199,7 @@ impl CheckedSenderCombination {
 impl std::fmt::Display for SenderCombination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} with recovery {}", self.control, self.recovery)?;
-        self.response.map_or(Ok(()), |response| write!(f, " and ecn_response {response}"))
+        self.response.map_or(Ok(()), |response| write!(f, " and ecn_response {response}"))?;
+        if self.accurate_ecn { f.write_str(" with Accurate ECN") } else { Ok(()) }
     }
 }

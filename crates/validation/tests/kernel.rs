@@ -59,11 +59,15 @@ fn combination(case: &Value) -> SenderCombination {
         "cubic" => (CongestionControlName::Cubic, EcnResponseName::Halve),
         "reno" => (CongestionControlName::Reno, EcnResponseName::Halve),
         "dctcp" => (CongestionControlName::Reno, EcnResponseName::Dctcp),
+        "prague" => (CongestionControlName::Prague, EcnResponseName::Prague),
         other => panic!("congestion control {other}"),
     };
-    let uses_ecn = own_response == EcnResponseName::Dctcp || tcp["ecn"]["a"] == 1;
+    // The values of tcp_ecn: 1 is classic ECN, 3 asks for Accurate ECN, to which a host with 1 does not agree.
+    let accurate_ecn = ["a", "b"].iter().all(|side| tcp["ecn"][side] == 3);
+    let is_prague_without_ecn = control == CongestionControlName::Prague && !accurate_ecn;
+    let uses_ecn = own_response == EcnResponseName::Dctcp || accurate_ecn || tcp["ecn"]["a"] == 1 || tcp["ecn"]["b"] == 1;
     let recovery = if has_sack { RecoveryMode::Rack } else { RecoveryMode::RackWithoutSack };
-    SenderCombination { control, recovery, response: uses_ecn.then_some(own_response) }
+    SenderCombination { control, recovery, response: (uses_ecn && !is_prague_without_ecn).then_some(own_response), accurate_ecn }
 }
 
 #[test]
@@ -72,6 +76,25 @@ fn what_the_profile_declares_as_checked_by_the_kernel_is_what_the_cases_have() {
     let judged: Vec<SenderCombination> = paths.map(|path| combination(&serde_json::from_str(&text(&path)).unwrap())).collect();
     let of_kernel = profile::find_profile(PROFILE).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Linux);
     let declared: Vec<SenderCombination> = of_kernel.flat_map(|one| one.combinations()).collect();
+    for one in &declared {
+        assert!(judged.contains(one), "no case has {one}");
+    }
+    for one in &judged {
+        assert!(declared.contains(one), "{one} is not declared");
+    }
+}
+
+#[test]
+fn what_profile_linux_7_2_declares_as_checked_by_its_kernel_is_what_the_cases_with_ecn_have() {
+    let files = ["cases", "prague"]
+        .map(|folder| newer_folder().with_file_name(folder))
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let cases = files.map(|entry| combination(&serde_json::from_str(&text(&entry.unwrap().path())).unwrap()));
+    let judged: Vec<SenderCombination> = cases.filter(|one| one.response.is_some()).collect();
+    let of_kernel =
+        profile::find_profile("linux-7.2").unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Linux72);
+    let declared: Vec<SenderCombination> = of_kernel.flat_map(|one| one.combinations()).filter(|one| one.response.is_some()).collect();
     for one in &declared {
         assert!(judged.contains(one), "no case has {one}");
     }

@@ -32,7 +32,7 @@ fn combination(case: &Value) -> (&'static str, SenderCombination) {
         other => panic!("agent {other}"),
     };
     let uses_ecn = variables["ecn_"].as_f64().is_some_and(|ecn| ecn != 0.0);
-    (profile, SenderCombination { control, recovery, response: uses_ecn.then_some(EcnResponseName::Halve) })
+    (profile, SenderCombination { control, recovery, response: uses_ecn.then_some(EcnResponseName::Halve), accurate_ecn: false })
 }
 
 #[test]

@@ -102,19 +102,23 @@ class CheckedCombination:
         Congestion control, and loss recovery with its loss detection.
     ecn_responses : tuple of str
         Responses to marks that were verified in combination; runs without ECN are always verified.
+    accurate_ecn : bool
+        Whether the responses were verified with Accurate ECN, or else with the other feedback.
     judge : str
-        "ns-2", "Linux 6.1" or "RFC conformance suite".
+        "ns-2", "Linux 6.1", "Linux 7.2" or "RFC conformance suite".
     """
 
     congestion_control: str
     recovery: str
     ecn_responses: tuple[str, ...]
+    accurate_ecn: bool
     judge: str
 
     @property
     def responses(self) -> str:
         """The responses as text."""
-        return ", ".join(self.ecn_responses) or "without ECN"
+        feedback = " with Accurate ECN" if self.accurate_ecn else ""
+        return f"{', '.join(self.ecn_responses)}{feedback}" if self.ecn_responses else "without ECN"
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,9 @@ fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile,
     if combination.is_covered_by(profile.checked) {
         return;
     }
-    let chosen = ["recovery", "congestion_control", "variant", "ecn_response"].into_iter().find(|key| given.has(key));
+    let chosen = ["recovery", "congestion_control", "variant", "ecn_response", "ecn_echo"].into_iter().find(|key| given.has(key));
     let message = format!(
-        "{combination} is unchecked over profile {}: no judge (ns-2, packets of Linux 6.1, the RFC conformance suite) has compared it; \
+        "{combination} is unchecked over profile {}: no judge (ns-2, packets of Linux, the RFC conformance suite) has compared it; \
          checked are {}; fix: give one of these, or see that your results do not depend on it",
         profile.name,
         checked_combinations_text(profile)
@@ -142,7 +142,8 @@ fn warn_of_unread_with_kernel_control(reader: &mut Reader, given: &TableInput, v
 fn checked_combinations_text(profile: &Profile) -> String {
     let mut pairs: Vec<(String, Vec<&str>)> = Vec::new();
     for one in profile.checked {
-        let name = format!("{} with {}", one.control, one.recovery);
+        let feedback = if one.accurate_ecn { " and Accurate ECN" } else { "" };
+        let name = format!("{} with {}{feedback}", one.control, one.recovery);
         let at = pairs.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
             pairs.push((name, Vec::new()));
             pairs.len() - 1
