@@ -1,4 +1,5 @@
 import csv
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import ecnlab
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.plot.style import PLAIN
 from ecnlab.studies.framework.model import RequiredScenario, StudyItem
-from ecnlab.studies.papers.l4s import STUDY, network, overload, rate_step, step, tables
+from ecnlab.studies.papers.l4s import STUDY, network, overload, rate_step, requirement_tests, requirements, step, tables, team
 from ecnlab.studies.papers.l4s.network import LINUX_HOSTS, OF_2020, PRAGUE, PRAGUE_2020, SCENARIO_1, two_flows
 from ecnlab.studies.papers.l4s.published import REFERENCE, Sender, published_rates_of_pair, read_reference_rows
 
@@ -95,7 +96,7 @@ def test_the_engine_warns_of_nothing_but_ecn_over_drop_tail() -> None:
     for need in {need for item in STUDY.items for need in item.needs.values()}:
         messages = [warning.message for warning in ecnlab.scenario(need.scenario).warnings]
         assert all("no queue on their route marks" in message for message in messages)
-        assert bool(messages) == need.scenario["name"].endswith("pfifo")
+        assert bool(messages) == need.scenario["name"].endswith(("pfifo", *requirements.LOSS_QUEUES))
 
 
 def test_a_step_is_measured_from_the_step_on() -> None:
@@ -133,6 +134,72 @@ def test_the_wait_of_datagrams_is_that_of_their_band() -> None:
     found = {ect: overload.mean_wait(overload.DUALPI2, 110, ect).band for ect in _ECTS}
     assert found == {overload.WITH_ECT: "L", overload.WITHOUT_ECT: "C"}
     assert overload.mean_wait(overload.PIE, 110, overload.WITH_ECT).band is None
+
+
+def test_the_runs_of_the_l4s_team_have_the_published_flows() -> None:
+    runs = team.team_runs()
+    assert (len(runs), sum(len(run.flows) for run in runs.values())) == (29, 37)
+    four = runs["Prague0d5_Prague1_Prague10_Prague30 400"]
+    assert [(flow.sender.rtt_ms, flow.mbps) for flow in four.flows] == [(0.5, 92.162), (1, 101.389), (10, 104.23), (30, 84.682)]
+    resolved = ecnlab.scenario(team.team_scenario(four.name, PRAGUE_2020).scenario).resolved
+    assert [flow["access"]["delay"] for flow in resolved["flows"]] == [["0.00015 s"], ["0.0004 s"], ["0.0049 s"], ["0.0149 s"]]
+    assert (resolved["link"][0]["queue"]["th_len"], resolved["link"][0]["rate"]) == (2, "400000000 bps")
+    assert [flow["tcp"]["quirks"]["prague_rtt_target"] for flow in resolved["flows"]] == ["0 s"] * 4
+
+
+def test_a_run_without_prague_has_one_scenario() -> None:
+    one, other = (team.goodputs_of_run("Cubic 100 20", prague) for prague in (PRAGUE, PRAGUE_2020))
+    assert one[0].need is other[0].need
+    assert [need.scenario["name"] for key, need in team.TEAM_ITEM.needs.items() if key[0] == "Cubic 100 20"] == [
+        "Cubic 100 20, fq_codel(1q)"
+    ]
+
+
+def test_the_verdicts_on_requirements_follow_from_the_numbers(results: dict[RequiredScenario, ecnlab.Result]) -> None:
+    item = requirement_tests.REQUIREMENTS_ITEM
+    verdicts, numbers, notes = item.draw({key: results[need] for key, need in item.needs.items()}).tables
+    cells = {(row[0], row[1]): row[3:] for row in verdicts.rows}
+    assert cells["4.1", "ECT(1) asks for L4S treatment"] == ["pass: 100.0 ± 0.0 %", "pass: 100.0 ± 0.0 %", ""]
+    assert cells["4.2", "accurate feedback is a prerequisite of ECT(1)"] == [
+        "pass: 0.0 ± 0.0 %",
+        "fail: 100.0 ± 0.0 %",
+        "pass: 0.0 ± 0.0 %",
+    ]
+    assert len(verdicts.rows) == len(notes.rows) == len(requirement_tests.TESTS) == 13
+    assert len(numbers.rows) == sum(len(test.quantities(PRAGUE)) for test in requirement_tests.TESTS)
+
+
+def test_the_exponent_is_the_slope_of_logarithms_and_undefined_without_marks() -> None:
+    assert requirements.slope_of_logarithms([1, 10, 100, 3, 30, 300]) == pytest.approx(1)
+    assert requirements.slope_of_logarithms([1, 10, 100, 7, 7, 7]) == pytest.approx(0)
+    assert math.isnan(requirements.slope_of_logarithms([1, 10, 100, 7, 0, 7]))
+
+
+def test_a_sender_that_counts_duplicate_acknowledgements_retransmits_late_packets() -> None:
+    (measured,) = [
+        found for name, found in requirements.retransmissions_under_reordering("cubic").items() if name == "10 Mbit/s, a quarter of the RTT"
+    ]
+    (need,) = set(measured.required_scenarios())
+
+    def spurious(**tcp: str) -> float:
+        flows = [{**flow, "tcp": {**flow["tcp"], **tcp}} for flow in need.scenario["flows"]]
+        result = ecnlab.run(ecnlab.scenario({**need.scenario, "flows": flows, "duration": "20 s"}), seeds=[1])
+        return measured.values_by_seed(lambda _: result)[1]
+
+    assert spurious() == 0
+    assert spurious(recovery="sack") > 10
+
+
+def test_the_queue_of_bursts_is_zero_only_for_paced_senders() -> None:
+    found = {}
+    for control in (PRAGUE, "cubic"):
+        measured = requirements.queue_of_bursts(control)["10 Mbit/s"]
+        need = next(iter(measured.required_scenarios()))
+        result = ecnlab.run(ecnlab.scenario({**need.scenario, "duration": "12 s"}), seeds=[1])
+        found[control] = measured.values_by_seed(lambda _, result=result: result)[1]
+    # CUBIC sends two packets for a delayed acknowledgement, and three if the window grows. A packet takes 1.2 ms.
+    assert found[PRAGUE] == 0
+    assert found["cubic"] == pytest.approx(2 * 0.0012, rel=0.05)
 
 
 def test_jain_s_index_of_two_rates_is_that_of_the_published_table() -> None:

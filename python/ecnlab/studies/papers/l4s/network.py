@@ -120,7 +120,7 @@ def jain_of_two(one: float, other: float) -> float:
 
 
 def two_flows(queue: str, rate_mbps: int, senders: Pair, time: MeasuredTime) -> TwoFlows:
-    """Two flows behind a queue of the tables. Both orders of two senders are one scenario, whose flows start at random times."""
+    """Two flows behind a queue of the tables. Both orders of two senders are one scenario, as both flows start at once."""
     one, other = sorted(senders, key=lambda sender: (-sender.rtt_ms, sender.control))
     need = _two_flow_scenario(queue, rate_mbps, one, other, time)
     return TwoFlows(need, GROUPS if senders == (one, other) else (GROUPS[1], GROUPS[0]))
@@ -152,13 +152,12 @@ def link_tree(queue: str, rate_mbps: int) -> Tree:
 
 
 def flow_group(name: str, sender: Sender) -> Tree:
-    """An endless flow of a sender, which starts within the first second."""
+    """An endless flow of a sender, from the beginning."""
     return {
         "name": name,
         "to": "sink",
         "access": {"to": "router", "rate": "10 Gbps", "delay": f"{sender.rtt_ms / 2 - _LINK_DELAY_MS:g} ms"},
         "tcp": {"profile": "linux-7.2", **CONTROLS[sender.control]},
-        "start": ["0 s", "1 s"],
     }
 
 

@@ -61,7 +61,7 @@ class ComparedRow:
         return [estimate.mean / rate - 1 for estimate, rate in found]
 
 
-def _simulated_queue(queue: str) -> str:
+def simulated_queue(queue: str) -> str:
     """The queue of a published row: the kernel of 2020 had another dualpi2 than Linux 7.2."""
     return OF_2020 if queue == LINUX_7_2 else queue
 
@@ -69,7 +69,7 @@ def _simulated_queue(queue: str) -> str:
 def flows_of_published_row(row: ReferenceRow, prague: str, time: MeasuredTime = SCENARIO_1) -> TwoFlows:
     """The simulated flows of a published row with one of the two Pragues."""
     one, other = (sender.with_control_instead_of(PRAGUE, prague) for sender in row.senders)
-    return two_flows(_simulated_queue(row.queue), row.rate_mbps, (one, other), time)
+    return two_flows(simulated_queue(row.queue), row.rate_mbps, (one, other), time)
 
 
 def flows_of_linux_row(row: ReferenceRow) -> TwoFlows:

@@ -1,0 +1,269 @@
+"""The Prague requirements of RFC 9331 as a table of tests with a condition each, for Prague, DCTCP and CUBIC.
+
+Where the RFC has no number the condition is that of the test, which was written before the runs with the seeds of a full run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ecnlab.studies.framework.claims import (
+    COUNT,
+    MS,
+    PERCENT,
+    Claim,
+    ClaimDecision,
+    ClaimedRange,
+    ClaimStatement,
+    ClaimVerdict,
+    DisplayUnit,
+    StatementStatus,
+    claimed_at_least,
+    claimed_at_most,
+    claimed_between,
+    decide_claims,
+)
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.verdicts import deciding_statement, published_and_measured_texts
+from ecnlab.studies.papers.l4s import requirements
+from ecnlab.studies.papers.l4s.network import PRAGUE
+from ecnlab.studies.papers.l4s.requirements import DCTCP, TESTED, TESTED_NAMES, Quantities
+from ecnlab.studies.papers.l4s.step import RATIO
+
+_EXPONENT = DisplayUnit(1, "", 2)
+_SHOWN_VERDICTS = {ClaimVerdict.HOLDS: "pass", ClaimVerdict.DOES_NOT_HOLD: "fail", ClaimVerdict.UNDECIDED: "undecided"}
+
+
+@dataclass(frozen=True)
+class RequirementTest:
+    """A test of a requirement: the quantities of a control by setting, and the range in which they must be.
+
+    `place` is the section of the RFC, and `tested` are the controls to which the test applies.
+    """
+
+    name: str
+    place: str
+    requirement: str
+    test: str
+    quantities: Callable[[str], Quantities]
+    condition: ClaimedRange
+    shown: DisplayUnit
+    note: str
+    tested: Sequence[str] = TESTED
+
+    def claim_for(self, control: str) -> Claim:
+        """The claim that a control meets the requirement in this test."""
+        statements = [
+            ClaimStatement(f"{self.test}, {setting}" if setting else self.test, measured, self.condition, self.shown)
+            for setting, measured in self.quantities(control).items()
+        ]
+        return Claim(f"{self.name} {control}", f"{TESTED_NAMES[control]}: {self.requirement}.", ["Table 8"], statements, own=True)
+
+
+_NO_INCREASE = claimed_at_least(-0.1)
+_RENO_RATIO = claimed_between(0.5, 2)
+
+TESTS = [
+    RequirementTest(
+        "test 1",
+        "4.1",
+        "ECT(1) asks for L4S treatment",
+        "data packets with ECT(1)",
+        requirements.share_of_ect1,
+        claimed_at_least(100),
+        PERCENT,
+        "RFC 9331, section 4.1; CUBIC does not ask for L4S treatment.",
+        tested=(PRAGUE, DCTCP),
+    ),
+    RequirementTest(
+        "test 2",
+        "4.2",
+        "accurate feedback is a prerequisite of ECT(1)",
+        "data packets with ECT(1), peer with classic ECN",
+        requirements.share_of_ect1_without_feedback,
+        claimed_at_most(0),
+        PERCENT,
+        "RFC 9331, section 4.2",
+    ),
+    RequirementTest(
+        "test 3",
+        "4.3, item 1",
+        "can be replaced by a classic control, without ECT(1)",
+        "data packets with ECT(1) after replacement by CUBIC",
+        requirements.share_of_ect1_after_replacement,
+        claimed_at_most(0),
+        PERCENT,
+        "RFC 9331, section 4.3, item 1: another congestion control in the same scenario",
+    ),
+    RequirementTest(
+        "test 4",
+        "4.3",
+        "time between marks does not grow with the rate",
+        "exponent of marks in a time over the rate",
+        requirements.slope_of_marks,
+        _NO_INCREASE,
+        _EXPONENT,
+        (
+            "marks in a time grow with an exponent of the rate of -0.1 or more. One flow of 20 ms over links of 20, 100 and "
+            "400 Mbit/s that mark above a wait of 1 ms, and one flow of 25 ms with 10, 3 and 1 % of random marks."
+        ),
+    ),
+    RequirementTest(
+        "test 5",
+        "4.3, example",
+        "half a round trip between marks",
+        "marks in a round trip, step of 1 ms",
+        requirements.marks_per_round_trip,
+        claimed_between(1.5, 2.5),
+        _EXPONENT,
+        "RFC 9331, section 4.3, calls this the recovery time of DCTCP and Prague; it demands no number. About two: 1.5 to 2.5.",
+    ),
+    RequirementTest(
+        "test 6",
+        "4.3, item 2",
+        "coexists with Reno where packets are lost",
+        "goodput over that of Reno",
+        requirements.ratio_to_reno_with_losses,
+        _RENO_RATIO,
+        RATIO,
+        "20 Mbit/s, drop-tail of 133 packets and PIE without ECN, 20 and 80 ms; the RFC has no number",
+    ),
+    RequirementTest(
+        "test 7",
+        "4.3, item 3",
+        "detects an ECN queue without L4S and coexists with Reno there",
+        "goodput over that of Reno, fq_codel(1q)",
+        requirements.ratio_to_reno_in_classic_queue,
+        claimed_at_most(2),
+        RATIO,
+        "one CoDel queue of 50 Mbit/s, 20 ms; the RFC has no number. Monitoring of live traffic is not measured.",
+    ),
+    RequirementTest(
+        "test 8",
+        "4.3, item 4",
+        "a rate as independent of the RTT as possible",
+        "goodput over that of a flow of 25 ms",
+        requirements.ratio_to_longer_rtt,
+        claimed_between(0.8, 1.25),
+        RATIO,
+        "two flows over 50 Mbit/s and the dualpi2 of Linux 7.2; the RFC has no number",
+    ),
+    RequirementTest(
+        "test 9",
+        "4.3, item 4",
+        "the same, by the law of Prague",
+        "throughput over 1/p - 1 Mbit/s",
+        requirements.difference_from_rate_law,
+        claimed_between(-10, 10),
+        PERCENT,
+        "RTTs of 10, 25 and 50 ms; the law follows from two marks in a reference RTT, and is no requirement.",
+        tested=(PRAGUE,),
+    ),
+    RequirementTest(
+        "test 10",
+        "4.3, item 5",
+        "responsive at small RTTs, also below a window of one segment",
+        "99th percentile of the wait, 64 flows",
+        requirements.wait_at_small_shares,
+        claimed_at_most(2),
+        MS,
+        "dualpi2 of Linux 7.2, RTTs of 0.5 and 5 ms; the RFC has no number",
+    ),
+    RequirementTest(
+        "test 11",
+        "4.3, item 5",
+        "the same, without timeouts",
+        "timeouts of 64 flows in 20 s",
+        requirements.timeouts_at_small_shares,
+        claimed_at_most(0),
+        COUNT,
+        "as the test before; the RFC prefers a smaller window to the timeouts of RFC 3168.",
+    ),
+    RequirementTest(
+        "test 12",
+        "4.3, item 6",
+        "loss detection that tolerates reordering in time",
+        "spurious retransmissions in 20 s",
+        requirements.retransmissions_under_reordering,
+        claimed_at_most(0),
+        COUNT,
+        "retransmissions beyond packets dropped, from 10 s on; 20 ms",
+    ),
+    RequirementTest(
+        "test 13",
+        "4.3, item 7",
+        "bursts of at most 250 us at the flow's rate",
+        "wait behind a burst, 20 ms",
+        requirements.queue_of_bursts,
+        claimed_at_most(0.25),
+        MS,
+        "from 10 s on; hosts send packet by packet, so bursts of segmentation offload are not measured.",
+    ),
+]
+# A claim for each test and control, decided for the table alone.
+_TABLE_CLAIMS = {(test.name, control): test.claim_for(control) for test in TESTS for control in test.tested}
+_NEEDS = {
+    (at,): need for at, need in enumerate(dict.fromkeys(need for claim in _TABLE_CLAIMS.values() for need in claim.required_scenarios()))
+}
+
+
+def _draw_requirements(results: ResultsByKey) -> DrawnItemContent:
+    runs = {need: results[key] for key, need in _NEEDS.items()}
+    decided = dict(zip(_TABLE_CLAIMS, decide_claims(list(_TABLE_CLAIMS.values()), runs.__getitem__), strict=True))
+    columns = [TESTED_NAMES[control] for control in TESTED]
+    verdicts = [
+        [test.place, test.requirement, f"{test.test}: {test.condition.words} {test.shown.unit}".rstrip()]
+        + [_verdict_cell(decided[test.name, control]) if control in test.tested else "" for control in TESTED]
+        for test in TESTS
+    ]
+    numbers = [
+        [test.place, *row, *(_number_cell(decided[test.name, control], at) if control in test.tested else "" for control in TESTED)]
+        for test in TESTS
+        for at, row in enumerate(_settings_of_test(test))
+    ]
+    data = [
+        ((test.name, test.place, control, weighed.statement.text, str(weighed.status)), weighed.ours)
+        for test in TESTS
+        for control in test.tested
+        for weighed in decided[test.name, control].estimates
+    ]
+    tables = [
+        ReportTable("Verdicts", ["RFC 9331", "requirement", "test and condition", *columns], verdicts),
+        ReportTable("Numbers", ["RFC 9331", "test", "setting", *columns], numbers),
+        ReportTable("Notes", ["RFC 9331", "test", "note"], [[test.place, test.test, test.note] for test in TESTS]),
+    ]
+    return DrawnItemContent(None, tables, estimates_frame(["test", "place", "control", "statement", "status"], "value", data))
+
+
+def _settings_of_test(test: RequirementTest) -> list[list[str]]:
+    return [[test.test, setting] for setting in test.quantities(PRAGUE)]
+
+
+def _verdict_cell(decision: ClaimDecision) -> str:
+    """The verdict, of several settings how many pass, and the number that decides."""
+    decisive = deciding_statement(decision)
+    passed = sum(weighed.status == StatementStatus.SUPPORTED for weighed in decision.estimates)
+    count = f", {passed} of {len(decision.estimates)}" if len(decision.estimates) > 1 else ""
+    return f"{_SHOWN_VERDICTS[decision.verdict]}{count}: {published_and_measured_texts(decisive)[1]}"
+
+
+def _number_cell(decision: ClaimDecision, at: int) -> str:
+    weighed = decision.estimates[at]
+    shown = weighed.statement.shown
+    return f"{format_with_interval(weighed.ours, shown.digits)} {shown.unit}".rstrip()
+
+
+REQUIREMENTS_ITEM = StudyItem(
+    "8",
+    "The Prague requirements of RFC 9331",
+    "Each requirement of sections 4.1 to 4.3 as a test of Prague 0.7, of DCTCP with Accurate ECN and ECT(1), and of CUBIC with Accurate "
+    "ECN, a classic control. A cell has the verdict of all settings and the number that decides it: the first that fails, or else the "
+    "first. The RFC states few numbers; the other conditions are those of the tests. Not measured: monitoring of live traffic (item 3), "
+    "and bursts of segmentation offload (item 7), which these hosts do not have. A number without an interval is equal in all seeds and "
+    "decides nothing.",
+    _NEEDS,
+    _draw_requirements,
+    kind="Table",
+    part="Prague requirements",
+)
