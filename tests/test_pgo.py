@@ -37,7 +37,7 @@ def test_a_missing_llvm_profdata_is_named_with_its_remedy(tmp_path: Path) -> Non
 def test_a_wheel_without_llvm_profdata_fails_with_this_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pgo.Compiler, "installed", lambda: pgo.Compiler("x86_64-unknown-linux-gnu", tmp_path))
     with pytest.raises(release.ReleaseError, match=WITHOUT_LLVM_TOOLS):
-        release._profile(release.TARGETS["linux-x86_64"], "wheel x")
+        release._profile(["maturin"], release.TARGETS["linux-x86_64"], "wheel x")
 
 
 def test_the_benchmark_without_llvm_profdata_has_no_second_build_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def build_wheel(name: str) -> None:
     if cross:
         command += ["--zig", "--target", target.triple]
         command += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"] if "linux" in name else []
-    environment = dict(pgo.flags_with_profile(_profile(target, step))) if has_profile(name) else {}
+    environment = dict(pgo.flags_with_profile(_profile(command, target, step))) if has_profile(name) else {}
     if cross and "macos" in name and "SDKROOT" not in os.environ:
         environment["SDKROOT"] = str(_write_core_foundation_stub())
     with _guest_program(target):
@@ -182,18 +182,31 @@ for name in sys.argv[1:]:
 """
 
 
-def _profile(target: WheelTarget, step: str) -> Path:
-    """The profile of the engine in a wheel, from a build with counters. Raises ReleaseError."""
+# Python that calls zig for a build with counters: `-u SYMBOL`, which rustc gives and zig refuses, becomes one word.
+_ZIG_PYTHON = """#!{python}
+import os, sys
+words = iter(sys.argv[1:])
+given = [f"-Wl,-u,{{next(words)}}" if word == "-u" else word for word in words]
+os.execv(sys.executable, [sys.executable, *given])
+"""
+
+
+def _profile(command: Sequence[str], target: WheelTarget, step: str) -> Path:
+    """The profile of the engine in a wheel, from a build by the same command with counters. Raises ReleaseError.
+
+    Under another command functions have other names, so that the profile has no effect: cargo-zigbuild changes what cargo hashes into them.
+    """
     try:
         profdata = pgo.Compiler.installed().profdata(step)
     except pgo.MissingProfileTool as error:
         raise ReleaseError(str(error)) from None
     folder = TARGET_FOLDER / "pgo"
-    package = folder / "with-counters"
+    package, python = folder / "with-counters", folder / "zig-python"
     shutil.rmtree(package, ignore_errors=True)
-    # The system's linker, since zig refuses `-u SYMBOL`. The target is named as for the wheel, so that functions have the same names.
-    command = ["maturin", "build", "--release", "--locked", "--compatibility", "linux", "--target", target.triple]
-    run([*command, "--out", package], pgo.flags_with_counters())
+    folder.mkdir(parents=True, exist_ok=True)
+    python.write_text(_ZIG_PYTHON.format(python=sys.executable), encoding="utf-8")
+    python.chmod(0o755)
+    run([*command, "--out", package], {**pgo.flags_with_counters(), "CARGO_ZIGBUILD_PYTHON_PATH": str(python)})
     (wheel,) = package.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(package)
