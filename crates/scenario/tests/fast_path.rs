@@ -290,3 +290,41 @@ fn a_data_packet_and_its_ack_take_one_event() {
     let per_packet = events as f64 / run.packets_received as f64;
     assert!(per_packet < 1.3, "{per_packet} events for each data packet");
 }
+
+/// The first ACK arrives at 10 ms, when windows are sampled: the first packet, of 40 bytes as in ns-2, takes 0.04 + 1 ms on the access link and
+/// 0.04 + 3.92 ms on the bottleneck, and the ACK as long on the way back. Of samples every 10 ms the one at 10 ms is scheduled before the ACK, of those every
+/// millisecond after it.
+#[test]
+fn a_sample_at_the_instant_of_an_ack_finds_the_same_window() {
+    let text = r#"
+        name = "an ACK at a sample"
+        duration = "400 ms"
+        [[link]]
+        name = "bottleneck"
+        from = "a"
+        to = "b"
+        rate = "8 Mbps"
+        delay = "3.92 ms"
+        queue = { aqm = "droptail", limit = 100 }
+        [[flows]]
+        name = "one"
+        to = "b"
+        access = { to = "a", rate = "8 Mbps", delay = "1 ms" }
+        tcp = { profile = "ns2" }
+    "#;
+    for interval in ["10 ms", "1 ms"] {
+        let scenario = Scenario::from_toml(text, &[("record.window".into(), interval.into())], &REGISTRY, &no_files).expect("it is valid");
+        let (fast, plain) = (run(&scenario, 1, true, |_| {}), run(&scenario, 1, false, |_| {}));
+        assert_same(&fast, &plain, interval);
+        let windows = &fast.1.iter().find(|(name, _)| *name == "series_window").expect("windows are recorded").1;
+        let column = |name: &str| {
+            let Some((_, Column::Real(values))) = windows.columns.iter().find(|(column, _)| column == name) else { panic!("{name}") };
+            values
+        };
+        let at =
+            |time: f64| column("cwnd_packets")[column("time_s").iter().position(|&sample| (sample - time).abs() < 1e-9).expect("a sample")];
+        let is_sampled_first = interval == "10 ms";
+        assert_eq!(is_sampled_first, at(0.01).to_bits() == at(0.0).to_bits(), "{interval}");
+        assert!(at(0.02) > at(0.0), "the window grows with the ACK");
+    }
+}
