@@ -253,7 +253,7 @@ fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64) {
 
 /// Number of random scenarios; `ECNLAB_FAST_PATH_CASES` sets another one.
 fn cases() -> u64 {
-    std::env::var("ECNLAB_FAST_PATH_CASES").ok().map_or(240, |count| count.parse().expect("a number of cases"))
+    std::env::var("ECNLAB_FAST_PATH_CASES").ok().map_or(4000, |count| count.parse().expect("a number of cases"))
 }
 
 #[test]

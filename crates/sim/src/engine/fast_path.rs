@@ -290,22 +290,24 @@ impl<P: Probe> Simulation<P> {
 
     /// Calls `visit` with each link of each route, the place from which the route's packets enter it, and whether they do so ahead.
     fn for_each_feed(&self, mut visit: impl FnMut(u32, Feed, bool)) {
+        let mut follow = |links: &[u32], mut feed: Feed, mut is_ahead: bool| {
+            for &link in links {
+                visit(link, feed, is_ahead);
+                (feed, is_ahead) = (Feed::Link(link), self.is_left_ahead(link));
+            }
+        };
         for (at, flow) in (0..).zip(&self.flows) {
-            let mut follow = |links: &[u32], mut feed: Feed, mut is_ahead: bool| {
-                for &link in links {
-                    visit(link, feed, is_ahead);
-                    (feed, is_ahead) = (Feed::Link(link), self.is_left_ahead(link));
-                }
-            };
             let forward = self.links_of_route(flow.forward_route);
             follow(forward, Feed::Sender(at), flow.is_sender_ahead);
             if let (Some(&last), Some(_)) = (forward.last(), flow.sender.as_tcp()) {
                 follow(self.links_of_route(flow.back_route), Feed::Sinks(last), flow.sink_ahead != SinkAhead::Never);
             }
         }
-        // Members that applications add are not ahead.
+        // Ends and private links of members that applications add are not ahead, but queues that they share are.
         for template in self.apps.iter().filter_map(App::member_template) {
-            template.flow.forward.iter().chain(&template.flow.back).for_each(|&link| visit(link, Feed::Link(link), false));
+            for links in [&template.flow.forward, &template.flow.back] {
+                follow(links, Feed::Link(NONE), false);
+            }
         }
     }
 
