@@ -11,6 +11,8 @@
   const BACKLOG_BYTES = 10, AVERAGE = 11, FIRST_GROUP = 12, MAX_GROUPS = 16, SLOTS = FIRST_GROUP + 2 * MAX_GROUPS;
   const CLASS = 0, RATE_BPS = 1, LIMIT_PACKETS = 2, LIMIT_BYTES = 3, TEXT_PTR = 4, TEXT_LEN = 5;
 
+  // Hooks that may change the gauge `average`.
+  const CHANGING_HOOKS = new Set(["arrival", "departure", "deadline", "idle", "rate"]);
   const HOOKS = ["create", "arrival", "departure", "deadline", "idle", "rate", "group", "gauges", "check", "drop"];
   const OPTIONAL_HOOKS = ["on_departure", "on_deadline", "on_idle", "on_rate", "group"];
   const THROWN = -1;
@@ -410,7 +412,9 @@
       const slots = new Float64Array(this.#exports.memory.buffer, ptr, SLOTS);
       const about = HOOKS[hook] === "create" || HOOKS[hook] === "check" ? this.#classes[slots[CLASS]] : this.#instances.get(number);
       try {
-        return this[`hook_${HOOKS[hook]}`](slots, about, number);
+        const answer = this[`hook_${HOOKS[hook]}`](slots, about, number);
+        if (about.hasAverage && CHANGING_HOOKS.has(HOOKS[hook])) slots[AVERAGE] = about.made.average;
+        return answer;
       } catch (error) {
         this.#thrown ??= { error, address: about?.address ?? "" };
         return THROWN;
@@ -441,14 +445,12 @@
       return made;
     }
 
-    hook_arrival(slots, { made, hasAverage, groups }) {
+    hook_arrival(slots, { made, groups }) {
       const arrival = {
         now_s: slots[NOW_S], now_ps: slots[NOW_PS], ...packetOf(slots), head_waited_s: slots[SOJOURN_S], full: slots[FULL] === 1, backlog: backlogOf(slots),
         groups: Array.from({ length: groups }, (_, at) => ({ packets: slots[FIRST_GROUP + 2 * at], bytes: slots[FIRST_GROUP + 2 * at + 1] })),
       };
-      const answer = codeOf(made.on_arrival(arrival));
-      if (hasAverage) slots[AVERAGE] = made.average;
-      return answer;
+      return codeOf(made.on_arrival(arrival));
     }
 
     hook_departure(slots, { made }) {

@@ -41,6 +41,35 @@ def test_a_class_does_the_same_in_plain_python_and_compiled(plain: type[Aqm], co
     assert counted(one, "marks", "drops") == counted(other, "marks", "drops")
 
 
+class Averaging(Aqm):
+    """Changes its average at deadlines only."""
+
+    average: float = ecnlab.gauge(unit="packets", doc="A number that grows with time.")
+
+    def on_start(self) -> float | None:
+        return 0.25
+
+    def on_arrival(self, arrival: Arrival) -> Verdict:
+        return PASS
+
+    def on_deadline(self, context: TimerContext) -> float | None:
+        self.average += 1.0
+        return context.now_s + 0.25
+
+
+class CompiledAveraging(Averaging, compiled=True):
+    pass
+
+
+@pytest.mark.parametrize("aqm", [Averaging, CompiledAveraging])
+def test_an_average_that_a_deadline_changes_is_recorded_as_it_stands(aqm: type[Aqm]) -> None:
+    tables = run_with(aqm).tables
+    samples = zip(tables["series_queue"].column("time_s"), tables["series_queue"].column("average_packets"), strict=True)
+    before_first_deadlines = [(time_s, average) for time_s, average in samples if time_s % 0.25 > 0.01]
+    assert len(before_first_deadlines) > 10
+    assert all(average == time_s // 0.25 for time_s, average in before_first_deadlines)
+
+
 def test_compiled_gauges_are_recorded_as_they_stand() -> None:
     assert set(run_with(CompiledTicking).tables["series_gauge"].column("value")) == {0.0, 1.0, 2.0, 3.0}
 

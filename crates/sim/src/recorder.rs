@@ -578,7 +578,7 @@ impl Probe for Recorder {
     }
 
     fn on_gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
-        // the row of the queue's sample has it
+        // The row of the queue's sample has it.
         if gauge == AVERAGE_GAUGE {
             return;
         }

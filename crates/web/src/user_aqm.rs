@@ -248,6 +248,13 @@ impl JsAqm {
         Box::new(aqm)
     }
 
+    /// Reads the gauge `average` after a hook that may change it.
+    fn read_average(&mut self, slots: &Slots) {
+        if self.class.has_average {
+            self.average = Some(slots[host::AVERAGE]);
+        }
+    }
+
     /// Unwraps the result of a hook; a failure is stored, and the AQM passes all packets from then on.
     fn unwrap_or_fail<T>(
         &self,
@@ -336,9 +343,7 @@ impl Aqm for JsAqm {
         }
         let answer = host::call_with_stream(Hook::Arrival, self.instance, &mut slots, rng);
         let verdict = answer_of(answer, |answer| verdict::enqueue_verdict(answer, self.class.groups));
-        if self.class.has_average && verdict.is_ok() {
-            self.average = Some(slots[host::AVERAGE]);
-        }
+        self.read_average(&slots);
         self.unwrap_or_fail("on_arrival", Some(arrival.now), packet_text(&arrival.packet), verdict, EnqueueVerdict::Pass)
     }
 
@@ -353,6 +358,7 @@ impl Aqm for JsAqm {
         (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(departure.backlog.packets), departure.backlog.bytes as f64);
         let answer = host::call_with_stream(Hook::Departure, self.instance, &mut slots, rng);
         let verdict = answer_of(answer, verdict::dequeue_verdict);
+        self.read_average(&slots);
         self.unwrap_or_fail("on_departure", Some(departure.now), packet_text(&departure.packet), verdict, DequeueVerdict::Pass)
     }
 
@@ -363,6 +369,7 @@ impl Aqm for JsAqm {
         let mut slots = NO_SLOTS;
         time_slots(now, &mut slots);
         let answer = answer_of(host::call(Hook::Idle, self.instance, &mut slots), |_| Ok(()));
+        self.read_average(&slots);
         self.unwrap_or_fail("on_idle", Some(now), String::new(), answer, ());
     }
 
@@ -381,6 +388,7 @@ impl Aqm for JsAqm {
         (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(context.backlog.packets), context.backlog.bytes as f64);
         let answer = host::call_with_stream(Hook::Deadline, self.instance, &mut slots, rng);
         let due = parse_deadline(answer, Some(context.now));
+        self.read_average(&slots);
         self.deadline = self.unwrap_or_fail("on_deadline", Some(context.now), String::new(), due, None);
     }
 
@@ -391,6 +399,7 @@ impl Aqm for JsAqm {
         let mut slots = NO_SLOTS;
         slots[0] = rate.bps() as f64;
         let answer = answer_of(host::call(Hook::Rate, self.instance, &mut slots), |_| Ok(()));
+        self.read_average(&slots);
         self.unwrap_or_fail("on_rate", None, String::new(), answer, ());
     }
 

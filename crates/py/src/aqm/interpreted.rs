@@ -57,7 +57,7 @@ pub struct InterpretedAqm {
     instance: Py<PyAny>,
     random_stream: Py<Draws>,
     deadline: Option<Time>,
-    average: Option<f64>,
+    average: Cell<Option<f64>>,
     /// A hook has failed: from then on the instance passes every packet.
     failed: Cell<bool>,
 }
@@ -91,8 +91,8 @@ impl InterpretedAqm {
         };
         let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
         let (instance, failed) = (instance.unbind(), Cell::new(false));
-        let mut aqm = InterpretedAqm { user_aqm, hooks, instance, random_stream, deadline, average: None, failed };
-        aqm.average = Python::attach(|py| aqm.read_average(py))?;
+        let aqm = InterpretedAqm { user_aqm, hooks, instance, random_stream, deadline, average: Cell::new(None), failed };
+        aqm.average.set(Python::attach(|py| aqm.read_average(py))?);
         Ok(aqm)
     }
 
@@ -101,7 +101,12 @@ impl InterpretedAqm {
         if self.failed.get() {
             return fallback;
         }
-        Python::attach(call_hook).unwrap_or_else(|error| {
+        let call_and_read_average = |py: Python<'_>| {
+            let answer = call_hook(py)?;
+            self.average.set(self.read_average(py)?);
+            Ok(answer)
+        };
+        Python::attach(call_and_read_average).unwrap_or_else(|error| {
             self.failed.set(true);
             failure::store_failure(Failure {
                 aqm: self.user_aqm.name,
@@ -186,15 +191,12 @@ impl Aqm for InterpretedAqm {
 
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let call = HookCall { hook: "on_arrival", now: Some(arrival.now), packet: Some(&arrival.packet) };
-        let (wish, average) = self.call_hook(call, (EnqueueVerdict::Pass, self.average), |py| {
+        self.call_hook(call, EnqueueVerdict::Pass, |py| {
             let seen = view::Arrival::of(arrival);
             let answer = self.random_stream.get().with_stream(rng, || self.hooks.arrival.call1(py, (seen,)))?;
             let code = self.parse_verdict(py, answer.bind(py))?;
-            let wish = verdict::enqueue_verdict(code, self.user_aqm.groups).map_err(PyValueError::new_err)?;
-            Ok((wish, self.read_average(py)?))
-        });
-        self.average = average;
-        wish
+            verdict::enqueue_verdict(code, self.user_aqm.groups).map_err(PyValueError::new_err)
+        })
     }
 
     fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
@@ -232,7 +234,7 @@ impl Aqm for InterpretedAqm {
     }
 
     fn average_queue_length(&self) -> Option<f64> {
-        self.average
+        self.average.get()
     }
 
     fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
