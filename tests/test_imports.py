@@ -9,6 +9,7 @@ PACKAGE = Path(ecnlab.__file__).parent
 # Imports that are allowed inside functions: optional or slow libraries, modules of ours that need them, and modules of the
 # standard library that would slow down the start of the command or that Windows lacks.
 LATE = {
+    "ctypes",
     "difflib",
     "hashlib",
     "importlib",
@@ -27,6 +28,7 @@ LATE = {
     "ecnlab.aqm.compiled",
     "ecnlab.aqm.fingerprint",
     "ecnlab.aqm.plugins",
+    "ecnlab.aqm.tracebacks",
     "ecnlab.plot.drawn",
 }
 # The command imports what a sub-command needs when it is run, since its help and shell completion import the module of each. A worker of

@@ -18,6 +18,7 @@ from ecnlab import _core
 from ecnlab.execution import runner
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.storage import atomic, segments, store
+from ecnlab.sweeps.file import read_sweep_file
 
 _KILLED_SCRIPT = """
 import os, signal, sys
@@ -320,7 +321,7 @@ def test_a_summary_that_is_a_pipe_is_written_again(small: ecnlab.Scenario, tmp_p
 
 @pytest.mark.usefixtures("limited")
 def test_a_scenario_file_without_an_end_is_refused_and_one_from_a_pipe_is_read(small_file: Path, tmp_path: Path) -> None:
-    for read in (ecnlab.load, lambda path: ecnlab.sweeps.file.read_sweep_file(Path(path))):
+    for read in (ecnlab.load, lambda path: read_sweep_file(Path(path))):
         with pytest.raises(ecnlab.UsageError, match=r"cannot read '/dev/zero': .*it has more than 20000000 characters"):
             read("/dev/zero")
     pipe = tmp_path / "pipe"
