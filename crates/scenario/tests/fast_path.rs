@@ -291,8 +291,44 @@ fn a_data_packet_and_its_ack_take_one_event() {
     assert!(per_packet < 1.3, "{per_packet} events for each data packet");
 }
 
-/// The first ACK arrives at 10 ms, when windows are sampled: the first packet, of 40 bytes as in ns-2, takes 0.04 + 1 ms on the access link and
-/// 0.04 + 3.92 ms on the bottleneck, and the ACK as long on the way back. Of samples every 10 ms the one at 10 ms is scheduled before the ACK, of those every
+/// A queue with known departures before a pipe that packets of other flows enter by events, in each direction: the pipe must take the packets
+/// of both in the order of time.
+#[test]
+fn a_pipe_behind_a_queue_takes_packets_of_other_flows_in_order() {
+    const PIPE: &str = "rate = \"3 Mbps\"\ndelay = \"5 ms\"\nlimit = 50\n";
+    const QUEUE: &str = "rate = \"2 Mbps\"\ndelay = \"60 ms\"\nqueue = { aqm = \"droptail\", limit = 20 }\n";
+    const REVERSE: &str = "reverse = { rate = \"100 kbps\", queue = { aqm = \"droptail\", limit = 50 } }\n";
+    const ARRIVALS: &str = "app = { kind = \"arrivals\", load = 0.5, rate = \"2 Mbps\", size = \"exponential 5 KB\" }\n";
+    let tcp = |profile: &str| format!("tcp = {{ profile = \"{profile}\" }}\n");
+    let network = |first: &str, second: &str, near: (&str, &str), profile: &str, near_flows: &str| {
+        let (from, to) = near;
+        format!(
+            "name = \"two links\"\nduration = \"8 s\"\n\
+            [[link]]\nname = \"first\"\nfrom = \"a\"\nto = \"b\"\n{first}\
+            [[link]]\nname = \"second\"\nfrom = \"b\"\nto = \"c\"\n{second}\
+            [[flows]]\nname = \"far\"\nfrom = \"a\"\nto = \"c\"\n{}{ARRIVALS}\
+            [[flows]]\nname = \"near\"\nfrom = \"{from}\"\nto = \"{to}\"\n{near_flows}",
+            tcp(profile)
+        )
+    };
+    let udp = "udp = { packet_size = \"500 B\" }\napp = { kind = \"cbr\", rate = \"1 Mbps\" }\n";
+    let texts = [
+        network(QUEUE, PIPE, ("b", "c"), "ns2", &(tcp("ns2") + ARRIVALS)),
+        network(QUEUE, PIPE, ("b", "c"), "ns2", &tcp("ns2")),
+        network(QUEUE, PIPE, ("b", "c"), "ns2", udp),
+        network(PIPE, &(QUEUE.to_owned() + REVERSE), ("a", "b"), "linux", &(tcp("linux") + ARRIVALS)),
+    ];
+    for text in texts {
+        let scenario = Scenario::from_toml(&text, &[], &REGISTRY, &no_files).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+        for seed in 1..4 {
+            let (fast, plain) = (run(&scenario, seed, true, |_| {}), run(&scenario, seed, false, |_| {}));
+            assert_same(&fast, &plain, &text);
+        }
+    }
+}
+
+/// The first ACK arrives at 10 ms, when windows are sampled. The first packet, of 40 bytes as in ns-2, takes 0.04 + 1 ms on the access link and
+/// 0.04 + 3.92 ms on the bottleneck; the ACK takes as long. Of samples every 10 ms the one at 10 ms is scheduled before the ACK, of those every
 /// millisecond after it.
 #[test]
 fn a_sample_at_the_instant_of_an_ack_finds_the_same_window() {

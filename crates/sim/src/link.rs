@@ -143,6 +143,12 @@ impl Link {
         self.rate.transmission_time(size)
     }
 
+    /// Transmission time of a packet of the last size, without fractions of a picosecond.
+    #[inline(always)]
+    pub fn last_transmission(&self) -> Span {
+        self.transmission
+    }
+
     /// Sets the rate of transmissions that begin from now on.
     pub fn set_rate(&mut self, rate: Rate) {
         let fraction = u128::from(self.free_at_remainder) * u128::from(rate.bps()) / u128::from(self.rate.bps());
@@ -313,7 +319,7 @@ pub struct LinkQueue {
     pub known_departures: KnownDepartures,
 }
 
-/// Departures that were computed when the packets were stored. The queue itself is brought up to date when somebody looks at it.
+/// Departures that were computed when the packets were stored. The queue itself is brought up to date when its state is read.
 #[derive(Default)]
 pub struct KnownDepartures {
     /// Departure times of the waiting packets.

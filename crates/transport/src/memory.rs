@@ -1,4 +1,5 @@
-//! Memory of a connection that is over, for the next one: a queue that starts empty takes the allocation of its predecessor.
+//! Memory of a connection that is over, for the next one: a queue that starts empty takes the allocation of its predecessor,
+//! and keeps the largest size that one of them needed.
 
 use std::collections::VecDeque;
 use std::mem;

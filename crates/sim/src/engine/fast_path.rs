@@ -38,7 +38,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, SignalCause};
-use ecnlab_transport::{Ack, CongestionWindow};
+use ecnlab_transport::{Ack, CongestionWindow, Transport};
 use ecnlab_units::{Span, Time};
 
 use super::apps::App;
@@ -75,7 +75,10 @@ pub struct FastPath {
     passed_packets: u64,
 }
 
-/// What the fast path knows of a link.
+/// Fewest timers of sinks on one return path that are searched for outdated ones.
+const MIN_SEARCHED_SINK_TIMERS: usize = 64;
+
+/// State of a link for the fast path.
 #[derive(Default)]
 pub struct LinkAhead {
     /// Packets that enter this pipe next, or whose ACKs do, and are left to events on the wire of a queue's link.
@@ -83,6 +86,8 @@ pub struct LinkAhead {
     is_held: bool,
     /// Timers of sinks that share this return path, some of them outdated.
     sink_timers: BinaryHeap<Reverse<SinkTimer>>,
+    /// Number of these timers that was left by the last search for outdated ones.
+    searched_sink_timers: usize,
     /// Times at which transmissions of waiting packets begin, of a pipe that computes ahead.
     transmission_starts: VecDeque<Time>,
 }
@@ -179,6 +184,11 @@ impl<P: Probe> Simulation<P> {
         self.fast_path.passed_packets
     }
 
+    /// Whether flows may be ahead of the current time.
+    pub(super) fn may_be_ahead(&self) -> bool {
+        !self.fast_path.queues.is_empty() && self.now < self.fast_path.slice_end
+    }
+
     /// A slice begins.
     #[inline]
     pub(super) fn begin_slice(&mut self, until: Time) {
@@ -200,7 +210,8 @@ impl<P: Probe> Simulation<P> {
         let is_possible = !self.fast_path.is_disabled
             && !P::OBSERVES_PACKETS
             && !self.probe.needs_event_order()
-            && !self.flows.iter().any(|flow| flow.has_external_hosts());
+            && !self.flows.iter().any(|flow| flow.has_external_hosts())
+            && !self.apps.iter().filter_map(App::member_template).any(|template| matches!(template.flow.transport, Transport::External(_)));
         self.choose_known_queues(is_possible);
         for (link, candidate) in self.links.iter_mut().zip(self.fast_path.links.iter_mut()) {
             link.accepts_ahead = is_possible && link.has_plain_pipe();
@@ -235,7 +246,7 @@ impl<P: Probe> Simulation<P> {
             let queue = &mut self.queues[at];
             let is_known = queue.has_known_departures.unwrap_or_else(|| {
                 let is_fifo = matches!(&queue.discipline, Queue::Fifo(fifo) if fifo.has_known_departures());
-                is_possible && is_fifo && !queue.follows_schedule && !has_changes
+                is_possible && is_fifo && queue.discipline.len() == 0 && !queue.follows_schedule && !has_changes
             });
             queue.has_known_departures = Some(is_known);
             if is_known {
@@ -694,7 +705,15 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn add_sink_timer(&mut self, flow: u32, due: Time, tie_break: TieBreak) {
         let pipe = self.route_hops[self.flows[flow as usize].back_route as usize];
         let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
-        self.fast_path.links[pipe as usize].sink_timers.push(Reverse(SinkTimer { due, tie_break, component }));
+        let Simulation { flows, calendar, fast_path, .. } = self;
+        let LinkAhead { sink_timers, searched_sink_timers, .. } = &mut fast_path.links[pipe as usize];
+        sink_timers.push(Reverse(SinkTimer { due, tie_break, component }));
+        // A timer that is moved leaves an outdated one behind, which may be due only much later.
+        if sink_timers.len() >= MIN_SEARCHED_SINK_TIMERS.max(2 * *searched_sink_timers) {
+            let set = |timer: &SinkTimer| calendar.deadline_of(flows[timer.component.index() as usize].sink_timer_slot);
+            sink_timers.retain(|Reverse(timer)| set(timer) == Some((timer.due, timer.tie_break)));
+            *searched_sink_timers = sink_timers.len();
+        }
     }
 
     /// Computes something at a time to come.
@@ -747,7 +766,16 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn schedule_pipe_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
         let link = &mut self.links[at as usize];
-        if link.free_at() <= then { Some(link.schedule_departure(size, then)) } else { self.schedule_busy_pipe_ahead(at, size, then) }
+        if link.free_at() > then {
+            return self.schedule_busy_pipe_ahead(at, size, then);
+        }
+        let (begins, departs) = link.schedule_departure(size, then);
+        let start = departs - link.last_transmission();
+        if start > begins {
+            // Carried fractions of a picosecond delay the start by one.
+            self.fast_path.links[at as usize].transmission_starts.push_back(start);
+        }
+        Some((begins, departs))
     }
 
     /// The same if packets may wait.
@@ -762,7 +790,7 @@ impl<P: Probe> Simulation<P> {
             return None;
         }
         let (begins, departs) = link.schedule_departure(size, then);
-        starts.push_back(departs - link.transmission_time(size));
+        starts.push_back(departs - link.last_transmission());
         Some((begins, departs))
     }
 

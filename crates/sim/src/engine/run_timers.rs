@@ -22,7 +22,7 @@ const WINDOW_SAMPLE_TIMER: u32 = 3;
 const RATE_SAMPLE_TIMER: u32 = 4;
 pub const RUN_TIMER_COUNT: usize = 5;
 
-/// Timers that look at the measures of flows.
+/// Timers that read the measures of flows.
 const READS_FLOW_MEASURES: [u32; 3] = [RATE_BIN_TIMER, MEASUREMENT_START_TIMER, RATE_SAMPLE_TIMER];
 
 /// Whether an event only samples the run; the fingerprint leaves such events unhashed.
@@ -113,7 +113,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The next time at which a timer of the run looks at the measures of flows.
+    /// The next time at which a timer of the run reads the measures of flows.
     pub(super) fn next_read_of_flow_measures(&self) -> Option<Time> {
         READS_FLOW_MEASURES.iter().filter_map(|&timer| self.calendar.deadline_of(self.run_timers[timer as usize])).map(|(due, _)| due).min()
     }

@@ -53,7 +53,11 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Ends the run at the current time; [`Simulation::finish`] then advances no further.
+    ///
+    /// # Panics
+    /// If [`Simulation::advance`] has returned `false` and flows may be ahead of the current time.
     pub fn finish_at_current_time(&mut self) {
+        assert!(!self.may_be_ahead(), "a run ends at a time that it has reached");
         self.options.duration = self.now;
     }
 }
