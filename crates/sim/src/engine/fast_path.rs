@@ -770,10 +770,12 @@ impl<P: Probe> Simulation<P> {
             return self.schedule_busy_pipe_ahead(at, size, then);
         }
         let (begins, departs) = link.schedule_departure(size, then);
-        let start = departs - link.last_transmission();
-        if start > begins {
-            // Carried fractions of a picosecond delay the start by one.
-            self.fast_path.links[at as usize].transmission_starts.push_back(start);
+        if departs != begins + link.last_transmission() {
+            // Carried fractions of a picosecond may delay the start by one. All earlier transmissions are over.
+            let start = departs - link.transmission_time(size);
+            let starts = &mut self.fast_path.links[at as usize].transmission_starts;
+            starts.clear();
+            starts.push_back(start);
         }
         Some((begins, departs))
     }
@@ -790,7 +792,7 @@ impl<P: Probe> Simulation<P> {
             return None;
         }
         let (begins, departs) = link.schedule_departure(size, then);
-        starts.push_back(departs - link.last_transmission());
+        starts.push_back(departs - link.transmission_time(size));
         Some((begins, departs))
     }
 
