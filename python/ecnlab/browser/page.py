@@ -4,7 +4,7 @@
 holds the digest of the engine's sources. A module of other sources is refused, since its results would have other keys.
 
 In a single file all scripts and styles are inline: a browser opens it without a server. The module is gzip in base 85, which is 6 % shorter
-than base64.
+than base64. Scripts have no lines of comments there, but for the texts of AQMs, which the page shows.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from ecnlab.packaged_examples import examples
 from ecnlab.scenarios.load import Scenario, load
 
 FOLDER = Path(__file__).parents[1] / "lab"
-PAGE, MODULE, ENGINE, WORKER = "lab.html", "ecnlab.wasm", "engine.js", "worker.js"
+PAGE, MODULE, ENGINE, WORKER, AQM_TEXTS = "lab.html", "ecnlab.wasm", "engine.js", "worker.js", "aqm.js"
 # Scripts, styles, images and connections come from the page's own server or the page itself; the module may be compiled, no text evaluated.
 CONTENT_SECURITY_POLICY = "default-src 'self' 'unsafe-inline' blob: data: 'wasm-unsafe-eval'"
 
 _BUILD_SECTION = "ecnlab-build"
 _CONFIG = re.compile(r'(<script type="application/json" id="ecnlab-config">)[^<]*(</script>)')
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"/]+\.css)" */?>')
+_COMMENT_LINE = re.compile(r"^[ \t]*(?://.*|/\*\*.*\*/)\n", re.MULTILINE)
 _SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
 
 
@@ -107,7 +108,7 @@ def single_file(config: dict[str, Any]) -> str:
     page = _SCRIPT.sub(lambda found: _inline_script(folder, found[1]), page)
     # The digit "<" would begin a tag; a comma is no digit.
     module = base64.b85encode(gzip.compress((folder / MODULE).read_bytes(), 9, mtime=0)).decode("ascii").replace("<", ",")
-    worker = _text(folder, WORKER, "</script")
+    worker = _COMMENT_LINE.sub("", _text(folder, WORKER, "</script"))
     licences = "\n\n".join(f"{path.name}\n\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*LICENSE*")))
     inline = "".join(
         f'<script type="text/plain" id="{name}">{text}</script>\n'
@@ -120,7 +121,8 @@ def single_file(config: dict[str, Any]) -> str:
 def _inline_script(folder: Path, name: str) -> str:
     """A script as an element; the worker takes that of the engine by its identifier."""
     identifier = ' id="ecnlab-engine"' if name == ENGINE else ""
-    return f"<script{identifier}>\n{_text(folder, name, '</script')}</script>"
+    text = _text(folder, name, "</script")
+    return f"<script{identifier}>\n{text if name == AQM_TEXTS else _COMMENT_LINE.sub('', text)}</script>"
 
 
 def _text(folder: Path, name: str, end: str) -> str:
