@@ -67,6 +67,8 @@ def test_a_file_says_its_name_and_what_it_needs(tmp_path: Path) -> None:
     [
         (VALID.replace("tcp_register_congestion_control(&mine)", "0"), r"registers no control; fix: .*tcp_register_congestion_control"),
         (VALID.replace("return tcp_register", "// return tcp_register"), "registers no control"),
+        ('#include "/tmp/own.h"\n' + VALID, r"includes /tmp/own\.h, which no digest .*; fix: move its content"),
+        ('#include "../../own.h"\n' + VALID, r"includes \.\./\.\./own\.h"),
         (VALID + "\ntcp_register_congestion_control(&other)", "registers 2 controls"),
         (VALID.replace(".undo_cwnd", ".undo"), r"mine has no \.undo_cwnd, which every kernel requires; fix: add"),
         (VALID.replace("mine __read_mostly = {", "mine; static struct other = {"), "tcp_congestion_ops mine has no initial value"),
@@ -91,9 +93,12 @@ def test_a_file_that_no_kernel_would_take_is_refused_with_its_fault(
 def test_a_missing_file_and_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"absent\.c: No such file or directory; fix: give the path of a C file"):
         controls.read_controls([tmp_path / "absent.c"])
-    twice = [control_file(tmp_path, name=name) for name in ("one.c", "two.c")]
+    one = control_file(tmp_path, name="one.c")
+    with pytest.raises(BackendError, match=r"one\.c: the same control is given twice; fix: give it once"):
+        controls.read_controls([one, one])
+    two = control_file(tmp_path, VALID + "/* another */\n", "two.c")
     with pytest.raises(BackendError, match=r"two\.c: .*one\.c has the \.name mine too"):
-        controls.read_controls(twice)
+        controls.read_controls([one, two])
 
 
 def test_a_control_for_accurate_ecn_is_refused_by_kernels_without_it(home: Path, tmp_path: Path) -> None:

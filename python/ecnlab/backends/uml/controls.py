@@ -24,6 +24,8 @@ _MAX_ERROR_LINES = 8
 # A kernel's name of a control has at most 15 characters; a scenario refers to it by this name.
 _NAME = re.compile(r'"([A-Za-z][A-Za-z0-9_-]{0,14})"')
 _COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
+# Files outside of the kernel's source.
+_FOREIGN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]((?:/|[^>"\n]*\.\./)[^>"\n]*)[>"]', re.MULTILINE)
 _REGISTRATION = re.compile(r"\btcp_register_congestion_control\s*\(\s*&\s*(\w+)\s*\)")
 _OPERATIONS = r"\bstruct\s+tcp_congestion_ops\s+{variable}\b[^;={{]*=\s*(\{{.*?\n?\s*\}}\s*;)"
 # Operations that a kernel requires (`tcp_validate_congestion_control`); of each group at least one.
@@ -75,6 +77,8 @@ def read_controls(paths: Sequence[Path]) -> list[Control]:
         control = _read_control(path)
         if control.name in BUILT_IN_CONTROLS:
             raise _control_error(path, f"every UML kernel has a control {control.name} already", "give another .name")
+        if control.name in found and found[control.name].source == control.source:
+            raise _control_error(path, "the same control is given twice", "give it once")
         if control.name in found:
             raise _control_error(path, f"{found[control.name].path} has the .name {control.name} too", "give one of them another .name")
         found[control.name] = control
@@ -118,6 +122,8 @@ def _read_control(path: Path) -> Control:
     if len(registered) != 1:
         says = "registers no control" if not registered else f"registers {len(registered)} controls"
         raise _control_error(path, says, "give a file that calls tcp_register_congestion_control(&NAME) for one control")
+    if foreign := _FOREIGN_INCLUDE.search(text):
+        raise _control_error(path, f"includes {foreign[1]}, which no digest of the kernel covers", "move its content into the C file")
     operations = re.search(_OPERATIONS.format(variable=registered[0]), text, re.DOTALL)
     if operations is None:
         raise _control_error(
