@@ -24,7 +24,7 @@
 //! 1. **Horizon.** Nothing at or after [`FastPath::horizon`] is computed ahead: the next bin of rates, the beginning of the measured
 //!    interval, the end of the slice or of the run. Samples of windows are no horizon: the window before each change is kept for them.
 //! 2. **Order of entry.** A pipe may be entered ahead only if all its packets come from one place, in order
-//!    ([`Simulation::plan_fast_path`]). A packet is passed ahead only if no packet before it on the same way is left to an event.
+//!    (`plan.rs`). A packet is passed ahead only if no packet before it on the same way is left to an event.
 //! 3. **Timers.** A timer of a sink that is due before a packet's arrival runs before it. An ACK whose sender has an earlier timer is left to
 //!    an event.
 //! 4. **Reactions elsewhere.** Flows of applications, packets before an impairment or another queue, ACKs that end a transfer and deliveries
@@ -34,19 +34,20 @@
 //! A packet that is left to an event is on a wire, with the same keys as without the fast path. So nothing has to be undone, the fast path may
 //! stop anywhere, and conservation is checked as usual. Events that are computed ahead count for the fingerprint as others do.
 
+mod plan;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, SignalCause};
-use ecnlab_transport::{Ack, CongestionWindow, Transport};
+use ecnlab_transport::{Ack, CongestionWindow};
 use ecnlab_units::{Span, Time};
 
-use super::apps::App;
 use super::path::start_propagation;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
-use crate::link::{Link, QueuedPacket};
+use crate::link::QueuedPacket;
 use crate::network::RowPolicy;
 use crate::packet::{NONE, PacketFlags, PacketId};
 use crate::probe::{AckDrop, MarkOrDrop, Probe};
@@ -120,41 +121,7 @@ pub enum SinkAhead {
     SharedReturnPath,
 }
 
-/// A place from which packets enter a link.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Feed {
-    Sender(u32),
-    Link(u32),
-    /// Sinks behind a link.
-    Sinks(u32),
-}
-
-/// The places from which packets enter a link.
-#[derive(Clone, Copy, Default)]
-struct Feeds {
-    /// One place from which packets come ahead.
-    ahead: Option<Feed>,
-    has_several_ahead: bool,
-    has_events: bool,
-}
-
-impl Feeds {
-    fn add(&mut self, feed: Feed, is_ahead: bool) {
-        if is_ahead {
-            self.has_several_ahead |= self.ahead.is_some_and(|known| known != feed);
-            self.ahead = Some(feed);
-        } else {
-            self.has_events = true;
-        }
-    }
-
-    /// Whether packets enter in the order of time, however far ahead they are computed.
-    fn are_in_order(&self) -> bool {
-        self.ahead.is_none() || !self.has_several_ahead && !self.has_events
-    }
-}
-
-/// Where the fast path applies.
+/// What the engine asks of it.
 impl<P: Probe> Simulation<P> {
     /// Computes each event at its time, to check that results are the same. It must be called before the first event.
     pub fn disable_fast_path(&mut self) {
@@ -197,186 +164,6 @@ impl<P: Probe> Simulation<P> {
         }
         self.fast_path.slice_end = until;
         self.move_horizon();
-    }
-
-    /// Determines on which links and for which flows the fast path applies.
-    ///
-    /// A pipe is a candidate if it has no impairment. It stays one if all packets that enter it ahead come from one place, and no packet
-    /// enters it by an event. Where packets come ahead depends on the other candidates, so the set shrinks until it is consistent.
-    #[cold]
-    #[inline(never)]
-    fn plan_fast_path(&mut self) {
-        self.fast_path.is_planned = true;
-        let is_possible = !self.fast_path.is_disabled
-            && !P::OBSERVES_PACKETS
-            && !self.probe.needs_event_order()
-            && !self.flows.iter().any(|flow| flow.has_external_hosts())
-            && !self.apps.iter().filter_map(App::member_template).any(|template| matches!(template.flow.transport, Transport::External(_)));
-        self.choose_known_queues(is_possible);
-        for (link, candidate) in self.links.iter_mut().zip(self.fast_path.links.iter_mut()) {
-            link.accepts_ahead = is_possible && link.has_plain_pipe();
-            candidate.transmission_starts.clear();
-        }
-        // Delays of these may change under way.
-        for link in self.apps.iter().flat_map(App::reassigned_links) {
-            self.links[link as usize].accepts_ahead = false;
-        }
-        let mut uses = vec![0u32; self.links.len()];
-        self.for_each_feed(|link, _, _| uses[link as usize] += 1);
-        let count = |links: &[Link]| links.iter().filter(|link| link.accepts_ahead).count();
-        loop {
-            self.choose_flows_ahead(&uses);
-            let mut feeds = vec![Feeds::default(); self.links.len()];
-            self.for_each_feed(|link, feed, is_ahead| feeds[link as usize].add(feed, is_ahead));
-            let before = count(&self.links);
-            self.links.iter_mut().zip(&feeds).for_each(|(link, feeds)| link.accepts_ahead &= feeds.are_in_order());
-            if before == count(&self.links) {
-                break;
-            }
-        }
-        self.choose_pipes_ahead();
-        self.collect_state_ahead();
-    }
-
-    /// Chooses the queues with known departures, once for each queue.
-    fn choose_known_queues(&mut self, is_possible: bool) {
-        self.fast_path.queues.clear();
-        for at in 0..self.queues.len() {
-            let has_changes = self.changes_of_link(at as u32).next().is_some();
-            let queue = &mut self.queues[at];
-            let is_known = queue.has_known_departures.unwrap_or_else(|| {
-                let is_fifo = matches!(&queue.discipline, Queue::Fifo(fifo) if fifo.has_known_departures());
-                is_possible && is_fifo && queue.discipline.len() == 0 && !queue.follows_schedule && !has_changes
-            });
-            queue.has_known_departures = Some(is_known);
-            if is_known {
-                self.fast_path.queues.push(at as u32);
-            }
-            self.links[queue.link as usize].computes_ahead = is_known;
-        }
-    }
-
-    /// Whether packets may leave a link ahead.
-    fn is_left_ahead(&self, link: u32) -> bool {
-        let link = &self.links[link as usize];
-        if link.queue == NONE { link.accepts_ahead } else { link.computes_ahead }
-    }
-
-    /// The links of a route.
-    fn links_of_route(&self, route: u32) -> &[u32] {
-        let hops = &self.route_hops[route as usize..];
-        &hops[..hops.iter().position(|&hop| hop == END_OF_ROUTE).expect("a route has an end")]
-    }
-
-    /// Chooses the flows whose sinks and senders may be ahead, with these candidates among the pipes. `uses` has the number of routes that
-    /// lead over each link.
-    fn choose_flows_ahead(&mut self, uses: &[u32]) {
-        let mut sinks_of_return_path = vec![0u32; self.links.len()];
-        for at in 0..self.flows.len() {
-            let flow = &self.flows[at];
-            let (forward, back) = (self.links_of_route(flow.forward_route), self.links_of_route(flow.back_route));
-            let (access, last, first_back, last_back) = match (forward, back) {
-                ([access, ..], [first_back, ..]) => (*access, forward[forward.len() - 1], *first_back, back[back.len() - 1]),
-                _ => continue,
-            };
-            let accepts = |link: u32| self.links[link as usize].accepts_ahead;
-            let is_tcp = flow.sender.as_tcp().is_some();
-            let is_owned = flow.app != NONE || flow.reverse_flow != NONE;
-            let replies_in_order = if is_tcp { !is_owned && accepts(first_back) } else { !flow.wants_deliveries };
-            let sink = replies_in_order && self.is_left_ahead(last);
-            let is_sender_ahead = sink && is_tcp && uses[access as usize] == 1 && accepts(access) && accepts(last_back);
-            sinks_of_return_path[first_back as usize] += u32::from(sink && is_tcp);
-            let flow = &mut self.flows[at];
-            flow.sink_ahead = if sink { SinkAhead::OwnReturnPath } else { SinkAhead::Never };
-            flow.is_sender_ahead = is_sender_ahead;
-        }
-        for flow in &mut self.flows {
-            let first_back = self.route_hops[flow.back_route as usize];
-            let is_shared = first_back != END_OF_ROUTE && sinks_of_return_path[first_back as usize] > 1;
-            if is_shared && flow.sink_ahead != SinkAhead::Never && flow.sender.as_tcp().is_some() {
-                flow.sink_ahead = SinkAhead::SharedReturnPath;
-            }
-        }
-    }
-
-    /// Calls `visit` with each link of each route, the place from which the route's packets enter it, and whether they do so ahead.
-    fn for_each_feed(&self, mut visit: impl FnMut(u32, Feed, bool)) {
-        let mut follow = |links: &[u32], mut feed: Feed, mut is_ahead: bool| {
-            for &link in links {
-                visit(link, feed, is_ahead);
-                (feed, is_ahead) = (Feed::Link(link), self.is_left_ahead(link));
-            }
-        };
-        for (at, flow) in (0..).zip(&self.flows) {
-            let forward = self.links_of_route(flow.forward_route);
-            follow(forward, Feed::Sender(at), flow.is_sender_ahead);
-            if let (Some(&last), Some(_)) = (forward.last(), flow.sender.as_tcp()) {
-                follow(self.links_of_route(flow.back_route), Feed::Sinks(last), flow.sink_ahead != SinkAhead::Never);
-            }
-        }
-        // Ends and private links of members that applications add are not ahead, but queues that they share are.
-        for template in self.apps.iter().filter_map(App::member_template) {
-            for links in [&template.flow.forward, &template.flow.back] {
-                follow(links, Feed::Link(NONE), false);
-            }
-        }
-    }
-
-    /// Chooses the pipes that pass packets ahead: those from which a packet can go on.
-    fn choose_pipes_ahead(&mut self) {
-        let mut passes = vec![false; self.links.len()];
-        for flow in &self.flows {
-            // Packets of a sender that is ahead cross their first link by events. So a sender is never called while it sends.
-            let first = usize::from(flow.is_sender_ahead);
-            let ends = [(flow.forward_route, first, flow.sink_ahead != SinkAhead::Never), (flow.back_route, 0, flow.is_sender_ahead)];
-            for (route, first, is_end_ahead) in ends {
-                let links = self.links_of_route(route);
-                for (place, &link) in links.iter().enumerate().skip(first) {
-                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next as usize].accepts_ahead);
-                }
-            }
-        }
-        for (link, passes) in self.links.iter_mut().zip(passes).filter(|(link, _)| link.queue == NONE) {
-            link.computes_ahead = link.accepts_ahead && passes;
-            link.is_plain_pipe = link.has_plain_pipe() && !link.computes_ahead;
-        }
-    }
-
-    /// Collects what the fast path knows of packets and timers under way.
-    fn collect_state_ahead(&mut self) {
-        self.fast_path.held_pipes.clear();
-        self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
-        self.fast_path.next_window_sample = self.next_window_sample();
-        for state in &mut self.fast_path.links {
-            state.packets_before = 0;
-            state.is_held = false;
-            state.sink_timers.clear();
-        }
-        for at in 0..self.links.len() {
-            let link = &self.links[at];
-            if !link.computes_ahead {
-                continue;
-            }
-            let packets: Vec<PacketId> = link.packets_on_wire(&self.packets).collect();
-            for id in packets {
-                let (packet, link) = (&self.packets[id], &self.links[at]);
-                if link.queue == NONE {
-                    let starts = packet.arrives_at - link.delay() - link.transmission_time(packet.size);
-                    self.fast_path.links[at].transmission_starts.push_back(starts);
-                    self.hold_pipe(at as u32);
-                } else if let Some(next) = self.next_pipe_ahead(id) {
-                    self.fast_path.links[next as usize].packets_before += 1;
-                }
-            }
-        }
-        for at in 0..self.flows.len() {
-            let flow = &self.flows[at];
-            if let (SinkAhead::SharedReturnPath, Some((due, tie_break))) =
-                (flow.sink_ahead, self.calendar.deadline_of(flow.sink_timer_slot))
-            {
-                self.add_sink_timer(at as u32, due, tie_break);
-            }
-        }
     }
 
     fn hold_pipe(&mut self, at: u32) {
