@@ -93,6 +93,13 @@ def test_results_of_two_backends_do_not_meet_in_a_folder_or_a_store(small: ecnla
     assert stores.Store(tmp_path / "store").batches.scenario_keys == sorted([small.hash, there.hash])
 
 
+def test_identities_that_differ_in_their_guest_program_alone_are_two_texts() -> None:
+    here = {"name": "uml", "kernel": "7.2", "program": "1a"}
+    texts = base.differing_identity_texts(here, {**here, "program": "2b"})
+    assert texts == ("uml (kernel 7.2, program 1a)", "uml (kernel 7.2, program 2b)")
+    assert base.differing_identity_texts(here, {**here, "kernel": "6.1"}) == ("uml (kernel 7.2)", "uml (kernel 6.1)")
+
+
 def test_refusals_of_all_scenarios_are_reported_before_the_first_run(small: ecnlab.Scenario, tmp_path: Path) -> None:
     long = small.changed({"link.bottleneck.queue.limit": 999})
     with pytest.raises(ecnlab.ScenarioError, match="too long for the bench") as raised:

@@ -232,6 +232,15 @@ def test_a_missing_table_is_an_unknown_name_and_an_unrecorded_one_is_absent(smal
         small_result.table("distributions")
 
 
+def test_a_column_that_the_table_does_not_have_is_refused_with_the_nearest_name(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match=r"unknown column of the table series_queue 'length'.*length_packets"):
+        small_result.table_of(1, "series_queue", ["time_s", "length"])
+    with pytest.raises(ecnlab.UnknownName, match="unknown table"):
+        small_result.table_of(1, "series", ["length"])
+    columns = small_result.table_of(1, "series_queue", ["time_s", "length_packets"]).columns
+    assert {"time_s", "length_packets"} <= set(columns)
+
+
 @pytest.mark.parametrize("path", [None, 7])
 def test_an_argument_that_is_not_a_path_is_refused_as_results_folder(path: object) -> None:
     with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):

@@ -11,7 +11,7 @@ docs/explanation/backends.md says when to use which.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
@@ -137,7 +137,17 @@ def backend_to_dict(backend: Backend) -> dict[str, Any]:
 
 def backend_identity_text(identity: Mapping[str, Any]) -> str:
     """The recorded identity of a backend as text: "live (kernel 6.18.5)"."""
-    more = ", ".join(_format_identity_item(key, value) for key, value in identity.items() if key not in _HIDDEN_IDENTITY_KEYS)
+    return _identity_text(identity, _HIDDEN_IDENTITY_KEYS)
+
+
+def differing_identity_texts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
+    """Two different identities as two different texts: with the digest of the guest program where only that differs."""
+    texts = backend_identity_text(a), backend_identity_text(b)
+    return texts if texts[0] != texts[1] else (_identity_text(a, ("name",)), _identity_text(b, ("name",)))
+
+
+def _identity_text(identity: Mapping[str, Any], hidden: Container[str]) -> str:
+    more = ", ".join(_format_identity_item(key, value) for key, value in identity.items() if key not in hidden)
     return f"{identity['name']} ({more})" if more else str(identity["name"])
 
 

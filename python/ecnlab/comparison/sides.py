@@ -196,7 +196,7 @@ def _notes_on_builds_and_measured_times(a: Result, b: Result) -> list[str]:
 
 def _differing_backends(a: Values, b: Values) -> list[DifferingParameter]:
     """The backends of both sides, if they differ."""
-    return [] if a == b else [DifferingParameter("backend", base.backend_identity_text(a), base.backend_identity_text(b))]
+    return [] if a == b else [DifferingParameter("backend", *base.differing_identity_texts(a, b))]
 
 
 def _notes_on_measured_time(a: float, b: float) -> list[str]:

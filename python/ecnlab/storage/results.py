@@ -331,9 +331,14 @@ class Result:
     def table_of(self, seed: int, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """A table of one seed in the engine's form, with all columns or at least these.
 
-        Raises as `table`, and UnknownName for an unfinished seed.
+        Raises as `table`, and UnknownName for an unfinished seed or an unknown column.
         """
-        ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(catalog.table(name).name)
+        declared = catalog.table(name)
+        known = [column.name for column in declared.columns]
+        for column in columns or ():
+            if column not in known:
+                raise UnknownName(f"column of the table {declared.name}", column, known)
+        ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(declared.name)
         ((_, table),) = part.table(name, columns).runs(seeds)
         return table
 

@@ -242,7 +242,7 @@ def _require_same_header(folder: ResultsFolder, header: Mapping[str, Any]) -> No
         what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads"
     ran = [run_header.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for run_header in (folder.header, header)]
     if ran[0] != ran[1]:
-        what = f"another backend, {base.backend_identity_text(ran[0])} instead of {base.backend_identity_text(ran[1])}"
+        what = "another backend, {} instead of {}".format(*base.differing_identity_texts(*ran))
     raise ResultsError(
         f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); fix: choose another folder, or delete this one"
     )
