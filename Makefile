@@ -10,7 +10,8 @@ READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 MATURIN_DEVELOP := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile tests --quiet
 GUEST := python/ecnlab/backends/uml/guest.so
-SITE := python/ecnlab/site
+SITE := target/site
+SITE_ARCHIVE := python/ecnlab/site.zip
 # Without the engine for browsers, which `make web` builds.
 SOURCES := $(shell find crates -path crates/web -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
@@ -58,13 +59,14 @@ studies: $(BUILT) ## every study in full: claims, figures and report in reports/
 
 # The packages of the site are its own lock file, since nothing else needs them. What only a web server uses is removed after the build.
 # A laboratory that exists is of the same sources as the engine, as the guest program is.
-site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: python/ecnlab/site/
+site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: target/site/, packed for the package
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
 	@test ! -f python/ecnlab/lab/ecnlab.wasm || $(BIN)/python -c 'from ecnlab.browser import page; page.require_page()' 2>/dev/null || $(MAKE) --no-print-directory web
 	@rm -rf $(SITE) && PYTHONPATH=tools NO_COLOR=1 $(BIN)/zensical build --clean --strict
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
 	@test ! -f python/ecnlab/lab/ecnlab.wasm || $(BIN)/ecnlab lab --out $(SITE)/lab.html
 	@$(BIN)/python tools/links.py $(SITE)
+	@$(BIN)/python tools/site_archive.py $(SITE) $(SITE_ARCHIVE)
 
 # Apart from the tests, since it needs a standard library that not every toolchain has. The command refuses a page of another engine.
 web: | tools ## the laboratory in the browser, which `ecnlab lab` opens: python/ecnlab/lab/
@@ -118,5 +120,5 @@ release: $(BUILT) web ## wheels of all systems, the source distribution, and wha
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -rf $(SITE) python/ecnlab/lab .cache
-	rm -f python/ecnlab/_core*.so $(GUEST)
+	rm -rf python/ecnlab/lab .cache
+	rm -f python/ecnlab/_core*.so $(GUEST) $(SITE_ARCHIVE)

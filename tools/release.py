@@ -95,11 +95,10 @@ REQUIRED_FILES = (
     "ecnlab/backends/uml/data/box_kernel.c",
     "ecnlab/lab/lab.html",
     "ecnlab/lab/ecnlab.wasm",
-    "ecnlab/site/index.html",
-    "ecnlab/site/lab.html",
+    "ecnlab/site.zip",
 )
 # Those of them that `make site` and `make web` build; a source distribution has neither.
-_BUILT_PAGES = {"lab/ecnlab.wasm": "make web", "site/index.html": "make site", "site/lab.html": "make web site"}
+_BUILT_PAGES = {"lab/ecnlab.wasm": "make web", "site.zip": "make site"}
 REQUIRED_TEXTS = ("LICENSE", "GPL-2.0-only.txt", "THIRD-PARTY.txt")
 LICENCE = "Apache-2.0 AND GPL-2.0-only"
 
@@ -339,7 +338,7 @@ def rebuild_from_sdist() -> None:
     environment = {"CARGO_TARGET_DIR": str(build)}
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist], environment)
     (wheel,) = folder.glob("*.whl")
-    require_contents(wheel, [name for name in REQUIRED_FILES if not name.startswith(("ecnlab/site/", "ecnlab/lab/"))])
+    require_contents(wheel, [name for name in REQUIRED_FILES if not name.startswith(("ecnlab/site.zip", "ecnlab/lab/"))])
 
 
 def _files(step: str, pattern: str, remedy: str) -> list[Path]:

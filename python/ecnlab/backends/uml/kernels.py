@@ -16,6 +16,7 @@ from typing import Any
 from ecnlab.backends.uml import recipe
 from ecnlab.errors import BackendError, UnknownName
 from ecnlab.storage import atomic
+from ecnlab.storage.cache import cache_folder
 
 KERNEL_FILE, DESCRIPTION_FILE, TREE_FILE = "linux", "about.json", "tree.tar.gz"
 # Required keys of a description; `BuiltKernel.about` documents them.
@@ -149,10 +150,8 @@ def find_kernel(name: str) -> BuildableKernel:
 
 
 def kernels_folder() -> Path:
-    """The folder of built kernels: `uml` in the folder that ECNLAB_CACHE names, or in `ecnlab` of the user's cache folder."""
-    own = os.environ.get("ECNLAB_CACHE")
-    cache = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "ecnlab"
-    return cache / "uml"
+    """The folder of built kernels in the user's cache folder."""
+    return cache_folder() / "uml"
 
 
 def _rename_old_kernels_folder() -> None:
