@@ -9,7 +9,7 @@ CONTAINER ?= podman
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 MATURIN_DEVELOP := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile tests --quiet
-GUEST := python/ecnlab/backends/uml/guest.so
+GUEST := python/ecnlab/backends/uml/guest.so.gz
 SITE := target/site
 SITE_ARCHIVE := python/ecnlab/site.zip
 # Without the engine for browsers, which `make web` builds.
@@ -43,7 +43,7 @@ $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 
 # Like the engine, it is compiled as the tests are, so that all share what is compiled. It is built on Linux on x86-64 alone.
 $(GUEST): $(SOURCES) | tools
-	@test "$$(uname -sm)" != "Linux x86_64" || { cargo rustc --quiet --profile tests -p ecnlab-uml-guest -- -C strip=symbols && cp target/tests/libecnlab_uml_guest.so $@; }
+	@test "$$(uname -sm)" != "Linux x86_64" || { cargo rustc --quiet --profile tests -p ecnlab-uml-guest -- -C strip=symbols && gzip --best --no-name --stdout target/tests/libecnlab_uml_guest.so >$@; }
 
 setup: $(BUILT) ## build the engine and install the package into .venv
 

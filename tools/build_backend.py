@@ -6,8 +6,8 @@ maturin does not know. It exists for Linux on x86-64 alone; there a build withou
 
 from __future__ import annotations
 
+import gzip
 import platform
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import maturin
 
 ROOT = Path(__file__).parents[1]
-GUEST = ROOT / "python" / "ecnlab" / "backends" / "uml" / "guest.so"
+GUEST = ROOT / "python" / "ecnlab" / "backends" / "uml" / "guest.so.gz"
 GUEST_PROFILE = "tests"  # of Cargo.toml; tests use the same one
 GUEST_LIBRARY = "libecnlab_uml_guest.so"
 
@@ -38,7 +38,12 @@ def build_guest(*arguments: str, tool: str = "build", folder: str = "") -> None:
     command = ["cargo", tool, "--quiet", "--profile", GUEST_PROFILE, "-p", "ecnlab-uml-guest", *arguments]
     print("Compiling the guest program ...", file=sys.stderr, flush=True)
     subprocess.run(command, cwd=ROOT, check=True)
-    shutil.copyfile(_target_folder() / folder / GUEST_PROFILE / GUEST_LIBRARY, GUEST)
+    compress_guest(_target_folder() / folder / GUEST_PROFILE / GUEST_LIBRARY)
+
+
+def compress_guest(library: Path) -> None:
+    """Put the guest program into the package, compressed to a third of its size."""
+    GUEST.write_bytes(gzip.compress(library.read_bytes(), mtime=0))
 
 
 def _target_folder() -> Path:

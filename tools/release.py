@@ -16,6 +16,7 @@ workflows; without it the step is left out and named at the end.
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -34,6 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import build_backend
 import pgo
 import third_party
 
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 DIST, TARGET_FOLDER = ROOT / "dist", ROOT / "target"
-GUEST = ROOT / "python" / "ecnlab" / "backends" / "uml" / "guest.so"
-GUEST_IN_WHEEL = "ecnlab/backends/uml/guest.so"
+GUEST = build_backend.GUEST
+GUEST_IN_WHEEL = "ecnlab/backends/uml/guest.so.gz"
 GLIBC = "2.28"
 LINK_RATE_BPS = 50e6  # for which the time of a download is computed
 STEPS = ("wheel", "sdist", "rebuild", "check", "smoke", "tutorials")
@@ -227,7 +229,7 @@ def _guest_program(target: WheelTarget) -> Iterator[None]:
             if target.has_guest:
                 command = ["cargo", "zigbuild", "--quiet", "--locked", "--profile", "tests", "-p", "ecnlab-uml-guest"]
                 run([*command, "--target", f"{target.triple}.{GLIBC}"])
-                shutil.copyfile(TARGET_FOLDER / target.triple / "tests" / "libecnlab_uml_guest.so", GUEST)
+                build_backend.compress_guest(TARGET_FOLDER / target.triple / "tests" / build_backend.GUEST_LIBRARY)
             yield
         finally:
             GUEST.unlink(missing_ok=True)
@@ -304,7 +306,7 @@ def write_wheel_with_engine(other: Path, engine: bytes, target: WheelTarget) -> 
     """Write the wheel of a target with the Python files of another wheel and this engine; returns its path."""
     version = other.name.split("-")[1]
     path = DIST / f"ecnlab-{version}-cp311-abi3-{target.tag}.whl"
-    left_out = re.compile(r".*\.(so|pyd)|.*\.dist-info/(RECORD|sboms/.*)")
+    left_out = re.compile(r".*\.(so|so\.gz|pyd)|.*\.dist-info/(RECORD|sboms/.*)")
     records: list[str] = []
     with zipfile.ZipFile(other) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
 
@@ -375,11 +377,22 @@ def require_contents(wheel: Path, files: Sequence[str] = REQUIRED_FILES) -> None
 
 def check_tag(wheel: Path) -> None:
     """Check with auditwheel that everything in a wheel for Linux fits its platform tag. Raises ReleaseError."""
-    told = output_of([sys.executable, "-m", "auditwheel", "show", wheel])
+    with tempfile.TemporaryDirectory() as folder:
+        told = output_of([sys.executable, "-m", "auditwheel", "show", _with_unpacked_guest(wheel, Path(folder))])
     print(" ".join(told.split()))
     tags = re.findall(r'"((?:many|musl)?linux_[0-9a-z_]+)"', told)
     if not tags or not wheel.name.endswith(f"{tags[0]}.whl"):
         raise ReleaseError(f"{wheel.name}: auditwheel finds the tag {tags[0] if tags else 'none'}")
+
+
+def _with_unpacked_guest(wheel: Path, folder: Path) -> Path:
+    """A copy of the wheel in the folder whose guest program is not compressed, so that auditwheel sees it."""
+    copy = folder / wheel.name
+    shutil.copyfile(wheel, copy)
+    with zipfile.ZipFile(copy, "a") as archive:
+        if GUEST_IN_WHEEL in archive.namelist():
+            archive.writestr(GUEST_IN_WHEEL.removesuffix(".gz"), gzip.decompress(archive.read(GUEST_IN_WHEEL)))
+    return copy
 
 
 def check_distributions() -> list[str]:

@@ -213,7 +213,7 @@ def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     images = found["images"]
     state = ", ".join(images) or "none is built"
     yield BackendCheck(UML_NAME, "UML kernel", state, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
-    state = "guest.so" if found["guest_program"] else "missing"
+    state = process.GUEST_FILE if found["guest_program"] else "missing"
     yield BackendCheck(UML_NAME, "program in the kernel", state, found["guest_program"], process.missing_program_remedy())
     side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
     state = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"

@@ -1,5 +1,6 @@
 """The process of a UML process, with a program of ours in the kernel's place."""
 
+import gzip
 import os
 import threading
 from pathlib import Path
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.real_time
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ECNLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(process, "GUEST_PROGRAM", Path(__file__))
+    (tmp_path / "guest.so.gz").write_bytes(gzip.compress(b"program"))
+    monkeypatch.setattr(process, "GUEST_PROGRAM", tmp_path / "guest.so.gz")
     monkeypatch.setattr(process, "_WATCH_INTERVAL_S", 0.05)
     return tmp_path / "cache" / "jobs"
 
@@ -82,6 +84,12 @@ def test_a_kill_from_outside_is_not_an_engine_fault(home: Path, tmp_path: Path) 
     image.kernel_image_path.write_bytes(b"")
     with pytest.raises(BackendError, match=r"linux: cannot be started: .*; fix: run ecnlab doctor"), process.UmlProcess(image).run({}, 1):
         pass
+
+
+def test_the_program_of_the_package_is_unpacked_into_the_folder_of_the_job(home: Path, tmp_path: Path) -> None:
+    image = program(tmp_path, "test \"$(cat guest.so)\" = program && echo \"[\\\"$*\\\"]\" > result.json")
+    with process.UmlProcess(image).run({}, 1) as done:
+        assert "box=./guest.so" in done.result[0].split()
 
 
 @pytest.mark.parametrize("result", ["{", "[" * 5000, "\\377"])

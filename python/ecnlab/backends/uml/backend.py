@@ -200,7 +200,4 @@ def _run_failed_error(scenario: Scenario, seed: int, kind: str, error: EcnlabErr
 @cache
 def _guest_program_digest() -> str:
     """A digest of the guest program."""
-    try:
-        return sha256(process.GUEST_PROGRAM.read_bytes()).hexdigest()[:10]
-    except OSError:
-        raise process.missing_program_error() from None
+    return sha256(process.read_guest_program()).hexdigest()[:10]

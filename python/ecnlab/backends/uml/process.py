@@ -7,6 +7,7 @@ UML process starts.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import platform
@@ -25,10 +26,12 @@ from ecnlab.backends.uml import console, tmpdir
 from ecnlab.backends.uml.kernels import BuiltKernel
 from ecnlab.errors import BackendError
 
-# The guest program, in the folder of this file. Wheels contain it; `make guest` builds it in a source checkout.
-GUEST_PROGRAM = Path(__file__).with_name("guest.so")
+# The guest program, compressed, in the folder of this file. Wheels contain it; `make guest` builds it in a source checkout.
+GUEST_PROGRAM = Path(__file__).with_name("guest.so.gz")
 _SOURCE_CHECKOUT = Path(__file__).parents[4]
 
+# Files in the folder of a job.
+GUEST_FILE = "guest.so"
 JOB_FILE, RESULT_FILE, CAPTURE_FILE, CASES_FILE = "job.json", "result.json", "capture.pcapng", "cases.jsonl"
 
 # The kernel's console is a file, not a pipe: a reader of a pipe causes SIGIO at times that depend on this machine. Each one feeds the
@@ -92,9 +95,9 @@ class UmlProcess:
     @contextmanager
     def run(self, job: Mapping[str, Any], seed: int, watch: ProgressCallback | None = None) -> Iterator[UmlJobResult]:
         """Run a job on a kernel with this seed; its folder ends with the context. Raises UmlInterrupted, UmlCrashed, BackendError."""
-        if not GUEST_PROGRAM.is_file():
-            raise missing_program_error()
+        guest = read_guest_program()
         with tmpdir.create_job_folder() as folder:
+            (folder / GUEST_FILE).write_bytes(guest)
             (folder / JOB_FILE).write_text(json.dumps(job))
             with tmpdir.reserve_cpu_core() as core:
                 cpu_s, last_lines = self._run_kernel(folder, seed, core, watch)
@@ -115,7 +118,7 @@ class UmlProcess:
             "time-travel=inf-cpu",
             "time-travel-start=0",
             f"seed={seed}",
-            f"box={GUEST_PROGRAM}",
+            f"box=./{GUEST_FILE}",
             "rdinit=/root",  # the guest program is init, so no root file system is mounted
             "uml_dir=kernel/",
             "con=null",
@@ -208,6 +211,14 @@ def _last_lines_of_output(last_lines: Iterable[str], kernels: Path) -> str:
 def silence_timeout_s(duration_s: float) -> float:
     """Wall-clock seconds without progress after which a run of this duration is stopped."""
     return _SILENCE_TIMEOUT_S + _SILENCE_TIMEOUT_PER_SIMULATED_S * duration_s
+
+
+def read_guest_program() -> bytes:
+    """The guest program, a shared library. Raises BackendError if it is missing."""
+    try:
+        return gzip.decompress(GUEST_PROGRAM.read_bytes())
+    except FileNotFoundError:
+        raise missing_program_error() from None
 
 
 def missing_program_error() -> BackendError:
