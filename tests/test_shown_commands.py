@@ -168,7 +168,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
     monkeypatch.setattr(runner, "QUICK_SEEDS", range(1, 3))
     monkeypatch.setattr(tables, "REFERENCE_TABLES", [table for table in tables.REFERENCE_TABLES if table.stem == "red-ecn"])
     for module, folder, names in (
-        (packets, "ns2-cases", ("reno-1drop.json", "sack1-1drop.json")),
+        (packets, "ns2-cases", ("reno-1drop.json.gz", "sack1-1drop.json.gz")),
         (kernel, "linux-cases", ("reno-tail10.json.gz", "reno-first-lost.json.gz")),
     ):
         (tmp_path / folder).mkdir()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ecnlab.validation import formula_checks
+from ecnlab.validation.case_files import read_case_text
 from ecnlab.validation.kernel import CASES_FOLDER as KERNEL_CASES
 from ecnlab.validation.packets import CASES_FOLDER
 from helpers import Outcome
@@ -71,7 +72,7 @@ def test_one_seed_is_too_few(command: Command) -> None:
 
 def test_packet_exact_prints_a_line_a_case_and_the_totals_last(command: Command, tmp_path: Path) -> None:
     for name in ("reno-1drop", "reno-first"):
-        shutil.copy(CASES_FOLDER / f"{name}.json", tmp_path)
+        shutil.copy(CASES_FOLDER / f"{name}.json.gz", tmp_path)
     done = command("validate", "packet-exact", tmp_path)
     assert done.code == 0
     assert len(done.out.splitlines()) == 3
@@ -79,7 +80,7 @@ def test_packet_exact_prints_a_line_a_case_and_the_totals_last(command: Command,
 
 
 def test_packet_exact_names_the_first_difference_and_exits_with_1(command: Command, tmp_path: Path) -> None:
-    case = json.loads((CASES_FOLDER / "reno-1drop.json").read_text())
+    case = json.loads(read_case_text(CASES_FOLDER / "reno-1drop.json.gz"))
     case["events"][30][2] += 1
     (tmp_path / "changed.json").write_text(json.dumps(case))
     done = command("validate", "packet-exact", tmp_path)

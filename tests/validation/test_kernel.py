@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import ecnlab
-from ecnlab.validation import kernel
+from ecnlab.validation import case_files, kernel
 
 
 def case(name: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_all_files_that_are_no_case_are_named_with_the_field(tmp_path: Path) -> 
 
 
 def test_a_file_that_unpacks_to_more_than_any_case_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "MAX_CASE_BYTES", 1 << 20)
+    monkeypatch.setattr(case_files, "MAX_CASE_BYTES", 1 << 20)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * (1 << 21)))
     (tmp_path / "plain.json").write_bytes(b" " * (1 << 21))
     with pytest.raises(ecnlab.UsageError, match=r"(?s)bomb\.json\.gz .*larger than 1 MiB.*plain\.json .*larger than 1 MiB"):

@@ -5,23 +5,26 @@ import pytest
 
 import ecnlab
 from ecnlab.validation import packets
+from ecnlab.validation.case_files import case_files, case_stem, read_case_text
+
+CASE_FILE = packets.CASES_FOLDER / "reno-1drop.json.gz"
 
 
 def test_a_case_of_ns_2_is_met_to_the_packet() -> None:
     """All of them are compared in crates/validation/tests/ns2.rs."""
-    outcome = packets.compare_packet_case(packets.CASES_FOLDER / "reno-1drop.json")
+    outcome = packets.compare_packet_case(CASE_FILE)
     assert outcome.ok, outcome.difference
-    assert outcome.events == len(json.loads((packets.CASES_FOLDER / "reno-1drop.json").read_text())["events"])
+    assert outcome.events == len(json.loads(read_case_text(CASE_FILE))["events"])
 
 
 def test_every_case_of_ns_2_has_events_to_compare() -> None:
-    cases = {path.stem: json.loads(path.read_text()) for path in packets.CASES_FOLDER.glob("*.json")}
+    cases = {case_stem(path): json.loads(read_case_text(path)) for path in case_files(packets.CASES_FOLDER)}
     assert len(cases) >= 65
     assert [name for name, case in cases.items() if not case["events"]] == []
 
 
 def test_a_changed_case_is_noticed_and_the_difference_named(tmp_path: Path) -> None:
-    case = json.loads((packets.CASES_FOLDER / "reno-1drop.json").read_text())
+    case = json.loads(read_case_text(CASE_FILE))
     case["events"][40][0] += 0.001
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(case))

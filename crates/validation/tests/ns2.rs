@@ -1,5 +1,6 @@
 //! Compares every event and cwnd change with cases that ns-2 recorded.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ecnlab_transport::checked::{RecoveryMode, ReferenceImplementation, SenderCombination};
@@ -13,10 +14,15 @@ fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ecnlab/reference/ns2/packet-exact");
     let mut cases: Vec<_> =
         std::fs::read_dir(&folder).expect("the reference cases are part of the project").map(|entry| entry.unwrap().path()).collect();
-    cases.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    cases.retain(|path| path.extension().is_some_and(|ending| ending == "gz"));
     cases.sort();
     assert!(cases.len() >= 65, "{} cases in {}", cases.len(), folder.display());
     cases
+}
+
+/// The JSON text of a case.
+fn read_case(path: &Path) -> String {
+    std::io::read_to_string(flate2::read::GzDecoder::new(File::open(path).unwrap())).unwrap()
 }
 
 /// The profile of a case, of 2.35 or with the defaults of 2.1b7, and the combination that its agent is.
@@ -37,7 +43,7 @@ fn combination(case: &Value) -> (&'static str, SenderCombination) {
 
 #[test]
 fn what_profiles_declare_as_checked_by_ns2_is_what_the_cases_have() {
-    let read = |path: &PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let read = |path: &PathBuf| serde_json::from_str(&read_case(path)).unwrap();
     let of_cases: Vec<_> = cases().iter().map(|path| combination(&read(path))).collect();
     for name in ["ns2", "ns2-2001"] {
         let declared = profile::find_profile(name).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Ns2);
@@ -55,7 +61,7 @@ fn what_profiles_declare_as_checked_by_ns2_is_what_the_cases_have() {
 #[test]
 fn every_case_agrees_with_ns2_to_the_packet() {
     let cases = cases();
-    let results = cases.iter().map(|path| validate_json(&std::fs::read_to_string(path).unwrap()).unwrap());
+    let results = cases.iter().map(|path| validate_json(&read_case(path)).unwrap());
     let differences: Vec<_> = results.filter_map(|v| v.difference.map(|d| format!("{}: {d}", v.name))).collect();
     assert!(differences.is_empty(), "{} of {} differ:\n{}", differences.len(), cases.len(), differences.join("\n"));
 }

@@ -1,5 +1,6 @@
 //! Traces of ns-2's reference cases, line by line as ns-2 wrote them.
 
+use std::fs::File;
 use std::path::Path;
 
 use ecnlab_validation::ns2::write_trace;
@@ -11,7 +12,8 @@ use ecnlab_wire::{Event, Reader, ns2};
 fn traces_of_reference_cases_equal_those_of_ns2_line_by_line() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["reno-overflow", "sack1-overflow"] {
-        let case = std::fs::read_to_string(folder.join(format!("../../python/ecnlab/reference/ns2/packet-exact/{name}.json"))).unwrap();
+        let case = File::open(folder.join(format!("../../python/ecnlab/reference/ns2/packet-exact/{name}.json.gz"))).unwrap();
+        let case = std::io::read_to_string(flate2::read::GzDecoder::new(case)).unwrap();
         let theirs = std::fs::read(folder.join(format!("tests/ns2_traces/{name}.tr.gz"))).unwrap();
         let ours = write_trace(&case).unwrap();
         let (ours, theirs) = (sorted_lines(&ours), sorted_lines(&theirs));

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import tomllib
 import zlib
@@ -15,6 +14,7 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
+from ecnlab.validation.case_files import case_files, case_stem, read_case_text
 
 REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "linux"
 CASES_FOLDER = REFERENCE_FOLDER / "cases"
@@ -24,9 +24,6 @@ REPLAY_MODES = ("receiver", "sender", "closed")
 #: Verdicts, in the order in which they are counted. The last two fail.
 VERDICTS = ("exact", "totals", "not comparable", "explained", "not built", "differs")
 FAILING_VERDICTS = ("not built", "differs")
-
-#: Bytes of the largest case that is read, unpacked: some hundred times the largest of the package.
-MAX_CASE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -92,10 +89,10 @@ def replay_kernel_cases_of_folder(
     Raises UsageError if there is none, naming all files that are no case.
     """
     folder = folder or CASES_FOLDER
-    paths = _case_files(folder)
-    chosen = [path for path in paths if fnmatchcase(_case_stem(path), only) or fnmatchcase(_case_name(path), only)]
+    paths = case_files(folder)
+    chosen = [path for path in paths if fnmatchcase(case_stem(path), only) or fnmatchcase(_case_name(path), only)]
     if not chosen:
-        raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(_case_stem, paths))}")
+        raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(case_stem, paths))}")
     known = read_explanations_of_kernel_cases()
     outcomes: list[KernelCaseOutcome] = []
     problems: list[str] = []
@@ -114,7 +111,7 @@ def replay_kernel_case(
 ) -> KernelCaseOutcome:
     """One case. Raises UsageError if the file is not a case."""
     try:
-        text = _read_case_text(path)
+        text = read_case_text(path)
         results = [_replay_case_in_mode(text, way) for way in ways]
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} is not a case of a real kernel: {error}") from None
@@ -132,32 +129,12 @@ def verdict_counts_by_mode(outcomes: Sequence[KernelCaseOutcome]) -> dict[str, d
     return {way: {verdict: count[verdict] for verdict in VERDICTS} for way, count in counts.items()}
 
 
-def _case_files(folder: Path) -> list[Path]:
-    paths = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
-    if not paths:
-        raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
-    return paths
-
-
-def _case_stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".json")
-
-
 def _case_name(path: Path) -> str:
     """The name of a case from its file; "" if the file is not a case."""
     try:
-        return str(json.loads(_read_case_text(path))["name"])
+        return str(json.loads(read_case_text(path))["name"])
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
         return ""
-
-
-def _read_case_text(path: Path) -> str:
-    # A small compressed file may decompress to more than the memory holds.
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        data = file.read(MAX_CASE_BYTES + 1)
-    if len(data) > MAX_CASE_BYTES:
-        raise ValueError(f"it is larger than {MAX_CASE_BYTES >> 20} MiB")
-    return data.decode("utf-8")
 
 
 def _replay_case_in_mode(text: str, way: str) -> Mapping[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
+from ecnlab.validation.case_files import case_files, read_case_text
 
 CASES_FOLDER = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exact"
 
@@ -23,13 +25,10 @@ class PacketCaseOutcome:
 
 
 def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
-    """All cases (*.json) of a folder, sorted by name. Raises UsageError if there is none, or for invalid files."""
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
+    """All cases (*.json, *.json.gz) of a folder, sorted by name. Raises UsageError if there is none, or for invalid files."""
     outcomes: list[PacketCaseOutcome] = []
     problems: list[str] = []
-    for path in paths:
+    for path in case_files(folder):
         try:
             outcomes.append(compare_packet_case(path))
         except UsageError as error:
@@ -42,7 +41,7 @@ def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
 def compare_packet_case(path: Path) -> PacketCaseOutcome:
     """One case. Raises UsageError if the file is not a case."""
     try:
-        answer = json.loads(_core.packet_exact(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        answer = json.loads(_core.packet_exact(read_case_text(path)))
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} is not a packet-exact case: {error}") from None
     return PacketCaseOutcome(answer["name"], answer["ok"], answer["events"], answer["difference"])

@@ -105,7 +105,9 @@ def packed_column(result: Any, table: str, name: str) -> list[float]:
 @pytest.mark.skipif(shutil.which("nm") is None or not HAS_PROGRAM, reason="binutils or the guest program is missing")
 def test_nothing_of_the_program_speaks_to_the_machine_outside(tmp_path: Path) -> None:
     (tmp_path / machine.GUEST_FILE).write_bytes(machine.read_guest_program())
-    listed = subprocess.run(["nm", "-D", "--undefined-only", tmp_path / machine.GUEST_FILE], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["nm", "-D", "--undefined-only", tmp_path / machine.GUEST_FILE], capture_output=True, text=True, check=True
+    ).stdout
     names = {line.split()[-1].partition("@")[0] for line in listed.splitlines()}
     assert {name for name in names if not name.startswith("_Unwind_")} <= HARMLESS_IMPORTS | THREAD_FUNCTIONS | MATH_FUNCTIONS
 

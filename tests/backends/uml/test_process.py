@@ -87,7 +87,7 @@ def test_a_kill_from_outside_is_not_an_engine_fault(home: Path, tmp_path: Path) 
 
 
 def test_the_program_of_the_package_is_unpacked_into_the_folder_of_the_job(home: Path, tmp_path: Path) -> None:
-    image = program(tmp_path, "test \"$(cat guest.so)\" = program && echo \"[\\\"$*\\\"]\" > result.json")
+    image = program(tmp_path, 'test "$(cat guest.so)" = program && echo "[\\"$*\\"]" > result.json')
     with process.UmlProcess(image).run({}, 1) as done:
         assert "box=./guest.so" in done.result[0].split()
 
