@@ -9,8 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-# A browser reads it from a web server alone, and search.js from a file.
-_LEFT_OUT = ("search.json",)
+# A browser reads search.json from a web server alone, and search.js from a file. `ecnlab docs` writes lab.html itself.
+_LEFT_OUT = ("search.json", "lab.html")
 
 
 def write_archive(folder: Path, archive: Path) -> None:

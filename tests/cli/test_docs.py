@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import site_archive
+from ecnlab.browser import page
 from ecnlab.cli import docs
 from helpers import Outcome
 
@@ -16,6 +17,9 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the package has its pages; the file does not exist yet."""
     monkeypatch.setattr(docs, "SITE_ARCHIVE", tmp_path / "site.zip")
     monkeypatch.setenv("ECNLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(page, "single_file", lambda config: "<h1>The laboratory</h1>")
+    monkeypatch.setattr(page, "FOLDER", tmp_path)
+    (tmp_path / page.MODULE).touch()
     return tmp_path / "site.zip"
 
 
@@ -25,6 +29,7 @@ def packed(archive: Path, tmp_path: Path) -> Path:
     (tmp_path / "built" / "about").mkdir(parents=True)
     (tmp_path / "built" / "index.html").write_text("<h1>ecnlab</h1>")
     (tmp_path / "built" / "search.json").write_text("{}")
+    (tmp_path / "built" / "lab.html").write_text("<h1>The laboratory of another build</h1>")
     (tmp_path / "built" / "about" / "index.html").write_text("<h1>About</h1>")
     site_archive.write_archive(tmp_path / "built", archive)
     return archive
@@ -40,7 +45,8 @@ def test_pages_that_were_not_built_are_one_error_with_its_fix(command: Callable[
 def test_the_pages_are_unpacked_once_into_the_printed_folder(command: Callable[..., Outcome], packed: Path) -> None:
     folder = Path(command("docs", "--path").out.rstrip("\n"))
     assert folder.is_relative_to(packed.parent / "cache")
-    assert sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.*")) == ["about/index.html", "index.html"]
+    assert sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.*")) == ["about/index.html", "index.html", "lab.html"]
+    assert (folder / "lab.html").read_text() == "<h1>The laboratory</h1>"
     (folder / "about" / "index.html").unlink()
     assert command("docs", "--path").out == f"{folder}\n"
     assert not (folder / "about" / "index.html").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 SITE_ARCHIVE = Path(__file__).parents[1] / "site.zip"
+_LABORATORY = "lab.html"
 _DIGEST_DIGITS = 16
 
 
@@ -33,15 +34,20 @@ def docs(print_path: bool) -> None:
 
 
 def _unpack_site() -> Path:
-    """The folder of the pages, unpacked unless an earlier call has done so. Raises UsageError."""
+    """The folder of the pages, unpacked unless an earlier call has done so. Raises UsageError.
+
+    The pages show the laboratory, which the package has once; it is added here.
+    """
     from hashlib import sha256
     from zipfile import ZipFile
 
+    from ecnlab import _core
+    from ecnlab.browser import page
     from ecnlab.errors import UsageError
     from ecnlab.storage import atomic
     from ecnlab.storage.cache import cache_folder
 
-    folder = cache_folder() / f"site-{sha256(SITE_ARCHIVE.read_bytes()).hexdigest()[:_DIGEST_DIGITS]}"
+    folder = cache_folder() / f"site-{sha256(SITE_ARCHIVE.read_bytes()).hexdigest()[:_DIGEST_DIGITS]}-{_core.BUILD}"
     if folder.is_dir():
         return folder
     try:
@@ -49,6 +55,8 @@ def _unpack_site() -> Path:
         atomic.remove_abandoned_partials(folder.parent, "site-*")
         with atomic.locked_partial(atomic.partial_path(folder), folder=True) as partial, ZipFile(SITE_ARCHIVE) as archive:
             archive.extractall(partial)
+            if (page.FOLDER / page.MODULE).is_file():
+                (partial / _LABORATORY).write_text(page.single_file(page.page_config(None)), encoding="utf-8", newline="\n")
             partial.rename(folder)
     except OSError as error:
         if not folder.is_dir():  # otherwise another call has unpacked them at the same time
