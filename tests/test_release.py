@@ -1,5 +1,6 @@
 """What a release contains: licences, notices, the README of an index, and the checks of wheels themselves."""
 
+import gzip
 import json
 import os
 import re
@@ -166,3 +167,20 @@ def test_a_build_of_the_package_makes_the_guest_program_where_there_is_one() -> 
     assert build_backend.has_guest("Linux", "x86_64")
     assert not build_backend.has_guest("Linux", "aarch64")
     assert not build_backend.has_guest("Darwin", "x86_64")
+
+
+def test_the_addresses_of_the_project_are_read_from_the_wheel(tmp_path: Path) -> None:
+    assert release._project_urls(_wheel(tmp_path, "win_amd64")) == []
+    address = "Source, https://example.org/source"
+    assert release._project_urls(_wheel(tmp_path, "win_amd64", metadata=f"{METADATA}Project-URL: {address}\n")) == [address]
+
+
+def test_auditwheel_sees_the_guest_program_of_a_wheel(tmp_path: Path) -> None:
+    wheel = _wheel(tmp_path, "manylinux_2_28_x86_64")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr(release.GUEST_IN_WHEEL, gzip.compress(b"program"))
+    (tmp_path / "copy").mkdir()
+    copy = release._with_unpacked_guest(wheel, tmp_path / "copy")
+    assert copy.name == wheel.name
+    with zipfile.ZipFile(copy) as archive:
+        assert archive.read("ecnlab/backends/uml/guest.so") == b"program"

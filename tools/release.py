@@ -32,6 +32,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -385,6 +386,16 @@ def check_tag(wheel: Path) -> None:
         raise ReleaseError(f"{wheel.name}: auditwheel finds the tag {tags[0] if tags else 'none'}")
 
 
+_URLS_REMEDY = "add [project.urls] with Documentation, Source, Issues and Changelog to pyproject.toml, as CONTRIBUTING.md says"
+
+
+def _project_urls(wheel: Path) -> list[str]:
+    """The addresses of the project that an index shows, each with its label."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return message_from_bytes(archive.read(name)).get_all("Project-URL", [])
+
+
 def _with_unpacked_guest(wheel: Path, folder: Path) -> Path:
     """A copy of the wheel in the folder whose guest program is not compressed, so that auditwheel sees it."""
     copy = folder / wheel.name
@@ -403,6 +414,10 @@ def check_distributions() -> list[str]:
         require_contents(wheel)
         if "linux" in wheel.name:
             check_tag(wheel)
+    for wheel in wheels:
+        if _project_urls(wheel) == []:
+            skipped.append(f"check: {wheel.name} names no address of the project; fix: {_URLS_REMEDY}")
+            break
     if third_party.check():
         raise ReleaseError("check: THIRD-PARTY.txt is stale")
     run([sys.executable, "-m", "twine", "check", "--strict", *wheels, *sdists])
