@@ -7,8 +7,11 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 CONTAINER ?= podman
 READY := $(VENV)/.packages
+DEVELOPER_READY := $(VENV)/.developer-packages
 BUILT := $(VENV)/.built
 MATURIN_DEVELOP := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile tests --quiet
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PRINT_DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 GUEST := python/ecnlab/backends/uml/guest.so.gz
 SITE := target/site
 SITE_ARCHIVE := python/ecnlab/site.zip
@@ -26,12 +29,21 @@ tools:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "ecnlab needs Python's venv module (on Debian: the package python3-venv)." >&2; exit 1; }
 
 # Packages are unpacked on one core, so the engine is compiled beside them; what fails there is compiled again, and reported, below.
-$(READY): requirements.lock | tools
+define INSTALL_PACKAGES
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing Python packages into $(VENV) and compiling the engine, which takes two minutes the first time ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^maturin==' requirements.lock)"
-	@$(MATURIN_DEVELOP) --skip-install >/dev/null 2>&1 & \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock; installed=$$?; wait; exit $$installed
+	@$(PIP) "$$(grep '^maturin==' requirements.lock)"
+	@$(MATURIN_DEVELOP) --skip-install >/dev/null 2>&1 & $(1); installed=$$?; wait; exit $$installed
+endef
+
+# The packages that runs need, in the versions of the lock file. Tests and tools need more.
+$(READY): requirements.lock pyproject.toml | tools
+	$(call INSTALL_PACKAGES,$(BIN)/python -c '$(PRINT_DEPENDENCIES)' | $(PIP) --constraint requirements.lock --requirement /dev/stdin)
+	@touch $@
+
+$(DEVELOPER_READY): requirements.lock | tools
+	$(call INSTALL_PACKAGES,$(PIP) --requirement requirements.lock)
+	@test -e $(READY) || touch $(READY)
 	@touch $@
 
 # A rebuilt engine may answer differently, so the demo's report goes. A guest program that exists is of the same sources as the engine.
@@ -45,7 +57,7 @@ $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 $(GUEST): $(SOURCES) | tools
 	@test "$$(uname -sm)" != "Linux x86_64" || { cargo rustc --quiet --profile tests -p ecnlab-uml-guest -- -C strip=symbols && gzip --best --no-name --stdout target/tests/libecnlab_uml_guest.so >$@; }
 
-setup: $(BUILT) ## build the engine and install the package into .venv
+setup: $(DEVELOPER_READY) $(BUILT) ## build the engine and install the package into .venv
 
 guest: $(GUEST) ## the program in the UML kernel; `make test` and `make build` build it, and `ecnlab uml build-kernel` does
 
@@ -59,8 +71,8 @@ studies: $(BUILT) ## every study in full: claims, figures and report in reports/
 
 # The packages of the site are its own lock file, since nothing else needs them. What only a web server uses is removed after the build.
 # A laboratory that exists is of the same sources as the engine, as the guest program is.
-site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: target/site/, packed for the package
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
+site: $(DEVELOPER_READY) $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: target/site/, packed for the package
+	@$(PIP) --requirement requirements-site.lock
 	@test ! -f python/ecnlab/lab/ecnlab.wasm || $(BIN)/python -c 'from ecnlab.browser import page; page.require_page()' 2>/dev/null || $(MAKE) --no-print-directory web
 	@rm -rf $(SITE) && PYTHONPATH=tools NO_COLOR=1 $(BIN)/zensical build --clean --strict
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
@@ -73,13 +85,13 @@ web: | tools ## the laboratory in the browser, which `ecnlab lab` opens: python/
 	@echo "Compiling the engine for browsers ..."
 	@crates/web/build
 
-test: $(BUILT) $(GUEST) ## all tests, Rust and Python
+test: $(DEVELOPER_READY) $(BUILT) $(GUEST) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
 	@cargo test --quiet --workspace --profile tests --exclude ecnlab-py
 	@echo "Testing the package and the command ..."
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-lint: $(BUILT) ## formatting, lints and types
+lint: $(DEVELOPER_READY) $(BUILT) ## formatting, lints and types
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
@@ -88,7 +100,7 @@ lint: $(BUILT) ## formatting, lints and types
 	$(BIN)/lint-imports
 	$(BIN)/python -m mypy.stubtest ecnlab._core
 
-bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
+bench: $(DEVELOPER_READY) $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
 	$(BIN)/python benches/bench.py
 	$(BIN)/python benches/queues.py
 
@@ -112,7 +124,7 @@ container: $(BUILT) $(GUEST) site ## an image with the package, a UML kernel and
 	@$(CONTAINER) build --tag ecnlab --file Containerfile .
 
 # The tools of a release have an environment of their own, since nothing else needs them.
-release: $(BUILT) web ## wheels of all systems, the source distribution, and what is checked about them: dist/
+release: $(DEVELOPER_READY) $(BUILT) web ## wheels of all systems, the source distribution, and what is checked about them: dist/
 	@$(MAKE) --no-print-directory site
 	@test -x target/release-tools/bin/python || $(BIN)/python -m venv target/release-tools
 	@target/release-tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-release.lock
