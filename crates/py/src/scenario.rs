@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{Problem, Scenario as ValidScenario};
 use ecnlab_sim::measures;
-use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation, Tracer};
+use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, Simulation, Tracer};
 use ecnlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -175,14 +175,14 @@ impl Scenario {
     }
 }
 
-pub fn recording_full(py: Python<'_>, full: &RecordingFull) -> PyErr {
+pub fn recording_full(py: Python<'_>, full: &RecordingLimitReached) -> PyErr {
     scenario_error(py, vec![Problem::new("record", full.to_string())])
 }
 
 /// Reason for which a run ended early.
 enum RunFailure {
     Stopped,
-    Full(RecordingFull),
+    Full(RecordingLimitReached),
     /// The trace could not be written.
     TraceNotWritten(io::Error),
     /// A user's AQM failed.

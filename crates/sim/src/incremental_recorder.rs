@@ -4,7 +4,7 @@ use ecnlab_units::{Span, Time};
 
 use crate::measures::table::{NetworkNames, Table};
 use crate::packet::{Packet, PacketId};
-use crate::probe::{Probe, RecordingFull, forward_hooks};
+use crate::probe::{Probe, RecordingLimitReached, forward_hooks};
 use crate::recorder::{NewRows, Recorder, RowCounts};
 
 /// A recorder, and how many rows of each of its tables have been handed out. The rows stay in their tables, so reading them costs the run
@@ -35,7 +35,7 @@ impl IncrementalRecorder {
     ///
     /// # Errors
     /// If the recording has reached its bound.
-    pub fn tables(self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingFull> {
+    pub fn tables(self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingLimitReached> {
         self.recorder.tables(names)
     }
 }

@@ -34,7 +34,7 @@ pub use network::{
     RowPolicy,
 };
 pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
-pub use probe::{NoProbe, Probe, RecordingFull};
+pub use probe::{NoProbe, Probe, RecordingLimitReached};
 pub use recorder::{NewRows, Recorder, RecordingConfig};
 pub use recorder_and_tracer::RecorderAndTracer;
 pub use trace::{IpVersion, TraceFormat, TraceSpec, Tracer};

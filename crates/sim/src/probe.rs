@@ -13,7 +13,7 @@ use crate::queue_log::QueueLogEvent;
 
 /// A recording that has reached its size limit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RecordingFull {
+pub struct RecordingLimitReached {
     /// Time at which it was reached.
     pub at: Time,
     pub duration: Time,
@@ -22,7 +22,7 @@ pub struct RecordingFull {
     pub table: &'static str,
 }
 
-impl fmt::Display for RecordingFull {
+impl fmt::Display for RecordingLimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gib = |bytes: f64| bytes / (1u64 << 30) as f64;
         let bound = self.max_bytes as f64;
@@ -38,7 +38,7 @@ impl fmt::Display for RecordingFull {
     }
 }
 
-impl std::error::Error for RecordingFull {}
+impl std::error::Error for RecordingLimitReached {}
 
 /// A mark or drop of a data packet at a link.
 #[derive(Clone, Copy, Debug)]
@@ -163,7 +163,7 @@ pub trait Probe {
     }
 
     /// The limit that it has reached, after which continuing the run is useless. The owner of the simulation checks it between two slices.
-    fn recording_full(&self) -> Option<RecordingFull> {
+    fn recording_full(&self) -> Option<RecordingLimitReached> {
         None
     }
 
@@ -236,7 +236,7 @@ macro_rules! forward_hooks {
             self.$probe.rate_bin()
         }
 
-        fn recording_full(&self) -> Option<$crate::probe::RecordingFull> {
+        fn recording_full(&self) -> Option<$crate::probe::RecordingLimitReached> {
             self.$probe.recording_full()
         }
 

@@ -1,7 +1,7 @@
 //! Recorder: the recordings that a scenario requests in addition to the measures, as tables.
 //!
 //! Only requested tables are stored, up to a limit of bytes. A recorder that has reached the limit stores nothing more and reports it
-//! ([`Probe::recording_full`]); its run ends with [`RecordingFull`] instead of tables.
+//! ([`Probe::recording_full`]); its run ends with [`RecordingLimitReached`] instead of tables.
 
 use ecnlab_queue::{AVERAGE_GAUGE, SignalCause};
 use ecnlab_transport::CongestionWindow;
@@ -12,7 +12,7 @@ use crate::measures::Histogram;
 use crate::measures::table::{
     ColumnSlice, NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
 };
-use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, RateBin, RecordingFull, SignalEvent, TimeHistogramKind};
+use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, RateBin, RecordingLimitReached, SignalEvent, TimeHistogramKind};
 use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
 
 /// Recordings of a run.
@@ -379,7 +379,7 @@ impl Recorder {
     ///
     /// # Errors
     /// If the recording has reached its bound.
-    pub fn tables(mut self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingFull> {
+    pub fn tables(mut self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingLimitReached> {
         if let Some(full) = self.recording_full() {
             return Err(full);
         }
@@ -539,9 +539,9 @@ impl Probe for Recorder {
         self.config.window_interval
     }
 
-    fn recording_full(&self) -> Option<RecordingFull> {
+    fn recording_full(&self) -> Option<RecordingLimitReached> {
         let at = self.budget.full_at?;
-        Some(RecordingFull { at, duration: self.duration, max_bytes: self.budget.max_bytes, table: self.largest_table() })
+        Some(RecordingLimitReached { at, duration: self.duration, max_bytes: self.budget.max_bytes, table: self.largest_table() })
     }
 
     fn on_signal(&mut self, now: Time, signal: &SignalEvent) {

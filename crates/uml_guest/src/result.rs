@@ -4,7 +4,7 @@
 
 use ecnlab_emulator::run::RunOutcome;
 use ecnlab_scenario::Problem;
-use ecnlab_sim::RecordingFull;
+use ecnlab_sim::RecordingLimitReached;
 use ecnlab_sim::measures::Table;
 use serde_json::{Value as Json, json};
 
@@ -26,7 +26,7 @@ pub fn unsupported_json(problems: &[Problem]) -> Json {
 }
 
 /// The memory for recordings was exhausted.
-pub fn recording_full_json(full: &RecordingFull) -> Json {
+pub fn recording_full_json(full: &RecordingLimitReached) -> Json {
     json!({ "refused": [["record", null, full.to_string()]] })
 }
 

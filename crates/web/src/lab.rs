@@ -3,7 +3,7 @@
 use ecnlab_queue::Registry;
 use ecnlab_scenario::{BUILD, Problem, Scenario, registry};
 use ecnlab_sim::measures::Table;
-use ecnlab_sim::{IncrementalRecorder, Options, Probe, Recorder, RecordingFull, Run, Simulation};
+use ecnlab_sim::{IncrementalRecorder, Options, Probe, Recorder, RecordingLimitReached, Run, Simulation};
 use ecnlab_units::{Span, Time};
 use serde_json::{Map, Value as Json, json};
 
@@ -31,7 +31,7 @@ enum RunState {
     Running(Box<Simulation<IncrementalRecorder>>),
     Finished(Box<Run>, Vec<(&'static str, Table)>),
     /// The recording has reached its limit.
-    Full(RecordingFull),
+    Full(RecordingLimitReached),
     /// The page's AQM has failed: what the run went on to would be the results of another AQM.
     AqmFailed(Box<user_aqm::Failure>),
 }

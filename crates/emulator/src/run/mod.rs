@@ -13,7 +13,8 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::measures::Table;
 use ecnlab_sim::network::LinkChange;
 use ecnlab_sim::{
-    Buffer, IpVersion, Network, NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation,
+    Buffer, IpVersion, Network, NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run,
+    Simulation,
 };
 use ecnlab_units::{Rate, Span, Time};
 
@@ -74,7 +75,7 @@ pub enum RunError {
     /// The caller has stopped it.
     Stopped,
     /// The memory for recordings is exhausted.
-    RecordingFull(RecordingFull),
+    RecordingLimitReached(RecordingLimitReached),
     /// The machine does not permit a call, or a call failed.
     System(io::Error),
 }
@@ -134,7 +135,7 @@ pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallba
 }
 
 fn outcome_with_tables(run: Run, recorder: Recorder, metadata: RunMetadata, recordings: Vec<String>) -> Result<RunOutcome, RunError> {
-    let tables = recorder.tables(&run.names).map_err(RunError::RecordingFull)?;
+    let tables = recorder.tables(&run.names).map_err(RunError::RecordingLimitReached)?;
     Ok(RunOutcome { run, tables, metadata, recordings })
 }
 
@@ -171,7 +172,7 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     }
     result?;
     if let Some(full) = full {
-        return Err(RunError::RecordingFull(full));
+        return Err(RunError::RecordingLimitReached(full));
     }
     if stopped {
         return Err(RunError::Stopped);

@@ -135,7 +135,7 @@ fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyEr
     match error {
         RunError::Unsupported(problems) => scenario_error(py, problems),
         RunError::Stopped => watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped")),
-        RunError::RecordingFull(full) => recording_full(py, &full),
+        RunError::RecordingLimitReached(full) => recording_full(py, &full),
         RunError::System(error) => SystemRefusal::new_err(error.to_string()),
     }
 }
