@@ -42,12 +42,12 @@ def test_a_known_phase_lock_is_found() -> None:
     found = _phase_effect(_two_flow_scenario())
     assert found.found
     assert found.is_deterministic
-    moved = {row.measure_path: row for row in found.moved}
+    moved = {row.measure_path: row for row in found.moved_rows}
     share = moved["groups.one.goodput_bps"]
     assert share.without.mean > 0.85 * 800e3 > 0.6 * 800e3 > share.with_.mean
     assert share.adjusted_p < 0.01
     assert math.isnan(share.without.half_width)
-    assert found.line.startswith(f"phase effect: {len(found.moved)} of {len(found.rows)} measures move: groups.two.goodput_bps +")
+    assert found.line.startswith(f"phase effect: {len(found.moved_rows)} of {len(found.rows)} measures move: groups.two.goodput_bps +")
 
 
 def test_random_marks_and_many_round_trip_times_leave_nothing_to_find() -> None:

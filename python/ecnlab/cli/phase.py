@@ -98,7 +98,13 @@ def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[T
     from ecnlab.display.cells import TextTable
 
     rows = [
-        [source, effect.scenario, "yes" if effect.is_deterministic else "no", f"{len(effect.moved)} of {len(effect.rows)}", effect.largest]
+        [
+            source,
+            effect.scenario,
+            "yes" if effect.is_deterministic else "no",
+            f"{len(effect.moved_rows)} of {len(effect.rows)}",
+            effect.largest,
+        ]
         for source, effect in named
     ]
     if rows:

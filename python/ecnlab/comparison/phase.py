@@ -116,27 +116,27 @@ class PhaseEffect:
     rows: list[PhaseEffectRow]
 
     @property
-    def moved(self) -> list[PhaseEffectRow]:
+    def moved_rows(self) -> list[PhaseEffectRow]:
         """The measures that moved."""
         return [row for row in self.rows if row.moved]
 
     @property
     def found(self) -> bool:
         """Whether some measure moved."""
-        return bool(self.moved)
+        return bool(self.moved_rows)
 
     @property
     def line(self) -> str:
         """One line: which measures moved, the largest change first."""
         if not self.found:
             return "phase effect: none found"
-        return f"phase effect: {len(self.moved)} of {len(self.rows)} measures move: {self.largest}"
+        return f"phase effect: {len(self.moved_rows)} of {len(self.rows)} measures move: {self.largest}"
 
     @property
     def largest(self) -> str:
         """The largest changes; empty if no measure moved."""
-        more = len(self.moved) - _MAX_SHOWN_ROWS
-        return ", ".join(f"{row.measure_path} {_format_relative_change(row)}" for row in self.moved[:_MAX_SHOWN_ROWS]) + (
+        more = len(self.moved_rows) - _MAX_SHOWN_ROWS
+        return ", ".join(f"{row.measure_path} {_format_relative_change(row)}" for row in self.moved_rows[:_MAX_SHOWN_ROWS]) + (
             f" and {more} more" if more > 0 else ""
         )
 
@@ -160,7 +160,7 @@ class PhaseEffect:
             "deterministic": self.is_deterministic,
             "found": self.found,
             "measures": len(self.rows),
-            "moved": [_phase_effect_row_to_dict(row) for row in self.moved],
+            "moved": [_phase_effect_row_to_dict(row) for row in self.moved_rows],
         }
 
     def __repr__(self) -> str:

@@ -63,7 +63,8 @@ class Robustness:
             return steady
         if not self.phase.found:
             return [*steady, *self.phase.warnings]
-        what = f"a random processing time at senders moves {len(self.phase.moved)} of {len(self.phase.rows)} measures: {self.phase.largest}"
+        count = f"{len(self.phase.moved_rows)} of {len(self.phase.rows)}"
+        what = f"a random processing time at senders moves {count} measures: {self.phase.largest}"
         return [*steady, Problem("processing_jitter", None, f'{what}; fix: processing_jitter = "packet", or spread delays and starts')]
 
     def to_dict(self) -> dict[str, Any]:
