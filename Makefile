@@ -91,9 +91,10 @@ test: $(DEVELOPER_READY) $(BUILT) $(GUEST) ## all tests, Rust and Python
 	@echo "Testing the package and the command ..."
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
+# Clippy uses the build scripts and macros that the tests have compiled.
 lint: $(DEVELOPER_READY) $(BUILT) ## formatting, lints and types
 	cargo fmt --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --profile tests -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
