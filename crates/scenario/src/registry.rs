@@ -198,7 +198,7 @@ fn table_schema(content: TableContent, known: &Registry) -> Json {
     match content {
         TableContent::One(one) => section_schema(one, known),
         TableContent::Many(one) => json!({ "type": "array", "minItems": 1, "items": section_schema(one, known) }),
-        TableContent::Queue => json!({ "$ref": QUEUE_SCHEMA }),
+        TableContent::Queue => json!({ "$ref": QUEUE_SCHEMA_REF }),
         TableContent::Tcp => {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::names());
@@ -261,7 +261,7 @@ fn queue_schema(known: &Registry) -> Json {
                 table_schema_of_members(&[name, ("aqm", aqm, false)], &[buffer_parameters(entry), entry.parameters].concat())
             }
             ChildKind::Buffer => table_schema_of_members(&[name], &[buffer_parameters(entry), entry.parameters].concat()),
-            ChildKind::Queue => table_schema_of_members(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
+            ChildKind::Queue => table_schema_of_members(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA_REF }), true)], entry.parameters),
         }
     };
     let unnamed = table_schema_of_members(&[("aqm", json!({ "oneOf": tables }), true)], queue::QUEUE.keys);
@@ -273,7 +273,7 @@ fn queue_schema(known: &Registry) -> Json {
 }
 
 /// Reference to the schema of a queue, which may contain another queue.
-const QUEUE_SCHEMA: &str = "#/$defs/queue";
+const QUEUE_SCHEMA_REF: &str = "#/$defs/queue";
 
 fn with_description(mut schema: Json, doc: &str) -> Json {
     schema["description"] = json!(doc);

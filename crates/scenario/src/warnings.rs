@@ -19,7 +19,7 @@ pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge]
     check_unused_queues(reader, root, edges, groups);
     check_flow_memory(reader, root, groups);
     edges.iter().for_each(|edge| check_shaped_link(reader, edge));
-    edges.iter().for_each(|edge| check_dead_link(reader, root, edge, duration));
+    edges.iter().for_each(|edge| check_link_that_stays_down(reader, root, edge, duration));
     for group in groups {
         check_late_starts(reader, group, duration);
         check_traffic(reader, group, duration);
@@ -107,7 +107,7 @@ fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig,
 }
 
 /// Warns of links that go down during the run and never come up again.
-fn check_dead_link(reader: &mut Reader, root: &TableInput, edge: &Edge, duration: Span) {
+fn check_link_that_stays_down(reader: &mut Reader, root: &TableInput, edge: &Edge, duration: Span) {
     let Buffer::Queue(queue) = &edge.spec.buffer else { return };
     let comes_up = |down: &LinkChange| {
         let mut ups = queue.changes.iter().filter(|change| change.state == Some(LinkState::Up));

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time};
 
-use super::bench::TestBench;
+use super::bench::QueueBench;
 use super::dut::{DeviceUnderTest, ValueSet};
 use crate::packet::Packet;
 use ecnlab_queue::{DequeueOutcome, Limit, QueueEvent, SignalCause};
@@ -54,7 +54,7 @@ impl Ratio {
 
 /// A link that many flows share, and its queue.
 struct BottleneckSimulation<'a> {
-    bench: TestBench<Packet>,
+    bench: QueueBench<Packet>,
     params: &'a BottleneckParams<'a>,
     flows: Vec<AimdFlow>,
     events: BinaryHeap<Reverse<(Time, u64, FlowEvent)>>,
@@ -114,7 +114,7 @@ pub fn simulate_bottleneck(dut: &DeviceUnderTest, params: &BottleneckParams) -> 
     let flows = params.flows;
     let values = dut.values(ValueSet::Defaults);
     let mut simulation = BottleneckSimulation {
-        bench: TestBench::new(dut, &values, params.rate, Limit::Packets(params.buffer)),
+        bench: QueueBench::new(dut, &values, params.rate, Limit::Packets(params.buffer)),
         params,
         flows: (0..flows).map(|flow| AimdFlow::new(round_trip_time(flow, flows))).collect(),
         events: BinaryHeap::new(),
@@ -222,7 +222,7 @@ impl BottleneckSimulation<'_> {
     }
 
     /// Does something to the queue, counts what it signalled, and lets the flows miss what it dropped.
-    fn call_queue<T>(&mut self, operation: impl FnOnce(&mut TestBench<Packet>, &mut dyn FnMut(QueueEvent<Packet>)) -> T) -> T {
+    fn call_queue<T>(&mut self, operation: impl FnOnce(&mut QueueBench<Packet>, &mut dyn FnMut(QueueEvent<Packet>)) -> T) -> T {
         let mut lost = Vec::new();
         let BottleneckSimulation { bench, sums, params, .. } = self;
         let mut signalled = |packet: &Packet| {

@@ -6,15 +6,15 @@ use super::dut::{DeviceUnderTest, DutValues};
 use ecnlab_queue::{DequeueOutcome, Discipline, Limit, Queue, QueueEvent, QueueItem};
 
 /// A queue, its clock and its stream of random numbers.
-pub struct TestBench<F> {
+pub struct QueueBench<F> {
     queue: Queue<F>,
     rng: Rng,
     pub now: Time,
 }
 
-impl<F: QueueItem> TestBench<F> {
-    pub fn new(dut: &DeviceUnderTest, values: &DutValues, rate: Rate, limit: Limit) -> TestBench<F> {
-        TestBench { queue: dut.queue_config(values, limit).build(rate), rng: Rng::for_role(1, "stand"), now: Time::ZERO }
+impl<F: QueueItem> QueueBench<F> {
+    pub fn new(dut: &DeviceUnderTest, values: &DutValues, rate: Rate, limit: Limit) -> QueueBench<F> {
+        QueueBench { queue: dut.queue_config(values, limit).build(rate), rng: Rng::for_role(1, "stand"), now: Time::ZERO }
     }
 
     pub fn len(&self) -> usize {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ecnlab_units::{Ecn, EcnSemantics, Span};
 
-use super::bench::TestBench;
+use super::bench::QueueBench;
 use super::dut::{DeviceUnderTest, ValueSet};
 use crate::checked_queue::link_rate;
 use crate::invariants::{Violation, ensure};
@@ -71,7 +71,7 @@ pub fn cost_does_not_grow(dut: &DeviceUnderTest) -> Result<(), Violation> {
 /// Looks at packets for each packet that is offered, while two arrive for each that leaves.
 fn accesses_per_packet(dut: &DeviceUnderTest, value_set: ValueSet, packets: u32) -> f64 {
     let accesses = Rc::new(Cell::new(0));
-    let mut bench = TestBench::new(dut, &dut.values(value_set), link_rate(), Limit::Packets(packets));
+    let mut bench = QueueBench::new(dut, &dut.values(value_set), link_rate(), Limit::Packets(packets));
     let ecn_semantics = dut.ecn_semantics(value_set);
     let offered = 4 * packets;
     for number in 0..u64::from(offered) {

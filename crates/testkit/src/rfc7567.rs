@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Ecn, Rate, Span, words};
 
-use super::bench::TestBench;
+use super::bench::QueueBench;
 use super::dut::{DeviceUnderTest, ValueSet};
 use crate::aimd_flows::{BottleneckParams, BottleneckResult, Ratio, simulate_bottleneck};
 use crate::checked_queue::link_rate;
@@ -121,7 +121,7 @@ fn signals_before_overflow(signals: &SignalCounts) -> String {
 
 /// Arrivals of such packets at the link's rate under busy values. About ten packets wait: while fewer do, only every other packet is made up for.
 fn run_steady_load(dut: &DeviceUnderTest, ecn: Ecn) -> SignalCounts {
-    let mut bench = TestBench::new(dut, &dut.values(ValueSet::TestParams), link_rate(), Limit::Packets(20));
+    let mut bench = QueueBench::new(dut, &dut.values(ValueSet::TestParams), link_rate(), Limit::Packets(20));
     let plain = Packet { ecn, ecn_semantics: dut.ecn_semantics(ValueSet::TestParams), ..Packet::PLAIN };
     let mut signals = SignalCounts::default();
     for number in 0..2000 {
@@ -136,7 +136,7 @@ fn run_steady_load(dut: &DeviceUnderTest, ecn: Ecn) -> SignalCounts {
 }
 
 fn measure_reaction_to_overload(dut: &DeviceUnderTest) -> (Compliance, String) {
-    let mut bench = TestBench::new(dut, &dut.values(ValueSet::Defaults), link_rate(), Limit::Packets(LARGE_BUFFER));
+    let mut bench = QueueBench::new(dut, &dut.values(ValueSet::Defaults), link_rate(), Limit::Packets(LARGE_BUFFER));
     let ecn_semantics = dut.ecn_semantics(ValueSet::Defaults);
     let (mut signals, mut longest) = (SignalCounts::default(), 0);
     for number in 0..30_000 {

@@ -207,7 +207,7 @@ impl Flow {
             self.on_rtt_sample(RttSample { ack: ack.ack, taken_at: context.now, rtt, is_measured, is_in_transit: false }, context);
         }
         if ack.is_at_endpoint {
-            self.settle_rtts(context);
+            self.record_measured_rtts(context);
         }
         let (bytes, acked_unseen) = self.reassembly.skip_to(ack.ack, &mut context.memory);
         if context.is_counted(self.is_selected) {
@@ -279,7 +279,7 @@ impl Flow {
         let open = self.reactions.finish();
         self.on_reaction_end(open, context);
         self.record_pending_delays(context);
-        self.settle_rtts(context);
+        self.record_measured_rtts(context);
         if self.closed.is_none() && self.segments.is_outstanding() && context.is_measured {
             self.check_lockout(self.last_progress, context);
         }
@@ -323,7 +323,7 @@ impl Flow {
             self.rtt.record(rtt_sample.rtt);
         }
         if self.pending_rtts.len() >= MAX_PENDING_RTTS {
-            self.settle_rtts(context);
+            self.record_measured_rtts(context);
         }
         self.pending_rtts.push(rtt_sample);
     }
@@ -342,7 +342,7 @@ impl Flow {
     }
 
     /// Adds the samples that were measured at the last place to the overall times.
-    fn settle_rtts(&mut self, context: &mut AnalysisContext) {
+    fn record_measured_rtts(&mut self, context: &mut AnalysisContext) {
         for rtt_sample in self.pending_rtts.iter().filter(|rtt_sample| !rtt_sample.is_in_transit && rtt_sample.is_measured) {
             context.overall.rtt.record(rtt_sample.rtt);
         }

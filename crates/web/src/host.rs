@@ -39,7 +39,7 @@ pub const LIMIT_BYTES: usize = 3;
 pub const TEXT_PTR: usize = 4;
 pub const TEXT_LEN: usize = 5;
 
-pub const NO_SLOTS: Slots = [0.0; FIRST_GROUP + 2 * MAX_GROUPS];
+pub const ZEROED_SLOTS: Slots = [0.0; FIRST_GROUP + 2 * MAX_GROUPS];
 
 /// Function of the page that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{CongestionLevel, Kind, Parameter, Rate, Rng, Span, Time, Value, Values};
 use serde_json::{Map, Value as Json, json};
 
-use crate::host::{self, Hook, NO_SLOTS, Slots};
+use crate::host::{self, Hook, Slots, ZEROED_SLOTS};
 use crate::verdict;
 
 /// First failure of an AQM since the last look.
@@ -79,8 +79,8 @@ fn make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
     let gauge = |of: &Json| Gauge { name: leak_text(of, "name"), unit: leak_text(of, "unit"), doc: leak_text(of, "doc"), symbol: "" };
     let gauges: &'static [Gauge] = list(declaration, "gauges").iter().map(gauge).collect::<Vec<_>>().leak();
     let groups = declaration["groups"].as_u64().unwrap_or(0) as usize;
-    if groups > host::MAX_GROUPS || gauges.len() > NO_SLOTS.len() {
-        return Err(format!("groups = {groups} must be at most {}, and gauges at most {}", host::MAX_GROUPS, NO_SLOTS.len()));
+    if groups > host::MAX_GROUPS || gauges.len() > ZEROED_SLOTS.len() {
+        return Err(format!("groups = {groups} must be at most {}, and gauges at most {}", host::MAX_GROUPS, ZEROED_SLOTS.len()));
     }
     let has = |hook: &str| list(declaration, "hooks").iter().any(|known| known == hook);
     let class: &'static JsClass = Box::leak(Box::new(JsClass {
@@ -180,7 +180,7 @@ fn is_enabled(values: &Values) -> bool {
 impl JsClass {
     /// Contradictions that the class's `check` reports; an exception in it is reported at the first parameter.
     fn contradictions(&'static self, values: &Values) -> Contradictions {
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         let given = values_json(values);
         slots[host::CLASS] = f64::from(self.number);
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
@@ -237,7 +237,7 @@ impl JsAqm {
             Limit::Packets(packets) => (packets as f64, f64::NAN),
             Limit::Bytes(bytes) => (f64::NAN, bytes as f64),
         };
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         (slots[host::CLASS], slots[host::RATE_BPS]) = (f64::from(class.number), link.rate.bps() as f64);
         (slots[host::LIMIT_PACKETS], slots[host::LIMIT_BYTES]) = (packets, bytes);
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
@@ -318,7 +318,7 @@ impl Aqm for JsAqm {
         if self.class.groups == 0 || self.failed.get() {
             return 0;
         }
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         packet_slots(packet, &mut slots);
         let answer = answer_of(host::call(Hook::Group, self.instance, &mut slots), |group| {
             let groups = self.class.groups;
@@ -332,7 +332,7 @@ impl Aqm for JsAqm {
         if self.failed.get() {
             return EnqueueVerdict::Pass;
         }
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         time_slots(arrival.now, &mut slots);
         packet_slots(&arrival.packet, &mut slots);
         slots[host::SOJOURN_S] = arrival.head_sojourn.seconds();
@@ -351,7 +351,7 @@ impl Aqm for JsAqm {
         if !self.class.has_departure || self.failed.get() {
             return DequeueVerdict::Pass;
         }
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         time_slots(departure.now, &mut slots);
         packet_slots(&departure.packet, &mut slots);
         slots[host::SOJOURN_S] = departure.sojourn.seconds();
@@ -366,7 +366,7 @@ impl Aqm for JsAqm {
         if !self.class.has_idle || self.failed.get() {
             return;
         }
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         time_slots(now, &mut slots);
         let answer = answer_of(host::call(Hook::Idle, self.instance, &mut slots), |_| Ok(()));
         self.read_average(&slots);
@@ -382,7 +382,7 @@ impl Aqm for JsAqm {
             self.deadline = None;
             return;
         }
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         time_slots(context.now, &mut slots);
         slots[host::SOJOURN_S] = context.head_sojourn.seconds();
         (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(context.backlog.packets), context.backlog.bytes as f64);
@@ -396,7 +396,7 @@ impl Aqm for JsAqm {
         if !self.class.has_rate || self.failed.get() {
             return;
         }
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         slots[0] = rate.bps() as f64;
         let answer = answer_of(host::call(Hook::Rate, self.instance, &mut slots), |_| Ok(()));
         self.read_average(&slots);
@@ -408,13 +408,13 @@ impl Aqm for JsAqm {
     }
 
     fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        let mut slots = NO_SLOTS;
+        let mut slots = ZEROED_SLOTS;
         let answer = match self.failed.get() {
             true => Err(None),
             false => answer_of(host::call(Hook::Gauges, self.instance, &mut slots), |_| Ok(())),
         };
         if answer.is_err() {
-            slots = [f64::NAN; NO_SLOTS.len()];
+            slots = [f64::NAN; ZEROED_SLOTS.len()];
         }
         if !self.failed.get() {
             self.unwrap_or_fail("its gauges", None, String::new(), answer, ());
@@ -425,6 +425,6 @@ impl Aqm for JsAqm {
 
 impl Drop for JsAqm {
     fn drop(&mut self) {
-        host::call(Hook::Drop, self.instance, &mut { NO_SLOTS });
+        host::call(Hook::Drop, self.instance, &mut { ZEROED_SLOTS });
     }
 }

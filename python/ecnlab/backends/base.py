@@ -114,7 +114,7 @@ def require_duration(name: str, given: object) -> None:
         raise UsageError(f"{name}: {given!r} must be a number of seconds above 0 and at most {MAX_DURATION_S:g}")
 
 
-def require_ip_version(given: object) -> None:
+def require_valid_ip_version(given: object) -> None:
     """Check that a parameter is an IP version, 4 or 6. Raises UsageError."""
     if given not in (4, 6) or isinstance(given, bool):
         raise UsageError(f"ip: {given!r} is not an IP version; fix: give 4 or 6")

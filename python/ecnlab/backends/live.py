@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.backends import doctor, interpreter
-from ecnlab.backends.base import ProgressCallback, RunOutput, require_duration, require_ip_version, require_linux
+from ecnlab.backends.base import ProgressCallback, RunOutput, require_duration, require_linux, require_valid_ip_version
 from ecnlab.errors import BackendError, EcnlabError, Failure, Problem, RemoteRunFailed
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Live:
     ip: int = 4
 
     def __post_init__(self) -> None:
-        require_ip_version(self.ip)
+        require_valid_ip_version(self.ip)
         require_duration("lateness_budget_s", self.lateness_budget_s)
 
     @property

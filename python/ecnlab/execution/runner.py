@@ -325,7 +325,7 @@ def _require_requests_possible(requests: Sequence[Request], workers: Workers) ->
     refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
     if refused:
         sources = {scenario.source for scenario in unlike.values()}
-        problems = [problem if len(unlike) == 1 else _problem_with_scenario_name(scenario, problem) for scenario, problem in refused]
+        problems = [problem if len(unlike) == 1 else _append_scenario_name(scenario, problem) for scenario, problem in refused]
         raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
 
 
@@ -343,7 +343,7 @@ def _require_unchanged_aqm_classes(scenarios: Iterable[Scenario]) -> None:
             raise UsageError(f"aqms: AQM {aqm.__name__} {what}; fix: read the scenario after the change")
 
 
-def _problem_with_scenario_name(scenario: Scenario, problem: Problem) -> Problem:
+def _append_scenario_name(scenario: Scenario, problem: Problem) -> Problem:
     """The problem with the name of its scenario."""
     return replace(problem, message=f"{problem.message} ({scenario.name})")
 

@@ -155,10 +155,10 @@ def _check_sheet_columns(sheet: CsvSheet, kind: _Ns2TableFormat, line: CsvSheetL
     for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell_text(c))):
         sheet.report_unless_number(line, column, least=0)
     for column in (c for c in sheet.header if c in kind.columns.compared):
-        _check_quantity_column(sheet, line, column, f"{column}_sd")
+        _check_mean_and_sd(sheet, line, column, f"{column}_sd")
 
 
-def _check_quantity_column(sheet: CsvSheet, line: CsvSheetLine, mean: str, sd: str) -> None:
+def _check_mean_and_sd(sheet: CsvSheet, line: CsvSheetLine, mean: str, sd: str) -> None:
     if line.cell_text(mean):
         sheet.report_unless_number(line, mean)
     if line.cell_text(sd):

@@ -219,7 +219,7 @@ impl<F: QueueItem> Queue<F> {
     }
 
     #[inline(never)]
-    fn average_queue_length_by_variant(&self) -> Option<f64> {
+    fn dispatch_average_queue_length(&self) -> Option<f64> {
         each!(self, queue => queue.average_queue_length())
     }
 }
@@ -274,7 +274,7 @@ impl<F: QueueItem> Discipline<F> for Queue<F> {
 
     #[inline]
     fn average_queue_length(&self) -> Option<f64> {
-        fifo_or!(self, fifo => fifo.average_queue_length(), self.average_queue_length_by_variant())
+        fifo_or!(self, fifo => fifo.average_queue_length(), self.dispatch_average_queue_length())
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {

@@ -181,7 +181,7 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
         reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
     }
     let reverse = read_reverse(reader, &given, &reading);
-    let forward = read_direction(reader, given, reading);
+    let forward = read_direction_keys(reader, given, reading);
     warn_without_queue(reader, &forward);
     let described = describe_link(&forward, reverse.as_ref());
     let [name, from, to] = ends;
@@ -219,11 +219,11 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadVa
             reading.values.set(key, of_link.values.value(key).clone());
         }
     }
-    Some(read_direction(reader, given, reading))
+    Some(read_direction_keys(reader, given, reading))
 }
 
 /// Builds a direction from its keys.
-fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadValues) -> LinkDirection<'a> {
+fn read_direction_keys<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadValues) -> LinkDirection<'a> {
     reader.warn_ignored_keys(&given, &reading.values, &[]);
     let table = reader.read_table(&given, "queue", QUEUE_TABLE.example);
     let queue = table.and_then(|table| queue::read(reader, &table));

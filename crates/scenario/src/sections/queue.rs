@@ -105,7 +105,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     }
     let discipline = read_discipline(reader, given)?;
     match discipline.child {
-        ChildKind::Aqm(_) if is_flat(reader, given, discipline) => read_flat_queue(reader, given, discipline),
+        ChildKind::Aqm(_) if has_aqm_parameters_beside_buffer(reader, given, discipline) => read_flat_queue(reader, given, discipline),
         ChildKind::Aqm(default) => read_with_aqm(reader, given, discipline, default),
         ChildKind::Buffer => read_with_algorithm(reader, given, discipline),
         ChildKind::Queue => read_with_child_queue(reader, given, discipline),
@@ -133,7 +133,7 @@ fn is_plain(reader: &Reader, discipline: &DisciplineEntry) -> bool {
 }
 
 /// Whether the AQM's parameters are in the same table as the buffer.
-fn is_flat(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
+fn has_aqm_parameters_beside_buffer(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
     let plain_queue = is_plain(reader, discipline);
     plain_queue && given.node.get("aqm").map_or(!given.has("discipline"), |aqm| aqm.entries().is_none())
 }
@@ -154,7 +154,7 @@ fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static
 fn build_plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: ChosenAqm, amount: Amount, limit: Limit) -> Queue {
     let ChosenAqm { aqm, mut described } = chosen;
     described.insert("aqm".to_owned(), json!(aqm.entry.name));
-    described.extend(describe_limit(amount));
+    described.extend(limit_as_json(amount));
     Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described }
 }
 
@@ -178,7 +178,7 @@ fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static D
     let mut outer = declaration::describe_values(&values);
     outer.insert("discipline".to_owned(), json!(discipline.name));
     outer.insert("aqm".to_owned(), Json::Object(described));
-    outer.extend(describe_limit(amount));
+    outer.extend(limit_as_json(amount));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described: outer })
 }
 
@@ -198,7 +198,7 @@ fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'st
     let ((amount, limit), values) = (buffer?, values?);
     let mut described = declaration::describe_values(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
-    described.extend(describe_limit(amount));
+    described.extend(limit_as_json(amount));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
 }
 
@@ -442,7 +442,7 @@ fn read_buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit
     }
 }
 
-fn describe_limit(amount: Amount) -> Map<String, Json> {
+fn limit_as_json(amount: Amount) -> Map<String, Json> {
     let mut values = Values::defaults(BufferKeys::PARAMETERS);
     values.set("limit", ecnlab_units::Value::Amount(amount));
     declaration::describe_values(&values)

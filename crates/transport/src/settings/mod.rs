@@ -386,7 +386,7 @@ impl TcpSettings {
         self.max_reported_sack_blocks() > 0
     }
 
-    fn accecn_option_text(&self) -> String {
+    fn accecn_option_bytes_text(&self) -> String {
         let bytes = self.accecn_option_bytes();
         if bytes > 0 { format!(" and {bytes} of the Accurate ECN option") } else { String::new() }
     }
@@ -413,7 +413,7 @@ impl TcpSettings {
             (
                 *header_size + self.accecn_option_bytes() >= *packet_size,
                 "header_size",
-                format!("{header_size} bytes{} must be below packet_size {packet_size}", self.accecn_option_text()),
+                format!("{header_size} bytes{} must be below packet_size {packet_size}", self.accecn_option_bytes_text()),
             ),
             (self.ecn_echo != style, "ecn_response", format!("{response} requires ecn_echo = \"{style}\"")),
             (

@@ -500,7 +500,7 @@ impl Case {
             return Err("states is empty: no window to compare".to_owned());
         }
         for side in Side::BOTH {
-            let written = self.bytes_written_by(side);
+            let written = self.bytes_written_by_side(side);
             if written > MAX_TRANSFER_BYTES {
                 let letter = side.letter();
                 return Err(format!(
@@ -512,7 +512,7 @@ impl Case {
     }
 
     /// How many bytes a side writes.
-    pub fn bytes_written_by(&self, side: Side) -> u64 {
+    pub fn bytes_written_by_side(&self, side: Side) -> u64 {
         let calls = self.application.iter().filter(|call| call.side == side);
         calls.fold(0, |sum, call| sum + if let SocketCall::Write(bytes) = call.call { bytes } else { 0 })
     }

@@ -27,7 +27,7 @@ impl CaseCounters {
     pub fn of<'a>(case: &Case, packets: impl Iterator<Item = &'a Packet>) -> CaseCounters {
         let all = case.sent_by(Side::A).map(Packet::end_seq).max().unwrap_or(0);
         // Of a connection that had not sent all when the record ended none is complete.
-        let ends = all > case.bytes_written_by(Side::A);
+        let ends = all > case.bytes_written_by_side(Side::A);
         let mut counters = CaseCounters::default();
         let mut completed: [Option<Time>; 2] = [None, None];
         for packet in packets {

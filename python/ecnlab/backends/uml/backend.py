@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_ip_version, require_linux
+from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_linux, require_valid_ip_version
 from ecnlab.backends.uml import controls, kernels, process
 from ecnlab.errors import ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
 from ecnlab.storage.filenames import safe_file_name
@@ -48,7 +48,7 @@ class Uml:
     limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        require_ip_version(self.ip)
+        require_valid_ip_version(self.ip)
         require_duration("limit_s", self.limit_s)
 
     @property

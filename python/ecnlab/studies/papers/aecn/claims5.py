@@ -75,7 +75,7 @@ A10 = Claim(
 )
 
 
-def _mark_front_over_ecn_statements(flows: int, quantity: str, words: str, shown: DisplayUnit) -> ClaimStatement:
+def _aecn_alpha_1_over_ecn_statement(flows: int, quantity: str, words: str, shown: DisplayUnit) -> ClaimStatement:
     """AECN with alpha 1 over ECN, with Table 5.1's difference as the published value."""
     published = round(values_of_table_5_1(quantity, "AECN, alpha 1")[flows] - values_of_table_5_1(quantity, "ECN")[flows], 6)
     measured = MeasureDifference(schemes.scheme_measure(quantity, "AECN, alpha 1", flows), schemes.scheme_measure(quantity, "ECN", flows))
@@ -88,7 +88,7 @@ A11 = Claim(
     "about as much as Table 5.1 prints.",
     ["Table 5.1"],
     [
-        _mark_front_over_ecn_statements(flows, *of)
+        _aecn_alpha_1_over_ecn_statement(flows, *of)
         for flows in (60, 120)
         for of in ((JAIN, "Jain's index", DIMENSIONLESS), (GOODPUT, "goodput", MBPS))
     ],

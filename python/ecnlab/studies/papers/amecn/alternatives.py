@@ -13,7 +13,7 @@ from ecnlab.studies.papers.amecn.networks import (
     COMPARED_SCHEMES,
     DURATION_S,
     OpenParameterChoice,
-    TargetDelayChoice,
+    TargetDelayOpenParameters,
     changing_load_scenario,
     single_link_scenario,
 )
@@ -48,10 +48,10 @@ _ALTERNATIVE_MEASURES: Mapping[str, tuple[measures.ValuesOfResult, float, int]] 
 
 ALTERNATIVE_SETTINGS = (
     CHOSEN_SETTING,
-    TargetDelayChoice("ns-2's wait", queue={"wait": True}),
-    TargetDelayChoice("uniform gaps", queue={"wait": False}),
-    TargetDelayChoice("no flows back", back=0),
-    TargetDelayChoice("ARED drops", ecn=False),
+    TargetDelayOpenParameters("ns-2's wait", queue={"wait": True}),
+    TargetDelayOpenParameters("uniform gaps", queue={"wait": False}),
+    TargetDelayOpenParameters("no flows back", back=0),
+    TargetDelayOpenParameters("ARED drops", ecn=False),
 )
 _TARGETS_MS = (20, 60)
 

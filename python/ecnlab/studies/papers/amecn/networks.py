@@ -47,7 +47,7 @@ CHOSEN_CHOICE = OpenParameterChoice()
 
 
 @dataclass(frozen=True)
-class TargetDelayChoice:
+class TargetDelayOpenParameters:
     """Open parameters of Figures 9 and 10: parts of the queue, the number of reverse flows, and whether ARED marks."""
 
     name: str = "as chosen"
@@ -56,7 +56,7 @@ class TargetDelayChoice:
     ecn: bool = True
 
 
-CHOSEN_SETTING = TargetDelayChoice()
+CHOSEN_SETTING = TargetDelayOpenParameters()
 
 
 @cache
@@ -99,7 +99,7 @@ def _stop_group_at_load_change(more: Tree, link: Tree) -> Tree:
 
 
 @cache
-def single_link_scenario(scheme: str, target_ms: int, setting: TargetDelayChoice = CHOSEN_SETTING) -> RequiredScenario:
+def single_link_scenario(scheme: str, target_ms: int, setting: TargetDelayOpenParameters = CHOSEN_SETTING) -> RequiredScenario:
     """100 long flows, web traffic and reverse traffic over one congested link with a target delay; the second half is measured."""
     sender, queue = _sender_and_queue(scheme, target_ms)
     queue = _queue_without_removed_parameters(queue | setting.queue | ({} if setting.ecn else {"ecn": False}))
