@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +71,8 @@ def files_of_example(name: str) -> list[Path]:
 def _files_named_in(file: Path) -> Iterator[Path]:
     """The files that a scenario or a sweep names."""
     if file.suffix == ".toml":
+        import tomllib
+
         for text in _texts_in_tree(tomllib.loads(file.read_text(encoding="utf-8"))):
             named = (file.parent / text.partition(".py:")[0]).resolve() if text else file
             if ".py:" in text:
@@ -103,6 +104,8 @@ def _example_kind(file: Path) -> str:
 
 def _example_title(file: Path) -> str:
     """A scenario's title, the first line of a sweep's comment, or the first line of a Python file's docstring."""
+    import tomllib
+
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]

@@ -158,9 +158,9 @@ def _load_scenario(file: str, overrides: dict[str, str], aqms: Sequence[str]) ->
 
 
 def _trace_from_options(path: str | None, links: Sequence[str], keep: int | None, ip: str | None) -> TraceTo | None:
-    from ecnlab.packet_traces import write
-
     if path is not None:
+        from ecnlab.packet_traces import write
+
         return write.TraceTo(path, links, keep, int(ip) if ip else None)
     if links or keep is not None or ip:
         raise UsageError("--trace-link, --trace-bytes and --trace-ip require --trace; fix: add --trace FILE")

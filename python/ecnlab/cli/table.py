@@ -6,9 +6,10 @@ table below, with the leading columns of words repeated, so that a result with m
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import takewhile, zip_longest
 
@@ -65,8 +66,16 @@ class _TableColumn:
 
 
 def terminal_width() -> int:
-    """Width of the terminal, or a default width if standard output is not a terminal."""
-    return max(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, 4 * _MIN_FOLDED_WIDTH)
+    """Width of the terminal, or a default width if standard output is not a terminal. COLUMNS sets it, as for `shutil.get_terminal_size`.
+
+    The import of shutil, with three libraries for compression, takes as long as a print of many tables.
+    """
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and columns.isascii() else 0
+    if width <= 0 and sys.__stdout__ is not None:
+        with suppress(OSError, ValueError):
+            width = os.get_terminal_size(sys.__stdout__.fileno()).columns
+    return max(width or _DEFAULT_WIDTH, 4 * _MIN_FOLDED_WIDTH)
 
 
 def can_encode(text: str, encoding: str | None = None) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 from ecnlab.display.cells import TextTable
 from ecnlab.storage.filenames import escape_unprintable
@@ -32,6 +31,8 @@ def cells_to_html_table(cells: TextTable) -> str:
 
 
 def _escape_html(text: str) -> str:
+    from html import escape
+
     return escape(escape_unprintable(text))
 
 

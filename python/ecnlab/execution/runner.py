@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from random import Random
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
@@ -18,7 +17,6 @@ from ecnlab.errors import ENGINE, LATENESS, EngineFault, Failure, Interrupted, P
 from ecnlab.execution.jobs import Job
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.workers import JobOutcome, JobWorkerPool, Threads, Workers
-from ecnlab.packet_traces.write import TraceOutput, TraceTo, trace_output_from_options
 from ecnlab.scenarios.load import Scenario
 from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats import precision, steady_series
@@ -34,6 +32,9 @@ from ecnlab.storage.tables import (
     recording_as_text,
     recording_includes,
 )
+
+if TYPE_CHECKING:
+    from ecnlab.packet_traces.write import TraceOutput, TraceTo
 
 _POLL_INTERVAL_S = 0.1
 _FLUSH_INTERVAL_S = 1.0
@@ -192,7 +193,7 @@ def run(
     chosen = seeds_from_arguments(precision.MAX_SEEDS if asked and seeds is None and seed is None else seeds, seed)
     if asked:
         _require_options_fit_until(chosen, trace)
-    tracing = None if trace is None else trace_output_from_options(trace, scenario, chosen)
+    tracing = _trace_output(trace, scenario, chosen)
     watched = steady_series.with_steady_state_recording(scenario) if observe else None
     request = Request(scenario, chosen, None if out is None else parse_folder_argument("out", out), tracing, watched)
     resolved_workers = _resolve_workers(workers, threads)
@@ -530,11 +531,21 @@ def _covers_task(one: _RunTask, other: _RunTask) -> bool:
     return other.tracing is None and recording_includes(one.job.scenario.record, other.job.scenario.record)
 
 
+def _trace_output(trace: str | Path | TraceTo | None, scenario: Scenario, seeds: Sequence[int]) -> TraceOutput | None:
+    if trace is None:
+        return None
+    from ecnlab.packet_traces.write import trace_output_from_options
+
+    return trace_output_from_options(trace, scenario, seeds)
+
+
 def _order_tasks_for_concurrent_writers(tasks: list[_RunTask], before: int) -> list[_RunTask]:
     """Order of tasks if several processes work on the same list: the second begins at its end, others at a random position."""
     if before == 1:
         return tasks[::-1]
     if before > 1:
+        from random import Random
+
         Random(before).shuffle(tasks)
     return tasks
 

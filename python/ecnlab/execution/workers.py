@@ -6,14 +6,16 @@ import os
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Event, Thread, current_thread
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ecnlab.backends.base import ProgressCallback
 from ecnlab.errors import Failure, UsageError
 from ecnlab.execution.interrupts import join_threads_interruptibly, running_aqm_hook
 from ecnlab.execution.jobs import Job, run_job
-from ecnlab.packet_traces.write import TraceOutput
 from ecnlab.storage.tables import FinishedRun
+
+if TYPE_CHECKING:
+    from ecnlab.packet_traces.write import TraceOutput
 
 _MAX_THREADS = 1024
 _JOBS_PER_THREAD = 4

@@ -8,7 +8,6 @@ docs/how-to/tracing.md describes their contents.
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -85,6 +84,8 @@ class TraceOutput:
     def open_trace_file(self, seed: int) -> Iterator[TraceFileOfSeed]:
         """Lock the partial file of a seed's trace while it is written. Removes partial files of killed runs first. Raises OSError."""
         path = self.trace_path_of_seed(seed)
+        import glob
+
         remove_abandoned_partials(path.parent, f"{glob.escape(path.name)}.*")
         with locked_partial(partial_path(path), folder=self.form == KERNEL_CASES) as partial:
             yield TraceFileOfSeed(path, partial, self.form, self.compression, self.links, self.keep, self.ip)

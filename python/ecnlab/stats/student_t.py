@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
 
 _MAX_TERMS = 10_000
 _MAX_STEPS = 200
@@ -30,6 +29,8 @@ def two_sided_tail_probability(t: float, freedom: float) -> float:
 @lru_cache(maxsize=256)
 def t_quantile(confidence: float, freedom: float) -> float:
     """The two-sided quantile: P(|T| <= t) = confidence. NaN if either is NaN."""
+    from statistics import NormalDist
+
     alpha = 1 - confidence
     if math.isnan(alpha) or math.isnan(freedom):
         return math.nan

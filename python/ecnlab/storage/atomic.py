@@ -13,11 +13,9 @@ import errno
 import os
 import platform
 import re
-import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -201,6 +199,8 @@ def _is_same_file(handle: int, path: Path) -> bool:
 
 def _unlink_partial(path: Path, folder: bool) -> None:
     if folder:
+        import shutil
+
         shutil.rmtree(path, ignore_errors=True)
     else:
         with suppress(OSError):
@@ -212,6 +212,8 @@ def remove_folder(folder: Path) -> None:
 
     A background thread deletes the files, since a busy disk is slow.
     """
+    import shutil
+
     gone = folder.with_name(f".{folder.name}.{unique_writer_name()}.partial")
     with suppress(OSError):
         rename(folder, gone)
@@ -243,8 +245,24 @@ def write_unflushed(path: Path, data: bytes) -> None:
 
 def fsync_files(files: Sequence[Path]) -> None:
     """Flush files to the disk in parallel, which takes about as long as one flush. Raises OSError."""
-    with ThreadPoolExecutor(min(_MAX_PARALLEL_FLUSHES, max(len(files), 1))) as threads:
-        list(threads.map(_fsync_path, files))
+    waiting, failures = list(files), []
+
+    def flush_waiting_files() -> None:
+        while waiting:
+            with suppress(IndexError):  # another thread took the last one
+                file = waiting.pop()
+                try:
+                    _fsync_path(file)
+                except OSError as error:
+                    failures.append(error)
+
+    threads = [Thread(target=flush_waiting_files) for _ in range(min(_MAX_PARALLEL_FLUSHES, len(files)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def fsync_directory(folder: Path) -> None:
