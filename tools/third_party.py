@@ -28,7 +28,6 @@ TARGETS = (
 _TEXT_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE")
 # Code in other languages that a crate compiles, with the file of its licence.
 _BUNDLED_TEXTS = {"zstd-sys": ("zstd/LICENSE",)}
-_APACHE = "LICENSE"  # the text of Apache-2.0 is that of this project
 _HEAD = """Third-party software in the wheels of ecnlab
 
 Written by `python tools/third_party.py`; change that, not this file.

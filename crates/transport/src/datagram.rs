@@ -135,19 +135,12 @@ mod tests {
     use ecnlab_units::{Rng, Span};
 
     use super::*;
-
-    struct SentSegments(Vec<Segment>);
-
-    impl SenderOutput for SentSegments {
-        fn send(&mut self, segment: Segment) {
-            self.0.push(segment);
-        }
-    }
+    use crate::tcb::SentSegments;
 
     #[test]
     fn a_demand_goes_out_at_once_in_full_packets_and_a_short_one() {
         let settings = DatagramSettings { packet_size: 1000, header: 28, ecn: DatagramEcn::Ect0 };
-        let (mut sender, mut sent) = (DatagramSender::new(settings), SentSegments(Vec::new()));
+        let (mut sender, mut sent) = (DatagramSender::new(settings), SentSegments::default());
         sender.write(&AppWrite::keep_open(2 * 972 + 1), Time::ZERO, &mut sent);
         sender.write(&AppWrite::keep_open(100), Time::ZERO, &mut sent);
         let told: Vec<_> = sent.0.iter().map(|segment| (segment.seq, segment.size, segment.ecn)).collect();
@@ -158,7 +151,7 @@ mod tests {
     #[test]
     fn datagrams_wait_for_the_processing_time_in_order() {
         let settings = DatagramSettings { packet_size: 1000, header: 28, ecn: DatagramEcn::NotEct };
-        let (mut sender, mut sent) = (DatagramSender::new(settings), SentSegments(Vec::new()));
+        let (mut sender, mut sent) = (DatagramSender::new(settings), SentSegments::default());
         let max = Span::from_millis(8);
         sender.set_processing_time(ProcessingTime::new(max, Rng::for_role(1, "processing time")));
         sender.write(&AppWrite::keep_open(972), Time::ZERO, &mut sent);

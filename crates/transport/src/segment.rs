@@ -107,8 +107,6 @@ const ACCECN_OPTION_BASE_BYTES: u32 = 2;
 const ACCECN_COUNTER_BYTES: u32 = 3;
 
 impl AccEcnOption {
-    /// Counters in the order of kind 174: ECT(1), CE, ECT(0).
-    pub const COUNTERS: usize = 3;
     /// Bits of a counter.
     pub const COUNTER_MASK: u32 = 0xFF_FFFF;
     const OPTION: u8 = 8;

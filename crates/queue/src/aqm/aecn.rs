@@ -267,16 +267,16 @@ fn population_ratios(arriving: usize, arrival: &Arrival) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
     use crate::aqm::Backlog;
+    use crate::aqm::entry::defaults_except;
 
     fn aecn(settings: &[(&str, &str)]) -> Aecn {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in [("w_q", "1"), ("min_th", "10"), ("max_th", "30"), ("max_p", "0.5")].iter().chain(settings) {
-            values.set_from_text(name, text).unwrap();
-        }
+        let values = defaults_except(
+            "aecn",
+            Settings::PARAMETERS,
+            [("w_q", "1"), ("min_th", "10"), ("max_th", "30"), ("max_p", "0.5")].iter().chain(settings),
+        );
         Aecn::new(Settings::from_values(&values), Rate::from_bps(10_000_000).unwrap())
     }
 

@@ -210,17 +210,12 @@ impl Aqm for Amecn {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
     use crate::aqm::Backlog;
+    use crate::aqm::entry::defaults_except;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in given {
-            values.set_from_text(name, text).unwrap();
-        }
-        Settings::from_values(&values)
+        Settings::from_values(&defaults_except("amecn", Settings::PARAMETERS, given))
     }
 
     fn amecn(given: &[(&str, &str)]) -> Amecn {

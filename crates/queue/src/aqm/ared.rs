@@ -190,14 +190,12 @@ mod tests {
     use ecnlab_units::{Rng, Values};
 
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Aqm, Arrival, Backlog, TimerContext};
     use crate::limit::Limit;
 
     fn ared(given: &[(&str, &str)]) -> AdaptiveRed<AimdMaxP> {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given) {
-            values.set_from_text(name, text).unwrap();
-        }
+        let values = defaults_except("ared", Settings::PARAMETERS, [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given));
         new(Settings::from_values(&values), &LinkParams { rate: Rate::from_bps(1_500_000).unwrap(), limit: Limit::Packets(100) })
     }
 

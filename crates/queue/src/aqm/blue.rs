@@ -153,15 +153,14 @@ impl Aqm for Blue {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::{CongestionLevel, Values};
+    use ecnlab_units::CongestionLevel;
 
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Backlog, MarkTarget};
 
     fn blue(settings: &[(&str, &str)]) -> (Blue, Rng) {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        (Blue::new(Settings::from_values(&values)), Rng::for_role(1, "blue"))
+        (Blue::new(Settings::from_values(&defaults_except("blue", Settings::PARAMETERS, settings))), Rng::for_role(1, "blue"))
     }
 
     #[test]

@@ -258,14 +258,11 @@ impl Aqm for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Backlog, PacketInfo};
 
     fn codel(settings: &[(&str, &str)]) -> Codel {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in settings {
-            values.set_from_text(name, text).unwrap();
-        }
-        Codel::new(Settings::from_values(&values))
+        Codel::new(Settings::from_values(&defaults_except("codel", Settings::PARAMETERS, settings)))
     }
 
     /// Packets leave every 10 us, each after the same wait, and leave so many behind; when they were not let pass.

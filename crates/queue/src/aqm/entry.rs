@@ -130,7 +130,11 @@ impl AqmEntry {
 }
 
 /// Defaults of `parameters` with other values from text for some of them.
-pub(crate) fn defaults_except(entry: &str, parameters: &'static [Parameter], others: &[(&str, &str)]) -> Values {
+pub(crate) fn defaults_except<'a>(
+    entry: &str,
+    parameters: &'static [Parameter],
+    others: impl IntoIterator<Item = &'a (&'a str, &'a str)>,
+) -> Values {
     let mut values = Values::defaults(parameters);
     for (name, text) in others {
         values.set_from_text(name, text).unwrap_or_else(|why| panic!("{entry}: {name} = {text}: {why}"));

@@ -282,9 +282,10 @@ impl Aqm for Fred {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::{CongestionLevel, Values};
+    use ecnlab_units::CongestionLevel;
 
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Backlog, MarkTarget};
 
     const MARK: EnqueueVerdict =
@@ -292,8 +293,7 @@ mod tests {
     const FORCED: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
 
     fn fred(settings: &[(&str, &str)]) -> (Fred, Rng) {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        let values = defaults_except("fred", Settings::PARAMETERS, settings);
         let rate = Rate::from_bps(1_500_000).unwrap();
         (Fred::new(Settings::from_values(&values), Limit::Packets(40), rate), Rng::for_role(1, "fred"))
     }

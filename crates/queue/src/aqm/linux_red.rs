@@ -335,19 +335,16 @@ impl Aqm for LinuxRed {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::{Ecn, Values};
+    use ecnlab_units::Ecn;
 
     use super::*;
     use crate::aqm::Backlog;
+    use crate::aqm::entry::defaults_except;
 
     const LINK: fn() -> LinkParams = || LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in given {
-            values.set_from_text(name, text).unwrap();
-        }
-        Settings::from_values(&values)
+        Settings::from_values(&defaults_except("linux-red", Settings::PARAMETERS, given))
     }
 
     fn red(given: &[(&str, &str)]) -> LinuxRed {

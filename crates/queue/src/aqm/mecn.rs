@@ -201,14 +201,11 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Backlog, DropTarget};
 
     fn values(given: &[(&str, &str)]) -> Values {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given) {
-            values.set_from_text(name, text).unwrap();
-        }
-        values
+        defaults_except("mecn", Settings::PARAMETERS, [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given))
     }
 
     /// Verdicts on arrivals at this queue length.

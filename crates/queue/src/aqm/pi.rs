@@ -176,16 +176,11 @@ impl Aqm for Pi {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
+    use crate::aqm::entry::defaults_except;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in given {
-            values.set_from_text(name, text).unwrap();
-        }
-        Settings::from_values(&values)
+        Settings::from_values(&defaults_except("pi", Settings::PARAMETERS, given))
     }
 
     /// The magnitude and the phase of the open loop at w rad/s: the controller before TCP and the queue of Hollot et al. 2001,

@@ -180,14 +180,11 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Backlog, DropTarget};
 
     fn values(settings: &[(&str, &str)]) -> Values {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in settings {
-            values.set_from_text(name, text).unwrap();
-        }
-        values
+        defaults_except("red", Settings::PARAMETERS, settings)
     }
 
     fn red(mode: SignalMode, settings: &[(&str, &str)]) -> (Red, Rng) {

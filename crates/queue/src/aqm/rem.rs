@@ -186,19 +186,19 @@ impl Aqm for Rem {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
     use crate::aqm::MarkTarget;
+    use crate::aqm::entry::defaults_except;
 
     const MARK: EnqueueVerdict =
         EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
 
     /// At 10 Mbps a link sends 2.5 packets of 1000 bytes in 2 ms.
     fn rem(settings: &[(&str, &str)]) -> (Rem, Rng) {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        (Rem::new(Settings::from_values(&values), Rate::from_bps(10_000_000).unwrap()), Rng::for_role(1, "rem"))
+        (
+            Rem::new(Settings::from_values(&defaults_except("rem", Settings::PARAMETERS, settings)), Rate::from_bps(10_000_000).unwrap()),
+            Rng::for_role(1, "rem"),
+        )
     }
 
     /// One interval in which so many packets arrive and after which so many wait.

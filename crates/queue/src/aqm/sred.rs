@@ -152,15 +152,15 @@ impl Aqm for Sred {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
+    use crate::aqm::entry::defaults_except;
     use crate::aqm::{Backlog, PacketInfo};
 
     fn sred(settings: &[(&str, &str)]) -> (Sred, Rng) {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        (Sred::new(Settings::from_values(&values), Limit::Packets(60)), Rng::for_role(1, "sred"))
+        (
+            Sred::new(Settings::from_values(&defaults_except("sred", Settings::PARAMETERS, settings)), Limit::Packets(60)),
+            Rng::for_role(1, "sred"),
+        )
     }
 
     fn arrival(flow: u64, packets: u32) -> Arrival<'static> {

@@ -149,13 +149,10 @@ mod tests {
 
     use super::*;
     use crate::aqm::Backlog;
+    use crate::aqm::entry::defaults_except;
 
     fn step(settings: &[(&str, &str)]) -> Step {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in settings {
-            values.set_from_text(name, text).unwrap();
-        }
-        Step::new(Settings::from_values(&values))
+        Step::new(Settings::from_values(&defaults_except("step", Settings::PARAMETERS, settings)))
     }
 
     fn verdict_for(step: &mut Step, ecn: Ecn, backlog: Backlog) -> EnqueueVerdict {

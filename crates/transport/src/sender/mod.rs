@@ -334,14 +334,7 @@ mod tests {
     use crate::profile;
     use crate::settings::Quirks;
     use crate::settings::{CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, HystartName, RecoveryName};
-
-    struct SentSegments(Vec<Segment>);
-
-    impl SenderOutput for SentSegments {
-        fn send(&mut self, segment: Segment) {
-            self.0.push(segment);
-        }
-    }
+    use crate::tcb::SentSegments;
 
     /// Sender with `segments` full segments to send.
     fn sender_of(settings: TcpSettings, segments: u64) -> Sender {
@@ -361,7 +354,7 @@ mod tests {
             ..profile::settings("ns2")
         };
         let mut sender = sender_of(settings, 1);
-        let mut sent = SentSegments(Vec::new());
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         for _ in 0..4 {
             sender.on_ack(&Ack::plain(1, 40), Time::ZERO, &mut sent);
@@ -381,7 +374,7 @@ mod tests {
             ..profile::settings("ns2")
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments(Vec::new());
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         sender.on_ack(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
         assert_eq!(10.0 + 8.0, sender.window().cwnd, "an acknowledgement counts for eight segments");
@@ -404,7 +397,7 @@ mod tests {
                 ..base
             };
             let mut sender = sender_of(start, 1000);
-            let mut sent = SentSegments(Vec::new());
+            let mut sent = SentSegments::default();
             sender.start(Time::ZERO, &mut sent);
             // The path of 40 ms and one millisecond for the network card hold a train of 20.5 ms.
             for milli in 0..=21 {
@@ -439,7 +432,7 @@ mod tests {
             ..settings
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments(Vec::new());
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         (sender, sent)
     }
@@ -461,7 +454,7 @@ mod tests {
     fn host(settings: TcpSettings, segments: u64) -> (Sender, SentSegments) {
         let settings = TcpSettings { ecn: true, ..settings };
         let mut sender = sender_of(settings, segments);
-        let mut sent = SentSegments(Vec::new());
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         let syn_ack = Ack { segment_type: SegmentType::Syn, ece: true, ..Ack::plain(1, 40) };
         sender.on_ack(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
@@ -478,7 +471,7 @@ mod tests {
             ..profile::settings("rfc")
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments(Vec::new());
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
@@ -518,7 +511,7 @@ mod tests {
                 ..profile::settings("ns2")
             };
             let mut sender = sender_of(settings, 1);
-            let mut sent = SentSegments(Vec::new());
+            let mut sent = SentSegments::default();
             sender.start(Time::ZERO, &mut sent);
             (1..=2).for_each(|next| sender.on_ack(&Ack::plain(next, 40), Time::ZERO, &mut sent));
             let more = AppWrite::full_packets(10, sender.tcb.settings().payload());
@@ -570,7 +563,7 @@ mod tests {
         let settings =
             TcpSettings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments(Vec::new());
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         for to in 3..=14 {
             let mut sacks = crate::SackOption::default();

@@ -170,15 +170,7 @@ mod tests {
     use crate::profile;
     use crate::sender::Sender;
     use crate::settings::{Quirks, TcpSettings};
-
-    #[derive(Default)]
-    struct SentSegments(Vec<Segment>);
-
-    impl SenderOutput for SentSegments {
-        fn send(&mut self, segment: Segment) {
-            self.0.push(segment);
-        }
-    }
+    use crate::tcb::SentSegments;
 
     fn at(micros: u64) -> Time {
         Time::ZERO + Span::from_micros(micros)

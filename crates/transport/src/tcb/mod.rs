@@ -73,6 +73,18 @@ pub trait SenderOutput {
     fn on_window_changed(&mut self, _window: &CongestionWindow) {}
 }
 
+/// Segments that a sender under test has sent.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct SentSegments(pub Vec<Segment>);
+
+#[cfg(test)]
+impl SenderOutput for SentSegments {
+    fn send(&mut self, segment: Segment) {
+        self.0.push(segment);
+    }
+}
+
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounters {

@@ -161,15 +161,7 @@ mod tests {
     use crate::segment::SegmentType;
     use crate::sender::Sender;
     use crate::settings::{Quirks, ReceiveWindow, RecoveryName, TcpSettings};
-
-    #[derive(Default)]
-    struct SentSegments(Vec<Segment>);
-
-    impl SenderOutput for SentSegments {
-        fn send(&mut self, segment: Segment) {
-            self.0.push(segment);
-        }
-    }
+    use crate::tcb::SentSegments;
 
     /// Host with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
     struct TestHost {

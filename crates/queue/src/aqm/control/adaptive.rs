@@ -119,16 +119,11 @@ pub(crate) fn check_max_p_above_zero(max_p: f64) -> Option<(&'static str, String
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
+    use crate::aqm::entry::defaults_except;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in given {
-            values.set_from_text(name, text).unwrap();
-        }
-        Settings::from_values(&values)
+        Settings::from_values(&defaults_except("adaptive RED", Settings::PARAMETERS, given))
     }
 
     #[test]

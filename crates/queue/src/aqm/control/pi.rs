@@ -183,16 +183,11 @@ pub const GAUGES: &[Gauge] = &[
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
+    use crate::aqm::entry::defaults_except;
 
     fn squared_probability(settings: &[(&str, &str)]) -> SquaredProbability {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in settings {
-            values.set_from_text(name, text).unwrap();
-        }
-        SquaredProbability::new(&Settings::from_values(&values))
+        SquaredProbability::new(&Settings::from_values(&defaults_except("pi", Settings::PARAMETERS, settings)))
     }
 
     #[test]

@@ -353,21 +353,16 @@ impl SignalSpacing {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::Values;
-
     use super::*;
     use crate::aqm::Backlog;
+    use crate::aqm::entry::defaults_except;
 
     /// How many gaps are looked at.
     const SIGNALS: usize = 400_000;
     const PLAIN: &[(&str, &str)] = &[("wait", "false"), ("count_self", "false")];
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        for (name, text) in given {
-            values.set_from_text(name, text).unwrap();
-        }
-        Settings::from_values(&values)
+        Settings::from_values(&defaults_except("red", Settings::PARAMETERS, given))
     }
 
     /// The gaps from signal to signal at a steady probability.
