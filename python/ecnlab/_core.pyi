@@ -190,14 +190,24 @@ class Idling:
 class Scenario:
     @staticmethod
     def from_toml(
-        text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ..., folder: Path | str = ...
+        text: str,
+        overrides: Sequence[tuple[str, str]],
+        aqms: Sequence[BroughtAqm] = ...,
+        folder: Path | str = ...,
+        changed_from: Scenario | None = ...,
     ) -> Scenario: ...
     @staticmethod
     def from_json(
-        text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ..., folder: Path | str = ...
+        text: str,
+        overrides: Sequence[tuple[str, str]],
+        aqms: Sequence[BroughtAqm] = ...,
+        folder: Path | str = ...,
+        changed_from: Scenario | None = ...,
     ) -> Scenario: ...
     @property
     def name(self) -> str: ...
+    @property
+    def estimated_memory_bytes(self) -> tuple[int, int]: ...
     @property
     def duration_s(self) -> float: ...
     @property

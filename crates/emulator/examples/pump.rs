@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
 
     let options = Options { duration: Time::ZERO + Span::from_secs(seconds), measure_from: Time::ZERO, seed: 1 };
-    let simulation = Simulation::new(&scenario.network.clone().with_external_hosts(), &options, NoProbe);
+    let simulation = Simulation::new(&(*scenario.network).clone().with_external_hosts(), &options, NoProbe);
     process::set_timer_slack(1)?;
     let class = process::set_realtime_scheduling(process::REALTIME_PRIORITY)
         .map_or_else(|why| format!("not in the real-time class ({why})"), |()| "SCHED_FIFO".to_owned());

@@ -70,7 +70,7 @@ fn drive(family: AddressFamily, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRu
     let version = if family == AddressFamily::V4 { IpVersion::V4 } else { IpVersion::V6 };
     let tap = PacketCapture::new(Vec::new(), 2000, version, Box::new(file.clone()));
     let options = Options { duration: Time::ZERO + scenario().duration, measure_from: Time::ZERO, seed: 1 };
-    let simulation = Simulation::new(&scenario().network.with_external_hosts(), &options, tap);
+    let simulation = Simulation::new(&(*scenario().network).clone().with_external_hosts(), &options, tap);
     let sender = hosts[0].namespace.run_inside(|| {
         let socket = Socket::datagrams(family == AddressFamily::V6)?;
         socket.set(SocketOption::EcnCodepoint(codepoint))?;

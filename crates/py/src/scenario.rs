@@ -48,29 +48,37 @@ pub struct RunResult {
 #[pymethods]
 impl Scenario {
     #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new()))]
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None))]
     fn from_toml(
         py: Python<'_>,
         text: &str,
         overrides: Vec<(String, String)>,
         aqms: Vec<Py<UserAqm>>,
         folder: PathBuf,
+        changed_from: Option<Py<Scenario>>,
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::read_scenario(py, || ValidScenario::from_toml(text, &overrides, &registry, &|name| file_io::read_text(&folder, name)))
+        let changed_from = changed_from.as_ref().map(|scenario| scenario.get());
+        Scenario::read_scenario(py, changed_from, || {
+            ValidScenario::from_toml(text, &overrides, &registry, &|name| file_io::read_text(&folder, name))
+        })
     }
 
     #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new()))]
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None))]
     fn from_json(
         py: Python<'_>,
         text: &str,
         overrides: Vec<(String, String)>,
         aqms: Vec<Py<UserAqm>>,
         folder: PathBuf,
+        changed_from: Option<Py<Scenario>>,
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::read_scenario(py, || ValidScenario::from_json(text, &overrides, &registry, &|name| file_io::read_text(&folder, name)))
+        let changed_from = changed_from.as_ref().map(|scenario| scenario.get());
+        Scenario::read_scenario(py, changed_from, || {
+            ValidScenario::from_json(text, &overrides, &registry, &|name| file_io::read_text(&folder, name))
+        })
     }
 
     #[getter]
@@ -112,6 +120,12 @@ impl Scenario {
     #[getter]
     fn resolved(&self) -> String {
         self.0.resolved.to_string()
+    }
+
+    /// Estimates of a run's memory in bytes: with little state of each flow, and with much.
+    #[getter]
+    fn estimated_memory_bytes(&self) -> (u64, u64) {
+        self.0.estimated_memory_bytes().into()
     }
 
     /// Name and digest of each user-defined AQM in a queue.
@@ -193,8 +207,17 @@ type Tables = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
     /// Reads a scenario without the interpreter's lock: a large file takes seconds, in which other threads must receive Ctrl-C.
-    fn read_scenario(py: Python<'_>, read: impl FnOnce() -> Result<ValidScenario, Vec<Problem>> + Send) -> PyResult<Scenario> {
-        py.detach(read).map(Scenario).map_err(|problems| scenario_error(py, problems))
+    /// A scenario that is another one with changes shares its network if they do not concern it.
+    fn read_scenario(
+        py: Python<'_>,
+        changed_from: Option<&Scenario>,
+        read: impl FnOnce() -> Result<ValidScenario, Vec<Problem>> + Send,
+    ) -> PyResult<Scenario> {
+        let mut scenario = py.detach(read).map_err(|problems| scenario_error(py, problems))?;
+        if let Some(Scenario(original)) = changed_from {
+            scenario.share_network(original);
+        }
+        Ok(Scenario(scenario))
     }
 
     fn run_to_end(&self, seed: u64, watch: &mut ProgressWatch, trace: Option<&TraceFileOptions>) -> Result<(Run, Tables), RunFailure> {

@@ -18,7 +18,7 @@ use crate::sections::record::{self, Record, RecordingSize};
 use crate::sections::root;
 use crate::sections::routes::EdgeRoutes;
 use crate::tree::Node;
-use crate::warnings;
+use crate::warnings::{self, estimated_flow_memory};
 
 /// Digest of the sources that results depend on.
 pub const BUILD: &str = env!("ECNLAB_BUILD");
@@ -34,7 +34,8 @@ pub struct Scenario {
     pub duration: Span,
     pub measure_from: Span,
     pub record: Record,
-    pub network: Network,
+    /// Scenarios that differ in their recording share it ([`Scenario::share_network`]).
+    pub network: Arc<Network>,
     /// Names of the groups of flows, in order.
     pub groups: Vec<String>,
     /// Names of the measured queues, in order.
@@ -86,13 +87,26 @@ impl Scenario {
             record: Record::from_values(&record),
             routes: groups.iter().map(|group| route_names(&links.edges, group)).collect(),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
-            network: Network { processing_time: keys.processing_jitter.0, ..assemble_network(links.edges, groups) },
+            network: Arc::new(Network { processing_time: keys.processing_jitter.0, ..assemble_network(links.edges, groups) }),
             queues,
             resolved: Json::Object(resolved),
             user_aqms,
             file_names: reader.file_names,
             warnings: reader.warnings,
         })
+    }
+
+    /// Takes the network of another scenario with the same key, so that a large one is in memory once. User-defined AQMs keep the state of
+    /// their failures in the network, so a scenario with them keeps its own.
+    pub fn share_network(&mut self, other: &Scenario) {
+        if self.user_aqms.is_empty() && self.hash() == other.hash() {
+            self.network = Arc::clone(&other.network);
+        }
+    }
+
+    /// Memory of a run in bytes, from the number of flows at its start: an estimate for little state of each flow, and one for much.
+    pub fn estimated_memory_bytes(&self) -> [u64; 2] {
+        estimated_flow_memory(self.network.flows.len() as u64)
     }
 
     /// Parts that need a kernel and that the simulator does not have, each with its path and the remedy.

@@ -30,15 +30,20 @@ pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge]
 }
 
 /// Memory of a flow in bytes, measured for profiles with little state per segment, and for those with much.
-const BYTES_PER_FLOW: [u64; 2] = [2_000, 6_000];
+const BYTES_PER_FLOW: [u64; 2] = [2_500, 6_000];
 /// Number of flows from which a run takes about a gigabyte.
 const MANY_FLOWS: u64 = 200_000;
+
+/// Memory in bytes of a run with this number of flows: with little state per segment, and with much.
+pub fn estimated_flow_memory(flows: u64) -> [u64; 2] {
+    BYTES_PER_FLOW.map(|bytes| flows * bytes)
+}
 
 /// Warns of flows that may not fit into memory.
 fn check_flow_memory(reader: &mut Reader, root: &TableInput, groups: &[Group]) {
     let flows: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if flows >= MANY_FLOWS {
-        let [least, most] = BYTES_PER_FLOW.map(|bytes| (flows * bytes) as f64 / 1e9);
+        let [least, most] = estimated_flow_memory(flows).map(|bytes| bytes as f64 / 1e9);
         let message = format!(
             "{flows} flows take about {least:.1} to {most:.1} GB of memory in each run, and as many runs go on at a time as there are threads; \
              fix: give fewer flows, or --threads 1"

@@ -142,7 +142,7 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
         let options = options(&scenario);
         let (inside, packets) = Simulation::new(&scenario.network, &options, ExternalDriver::default()).finish();
         assert!(packets.0.len() > 5_000, "{queue}: {} packets", packets.0.len());
-        let outside = run_with_packets(&scenario.network.clone().with_external_hosts(), &options, &packets.0);
+        let outside = run_with_packets(&(*scenario.network).clone().with_external_hosts(), &options, &packets.0);
         for table in ["queues", "bands", "impairments"] {
             assert_eq!(format!("{:?}", inside.report.table(table)), format!("{:?}", outside.report.table(table)), "{queue}: {table}");
         }
@@ -186,12 +186,13 @@ impl Probe for ActionRecorder {
 
 #[test]
 fn a_queue_of_a_kernel_counts_what_it_is_told() {
-    let mut scenario = scenario(r#"{ kernel = "red", limit = 60000, ecn = true, mode = "adaptive" }"#);
+    let scenario = scenario(r#"{ kernel = "red", limit = 60000, ecn = true, mode = "adaptive" }"#);
     let Buffer::Queue(queue) = &scenario.network.links[0].buffer else { panic!("a queue") };
     let arguments = [("ecn", "true"), ("limit", "60000"), ("mode", "adaptive")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(Some(&KernelQdisc { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.config.kernel_qdisc());
-    scenario.network.links[0].impairment = None;
-    let mut simulation = Simulation::new(&scenario.network.with_external_hosts(), &OPTIONS, ActionRecorder::default());
+    let mut network = (*scenario.network).clone();
+    network.links[0].impairment = None;
+    let mut simulation = Simulation::new(&network.with_external_hosts(), &OPTIONS, ActionRecorder::default());
     let happened = |simulation: &mut Simulation<ActionRecorder>| -> Vec<SimOutput> {
         let asks = |it: &SimOutput| matches!(it, SimOutput::Open { .. } | SimOutput::Answer { .. } | SimOutput::Write { .. });
         simulation.drain_outputs().filter(|it| !asks(it)).collect()

@@ -68,8 +68,10 @@ fn lists_are_dealt_out_in_turn() {
         delays_ms(&[("flows.drawn.access.delay", "[\"1 ms\", \"3 ms\"]"), ("flows.drawn.exit.delay", "[\"2 ms\", \"4 ms\", \"6 ms\"]")], 1);
     let expected = [26.0, 34.0, 34.0, 30.0, 30.0, 38.0];
     assert!(delays.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9), "{delays:?}");
-    let links =
-        read_valid(&[("flows.drawn.access.rate", "[\"1 Mbps\", \"2 Mbps\"]"), ("flows.drawn.access.limit", "[5, 6, 7]")]).network.links;
+    let links = read_valid(&[("flows.drawn.access.rate", "[\"1 Mbps\", \"2 Mbps\"]"), ("flows.drawn.access.limit", "[5, 6, 7]")])
+        .network
+        .links
+        .clone();
     let access = |member: usize| &links[2 + 4 * member];
     assert_eq!([1, 2, 1, 2].map(|mbps| mbps * 1_000_000), [0, 1, 2, 3].map(|member| access(member).rate.bps()));
     assert!((0..6).all(|member| format!("{:?}", access(member).buffer).contains(&format!("limit: {}", 5 + member % 3))));

@@ -129,7 +129,7 @@ fn what_cannot_be_replayed_is_told() {
     let beside = replay(&of_kernel.network, SEED, &table, None).unwrap();
     let told: Vec<_> = beside.iter().map(|(name, outcome)| (name.as_str(), outcome.map(|outcome| outcome.1))).collect();
     assert_eq!(vec![("l", None), ("l.reverse", Some(None))], told, "the one is passed over, the other decides as it did");
-    let mut alone = of_kernel.network.clone();
+    let mut alone = (*of_kernel.network).clone();
     alone.links.retain(|link| matches!(&link.buffer, Buffer::Queue(queue) if queue.name == "l"));
     let mut of_it = table.clone();
     of_it.columns.iter_mut().for_each(|(_, column)| {

@@ -56,6 +56,9 @@ impl Network {
 
     /// Renumbers the flows, so that those with a separate row come first and have the numbers of their rows.
     pub fn renumber_rows_first(&mut self) {
+        if self.flows.iter().all(|flow| flow.row_policy == RowPolicy::OwnRow) {
+            return;
+        }
         let (rows, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.flows).into_iter().enumerate().partition(|(_, flow)| flow.row_policy == RowPolicy::OwnRow);
         let mut numbers = vec![0; rows.len() + others.len()];

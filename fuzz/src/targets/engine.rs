@@ -125,7 +125,7 @@ pub fn ways(data: &[u8]) {
     let mut input = Input(data);
     let at = usize::from(input.u16()) % BASES.len();
     let way = input.below(3);
-    let mut network = BASES[at].network.clone();
+    let mut network = (*BASES[at].network).clone();
     change_network(&mut network, &mut input, way < 2);
     let slowest = network.links[..2].iter().map(|link| link.rate.bps()).min().unwrap_or(1);
     let packets = PACKETS + u64::from(input.u8() & 31);

@@ -15,6 +15,7 @@ from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
 from ecnlab.errors import ENGINE, LATENESS, EngineFault, Failure, Interrupted, Problem, ResultsError, RunsFailed, ScenarioError, UsageError
 from ecnlab.execution.jobs import Job
+from ecnlab.execution.memory import require_memory_for_runs
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.workers import JobOutcome, JobWorkerPool, Threads, Workers
 from ecnlab.scenarios.load import Scenario
@@ -293,6 +294,8 @@ def _run_requests(
         stores.extend(_store_of_each_request(requests, store, memory))
         with ExitStack() as stack:
             tasks = _pending_tasks(requests, stores)
+            if isinstance(workers, Threads):
+                require_memory_for_runs((task.job.scenario for task in tasks), workers.parallel_runs)
             before = stack.enter_context(store.announce_writer()) if store and tasks else 0
             work = _TaskRunner(_order_tasks_for_concurrent_writers(tasks, before), workers, patient)
             work.run_tasks(stack.enter_context(ProgressLine(work.total, shown=progress)))

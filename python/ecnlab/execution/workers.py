@@ -76,6 +76,11 @@ class Threads:
         """True: threads of this process."""
         return True
 
+    @property
+    def parallel_runs(self) -> int:
+        """Most runs at a time, in simulated time."""
+        return self.count or available_cores()
+
     def pool(self, max_jobs: int, max_parallel: int | None = None) -> JobWorkerPool:
         """Start workers for up to `max_jobs` jobs, with at most `max_parallel` at a time unless the user sets a number."""
         usual = available_cores() if max_parallel is None else min(available_cores(), max_parallel)

@@ -88,6 +88,11 @@ class Scenario:
         return resolved
 
     @property
+    def estimated_memory_bytes(self) -> tuple[int, int]:
+        """Memory of a run in bytes, estimated from its flows: with little state of each flow, and with much."""
+        return self._core.estimated_memory_bytes
+
+    @property
     def aqm_digests(self) -> dict[str, str]:
         """Digest of the source of each user AQM in a queue, by name."""
         return dict(self._core.brought)
@@ -125,7 +130,7 @@ class Scenario:
         """The same scenario with more overrides, which replace existing ones. Raises ScenarioError, UsageError."""
         changes = _overrides_as_text(overrides)
         kept = {key: value for key, value in self.overrides.items() if key not in changes}
-        return _scenario_from_text(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend)
+        return _scenario_from_text(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend, self._core)
 
     def on_backend(self, backend: str | Backend) -> Scenario:
         """The same scenario on a backend: "sim", "live", "uml", or one with settings, as `Live(lateness_budget_s=0.001)`.
@@ -314,13 +319,17 @@ def _scenario_from_text(
     aqms: Iterable[type[Aqm] | str] = (),
     folder: Path | None = None,
     backend: Backend = SIMULATOR,
+    changed_from: _core.Scenario | None = None,
 ) -> Scenario:
-    """Parse and check a scenario; its file references are relative to `folder`, or else to the folder of `source`."""
+    """Parse and check a scenario; its file references are relative to `folder`, or else to the folder of `source`.
+
+    With the same network as `changed_from` it shares that in memory.
+    """
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _load_user_aqms(aqms)
     beside = folder or _folder_of_source(source).absolute()
     try:
-        core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside))
+        core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside, changed_from))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.from_engine, error.problems), source) from None
     except ValueError as error:  # a name already in use

@@ -147,7 +147,7 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     on_progress: ProgressCallback,
 ) -> Result<(Run, P, RunMetadata, Vec<String>), RunError> {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
-    let network = scenario.network.clone().with_external_hosts();
+    let network = (*scenario.network).clone().with_external_hosts();
     let simulation = Simulation::new(&network, &Options { duration, measure_from, seed: options.seed }, probe);
     let hosts = create_hosts(&settings, options.family)?;
     let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.interval())?;

@@ -35,7 +35,7 @@ impl ShellPath {
         let template = template.or_else(|| scenario.network.flows.iter().find(|flow| flow.group == group)).expect("a group has a flow");
         let routes = [&template.forward, &template.back];
         let (mut network, links) = if background {
-            (scenario.network.clone(), routes.map(|route| route.to_vec()))
+            ((*scenario.network).clone(), routes.map(|route| route.to_vec()))
         } else {
             let mut network = Network::default();
             let mut add_own_link = |link: &u32| find_or_add_link(&mut network.links, &scenario.network.links[*link as usize]);

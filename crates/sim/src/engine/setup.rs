@@ -49,7 +49,7 @@ impl<P: Probe> Simulation<P> {
     /// An empty simulation with the network's groups and capacity for the rest.
     fn without_links_and_flows(network: &Network, options: &Options, probe: P) -> Simulation<P> {
         let (links, flows) = (network.links.len(), network.flows.len());
-        let mut calendar = CalendarQueue::new(links + 3 * flows);
+        let mut calendar = CalendarQueue::new(links + 2 * flows);
         let run_timers: [u32; RUN_TIMER_COUNT] =
             std::array::from_fn(|part| calendar.add_component(ComponentId::new(ComponentKind::RunTimer, part)));
         let hops = network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum();
