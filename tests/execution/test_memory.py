@@ -26,7 +26,7 @@ def test_a_run_that_does_not_fit_is_refused_before_it_starts(monkeypatch: pytest
 def test_runs_that_fit_one_after_the_other_are_refused_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     least, _ = _scenario(100).estimated_memory_bytes
     monkeypatch.setattr(memory, "machine_memory_bytes", lambda: 2 * least - 1)
-    with pytest.raises(ecnlab.UsageError, match="2 runs at a time take .* fix: give --threads 1 or fewer flows"):
+    with pytest.raises(ecnlab.UsageError, match=r"2 runs at a time take .* fix: give --threads 1 or fewer flows"):
         ecnlab.run(_scenario(100), seeds=2, threads=2)
     assert list(ecnlab.run(_scenario(100), seeds=2, threads=1).seeds) == [1, 2]
 
