@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.errors import ResultsError, ScenarioError, UnknownName
@@ -109,8 +108,14 @@ def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedS
         table = result.table_of(seed, _QUEUE_TABLE, ["time_s", "queue", "length_packets"])
         times, queues, lengths = (table.column(name) for name in ("time_s", "queue", "length_packets"))
         interval_s = times[len(by_queue)] - times[0] if len(times) > len(by_queue) else 0.0
+        if len(by_queue) == 1:
+            lengths_by_queue = dict.fromkeys(by_queue, lengths)
+        else:
+            lengths_by_queue = {name: [] for name in by_queue}
+            for name, length in zip(queues, lengths, strict=True):
+                lengths_by_queue[name].append(length)
         for name, runs in by_queue.items():
-            runs.append(lengths if len(by_queue) == 1 else list(compress(lengths, map(name.__eq__, queues))))
+            runs.append(lengths_by_queue[name])
     return [ObservedSeries(f"queue {name}", interval_s, runs) for name, runs in by_queue.items() if interval_s > 0]
 
 
