@@ -150,23 +150,28 @@ impl Tcb {
         if self.ecn.is_accurate() && segment.segment_type != SegmentType::Syn { self.with_accurate_fields(segment) } else { segment }
     }
 
-    /// Fits the next new segment to the payload that congestion control has determined.
+    /// Payload that congestion control allows a segment; none if it does not limit it.
     #[inline]
-    pub fn limit_next_segment(&mut self) {
-        if self.control_sets_cwnd
-            && let Some(mss) = self.control.mss()
-        {
-            let most = mss as u32 - self.accecn_option_bytes();
-            if most < self.send_buffer.full_payload() || !self.send_buffer.is_full_before(self.snd_max + 1) {
-                self.fit_next_segment(most);
-            }
-        }
+    fn segment_limit(&self) -> Option<u32> {
+        let mss = if self.control_sets_cwnd { self.control.mss() } else { None };
+        mss.map(|mss| mss as u32 - self.accecn_option_bytes())
     }
 
+    /// Whether the next new segment has to be fitted to the payload that congestion control allows.
+    #[inline]
+    pub fn limits_next_segment(&self) -> bool {
+        self.segment_limit()
+            .is_some_and(|most| most < self.send_buffer.full_payload() || !self.send_buffer.is_full_before(self.snd_max + 1))
+    }
+
+    /// Fits the next new segment to the payload that congestion control allows.
     #[inline(never)]
-    fn fit_next_segment(&mut self, most: u32) {
-        let seq = self.snd_max;
-        if seq < self.queued_segments() && self.send_buffer.type_carries_data(self.send_buffer.segment_type(seq)) {
+    pub fn fit_next_segment(&mut self) {
+        let (seq, limit) = (self.snd_max, self.segment_limit());
+        if let Some(most) = limit
+            && seq < self.queued_segments()
+            && self.send_buffer.type_carries_data(self.send_buffer.segment_type(seq))
+        {
             self.send_buffer.fit_segment(seq, most, self.snd_max);
             self.update_rwnd_right_edge();
         }

@@ -57,7 +57,6 @@ impl Rack {
         let (most, cwnd) = (tcb.max_burst(), tcb.window().cwnd as u64);
         let (restarts, micros) = (self.sending_restarts_rto(), tcb.clock_micros(now));
         let (mut sent, mut bundle, mut size, mut waits) = (0, most, 0, false);
-        tcb.limit_next_segment();
         while sent < most && self.may_send_new(cwnd, tcb, now) {
             if self.options.gso && (sent == 0 || bundle == 0) {
                 let Some(next) = self.next_bundle_segments(tcb, now) else {
@@ -71,7 +70,6 @@ impl Rack {
                 tcb.set_push_on_next();
             }
             self.emit_new_segment(tcb, (now, micros), out);
-            tcb.limit_next_segment();
             (sent, bundle) = (sent + 1, bundle - 1);
         }
         self.on_new_segments_sent(sent, waits || self.scoreboard.in_flight() >= cwnd, tcb, now, out);
@@ -83,6 +81,9 @@ impl Rack {
     /// Sends one new segment regardless of cwnd, if there is one and it fits into the receive window; returns whether it did.
     #[inline(never)]
     pub(super) fn send_one_beyond_cwnd(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
+        if tcb.limits_next_segment() {
+            tcb.fit_next_segment();
+        }
         let may = tcb.has_new_segment();
         if may {
             self.transmit_new(tcb, now, out);
@@ -103,17 +104,33 @@ impl Rack {
 
     #[inline(always)]
     fn may_send_new(&self, cwnd: u64, tcb: &mut Tcb, now: Time) -> bool {
-        if !tcb.has_new_segment() {
+        if tcb.limits_next_segment() {
+            return self.may_send_fitted(cwnd, tcb, now);
+        }
+        tcb.has_new_segment() && self.allows_new(cwnd, tcb) && tcb.may_send_by_nagle(tcb.snd_max()) && tcb.gate_allows_send(now)
+    }
+
+    /// Whether a new segment may go whose size congestion control limits. Its size is fitted only once cwnd and pacing let it go
+    /// (Linux tcp_write_xmit): while it waits the limit may change.
+    #[inline(never)]
+    fn may_send_fitted(&self, cwnd: u64, tcb: &mut Tcb, now: Time) -> bool {
+        if tcb.snd_max() >= tcb.queued_segments() || !self.allows_new(cwnd, tcb) || !tcb.gate_allows_send(now) {
             return false;
         }
+        tcb.fit_next_segment();
+        tcb.has_new_segment() && tcb.may_send_by_nagle(tcb.snd_max())
+    }
+
+    /// Whether cwnd and the duplicate ACKs allow a new segment.
+    #[inline(always)]
+    fn allows_new(&self, cwnd: u64, tcb: &Tcb) -> bool {
         if self.scoreboard.in_flight() >= cwnd {
             let exempts_fin = tcb.settings().quirks.fin_beyond_cwnd;
             if !exempts_fin || tcb.send_buffer().segment_type(tcb.snd_max()) != SegmentType::Fin {
                 return false;
             }
         }
-        let waits = !tcb.settings().quirks.limited_transmit && self.state <= CaState::Disorder && self.scoreboard.sacked > 0;
-        !waits && tcb.may_send_by_nagle(tcb.snd_max()) && tcb.gate_allows_send(now)
+        tcb.settings().quirks.limited_transmit || self.state > CaState::Disorder || self.scoreboard.sacked == 0
     }
 
     #[inline(never)]
