@@ -643,4 +643,20 @@ mod tests {
         };
         assert_eq!([Some(14_480), Some(14_280)], [AddressFamily::V4, AddressFamily::V6].map(clamp));
     }
+
+    #[test]
+    fn shorter_segments_leave_a_receive_buffer_autotuned() {
+        let clamp_and_tuning = |more: &str, family| {
+            let kernel = KernelFeatures { family, has_accurate_ecn: true, ..kernel() };
+            let host = map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\"{more} }}")), &kernel).unwrap().remove(0);
+            let sysctl = |name| host.sysctls.iter().find(|sysctl| sysctl.name == name).map(|sysctl| sysctl.value.clone());
+            (host.tcp.as_ref().unwrap().window_clamp, sysctl("tcp_moderate_rcvbuf"), sysctl("tcp_rmem"))
+        };
+        let tuned = (None, Some("1".to_owned()), Some("4096 131072 6291456".to_owned()));
+        for more in ["", ", ecn = true, ecn_echo = \"accurate\""] {
+            for family in [AddressFamily::V4, AddressFamily::V6] {
+                assert_eq!(tuned, clamp_and_tuning(more, family), "{more} {family:?}");
+            }
+        }
+    }
 }

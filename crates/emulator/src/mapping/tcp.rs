@@ -430,16 +430,19 @@ fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static 
 
 /// The window in bytes, if the receive buffer does not determine it: acknowledgements do not depend on a buffer, or the largest window is
 /// below the maximum of the buffer. Such a buffer is not autotuned, since a kernel that tunes it drops the clamp.
+///
+/// Headers of IPv6 and the option of Accurate ECN make segments shorter, and the buffer no larger: segments without them decide.
 fn window_clamp(settings: &TcpSettings, family: AddressFamily) -> Option<u64> {
-    let payload =
-        u64::from(settings.packet_size).saturating_sub(data_header_bytes(settings, family) + u64::from(settings.accecn_option_bytes()));
-    let window = settings.max_rwnd.saturating_mul(payload).min(1 << 28);
+    let payload_in = |family| u64::from(settings.packet_size).saturating_sub(data_header_bytes(settings, family));
+    let window = |payload: u64| settings.max_rwnd.saturating_mul(payload).min(1 << 28);
     let most = match settings.receive_window {
         ReceiveWindow::Unlimited => u64::MAX,
         ReceiveWindow::Fixed => settings.receive_buffer / 2,
         ReceiveWindow::Autotuned => settings.receive_buffer_max / 2,
     };
-    (window + payload <= most).then_some(window)
+    let largest = payload_in(AddressFamily::V4);
+    let payload = payload_in(family).saturating_sub(u64::from(settings.accecn_option_bytes()));
+    (window(largest) + largest <= most).then(|| window(payload))
 }
 
 /// Receive buffer: initial size, maximum size, and whether it is autotuned. Half of it is window.
