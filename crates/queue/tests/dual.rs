@@ -23,6 +23,7 @@ struct Dual {
     number: u64,
     marked: Vec<u64>,
     dropped: Vec<(u64, SignalCause)>,
+    draws: Rng,
 }
 
 impl Dual {
@@ -32,7 +33,7 @@ impl Dual {
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
         }
         let queue = DualPi2::new(Settings::from_values(&values), Limit::Packets(1000));
-        Dual { queue, now: Time::ZERO, number: 0, marked: Vec::new(), dropped: Vec::new() }
+        Dual { queue, now: Time::ZERO, number: 0, marked: Vec::new(), dropped: Vec::new(), draws: Rng::for_role(1, "draws") }
     }
 
     fn advance(&mut self, span: Span) {
@@ -56,7 +57,7 @@ impl Dual {
     /// The next packet and its band.
     fn dequeue(&mut self) -> Option<(Packet, u8)> {
         let (marked, dropped) = (&mut self.marked, &mut self.dropped);
-        let take = self.queue.dequeue(self.now, &mut rng(), &mut |event| match event {
+        let take = self.queue.dequeue(self.now, &mut self.draws, &mut |event| match event {
             QueueEvent::Marked(packet, _) => marked.push(packet.number),
             QueueEvent::Dropped(packet, cause) => dropped.push((packet.number, cause)),
             QueueEvent::Stored(_) => panic!("nothing arrives"),
@@ -194,6 +195,29 @@ fn the_bands_are_coupled_by_the_square_and_marks_are_evenly_spaced() {
         assert!(even, "{ecn:?}: {signalled:?}");
     }
     assert!(dual.dropped.iter().all(|&(_, cause)| cause == SignalCause::Early));
+}
+
+#[test]
+fn random_signals_have_the_same_probabilities_and_the_gaps_of_independent_draws() {
+    let mut dual = Dual::new(&[("signals", "random")]);
+    dual.drive(0.1);
+    let base = dual.gauge("probability");
+    for (ecn, likelihood) in [(Ecn::Ect1, 2.0 * base), (Ecn::Ect0, base * base), (Ecn::NotEct, base * base)] {
+        (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
+        let packets = 40_000.0;
+        for _ in 0..packets as u64 {
+            dual.enqueue(ecn);
+            dual.dequeue();
+        }
+        let dropped = dual.dropped.iter().map(|(number, _)| *number);
+        let signalled: Vec<u64> = if ecn == Ecn::NotEct { dropped.collect() } else { dual.marked.clone() };
+        let (expected, sd) = (packets * likelihood, (packets * likelihood * (1.0 - likelihood)).sqrt());
+        assert!((signalled.len() as f64 - expected).abs() < 4.0 * sd, "{ecn:?}: {} for {expected} +- {sd}", signalled.len());
+        // Gaps are geometric: the next packet is signalled with the same probability.
+        let adjacent = signalled.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64;
+        let expected = signalled.len() as f64 * likelihood;
+        assert!((adjacent - expected).abs() < 4.0 * expected.sqrt(), "{ecn:?}: {adjacent} of {} follow at once", signalled.len());
+    }
 }
 
 #[test]

@@ -38,11 +38,21 @@ const JOB_FILE: &str = "job.json";
 const RESULT_FILE: &str = "result.json";
 const CAPTURE_FILE: &str = "capture.pcapng";
 const RECORDINGS_FILE: &str = "cases.jsonl";
+/// The build of the engine and of the router in this program, behind a mark by which `ecnlab` finds it in the file.
+#[used]
+static BUILD_IN_FILE: [[u8; 16]; 3] = [*b"ecnlab guest of ", digits_of(ecnlab_scenario::BUILD), digits_of(ecnlab_emulator::BUILD)];
 /// Number of progress lines in a run.
 const PROGRESS_LINES_PER_RUN: f64 = 200.0;
 
+/// The sixteen digits of a build.
+const fn digits_of(build: &str) -> [u8; 16] {
+    *build.as_bytes().first_chunk().expect("a build has sixteen digits")
+}
+
 /// Runs the job, after system calls have been redirected to the UML kernel.
 fn run_job_and_report() {
+    // The linker removes what nothing reads.
+    std::hint::black_box(&BUILD_IN_FILE);
     let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::prepare_machine().and_then(|()| run_job())));
     match done {
         Ok(Ok(())) => {}

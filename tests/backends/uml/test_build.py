@@ -1,7 +1,9 @@
 """Building a UML kernel, up to the compiler's work."""
 
+import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from time import monotonic, sleep
 import pytest
 from click.testing import CliRunner
 
+from ecnlab import _core
 from ecnlab.backends.uml import build, kernels, process, recipe, source
 from ecnlab.cli.root import root
 from ecnlab.errors import BackendError, UnknownName
@@ -343,14 +346,34 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "crates" / "uml_guest").mkdir(parents=True)
     (folder / "crates" / "uml_guest" / "Cargo.toml").touch()
     monkeypatch.setattr(process, "_SOURCE_CHECKOUT", folder)
-    monkeypatch.setattr(process, "GUEST_PROGRAM", folder / "guest.so")
+    monkeypatch.setattr(process, "GUEST_PROGRAM", folder / "guest.so.gz")
     return folder
 
 
+def _makefile_of_program(builds: str) -> str:
+    return f"guest:\n\t@test ! -e guest.so.gz && printf 'program: ecnlab guest of {builds}.' | gzip > guest.so.gz\n"
+
+
 def test_the_guest_program_is_built_once_in_a_source_checkout(checkout: Path) -> None:
-    (checkout / "Makefile").write_text("guest:\n\techo program > guest.so\n")
+    (checkout / "Makefile").write_text(_makefile_of_program(f"{_core.BUILD}{_core.EMULATOR}"))
     assert [build.build_guest_program(), build.build_guest_program()] == [True, False]
-    assert (checkout / "guest.so").read_text() == "program\n"
+    assert process.read_guest_program() == f"program: ecnlab guest of {_core.BUILD}{_core.EMULATOR}.".encode()
+
+
+def test_a_guest_program_of_other_sources_is_built_again(checkout: Path) -> None:
+    (checkout / "Makefile").write_text(_makefile_of_program(f"{_core.BUILD}{_core.EMULATOR}"))
+    for other in (f"ecnlab guest of {'0' * 16}{_core.EMULATOR}", f"ecnlab guest of {_core.BUILD}{'0' * 16}", "of no build"):
+        (checkout / "guest.so.gz").write_bytes(gzip.compress(other.encode()))
+        assert build.build_guest_program()
+        assert process.is_program_current()
+
+
+def test_an_engine_of_other_sources_than_the_checkout_is_reported_with_both_builds(checkout: Path) -> None:
+    (checkout / "Makefile").write_text(_makefile_of_program("0123456789abcdef" * 2))
+    engine = f"{_core.BUILD}-{_core.EMULATOR}"
+    expected = f"is of build 0123456789abcdef-0123456789abcdef, and the engine of {engine}; fix: run `make setup guest` in {checkout}"
+    with pytest.raises(BackendError, match=re.escape(expected)):
+        build.build_guest_program()
 
 
 def test_a_failed_build_of_the_guest_program_is_reported_with_its_output(checkout: Path) -> None:

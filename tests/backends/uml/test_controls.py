@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 import ecnlab as lab
 from ecnlab import _core
-from ecnlab.backends.uml import build, controls, kernels, process, recipe, source
+from ecnlab.backends.uml import backend, build, controls, kernels, process, recipe, source
 from ecnlab.backends.uml.backend import Uml
 from ecnlab.cli.root import root
-from ecnlab.errors import BackendError, ScenarioError
+from ecnlab.errors import BackendError, EngineFault, ScenarioError
 
 ROOT = Path(__file__).parents[3]
 HOOKS = Path(__file__).with_name("tcp_hooks.c")
@@ -74,7 +74,11 @@ def test_a_file_says_its_name_and_what_it_needs(tmp_path: Path) -> None:
         (VALID.replace("mine __read_mostly = {", "mine; static struct other = {"), "tcp_congestion_ops mine has no initial value"),
         (VALID.replace(".cong_avoid", ".avoid"), r"mine has no \.cong_avoid or \.cong_control"),
         (VALID.replace('"mine"', '"more than 15 bytes"'), "fix: give a string of 1 to 15 letters"),
-        (VALID.replace('"mine"', "NAME"), "fix: give a string of 1 to 15 letters"),
+        (
+            VALID.replace('"mine"', "NAME"),
+            r"\.name of mine is the macro NAME, and macros are not expanded here; fix: write the name itself in quotes",
+        ),
+        (VALID.replace('"mine"', "STR(mine)"), r"is the macro STR\(mine\), .*; fix: write the name itself in quotes"),
         (VALID.replace('"mine"', '"cubic"'), r"every UML kernel has a control cubic already; fix: give another \.name"),
         ("x" * ((1 << 20) + 1), "has more than 1048576 bytes"),
         ("", "registers no control"),
@@ -205,6 +209,28 @@ def test_a_tree_that_others_may_change_is_not_used(plain: kernels.BuiltKernel, t
     (plain.folder / kernels.TREE_FILE).chmod(0o666)
     with pytest.raises(BackendError, match="others may write to it"):
         build.build_kernel(kernels.find_kernel("6.1"), control_files=[control_file(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("control", "own"), [("mine", True), ("reno", False)], ids=["a control of the user", "a control of the kernel beside it"]
+)
+def test_a_crash_with_a_control_of_the_user_names_its_file(
+    plain: kernels.BuiltKernel, monkeypatch: pytest.MonkeyPatch, control: str, own: bool
+) -> None:
+    about = {**plain.about, "kernel": "6.1", "controls": [{"name": "mine", "file": "tcp_mine.c", "sha256": "0"}]}
+    monkeypatch.setattr(kernels, "find_built_kernel", lambda _: kernels.BuiltKernel(plain.folder, about))
+
+    def crash(*_: object) -> None:
+        raise process.UmlCrashed("the UML kernel ended by SIGSEGV; its last output:\nmine_ssthresh+0x10")
+
+    monkeypatch.setattr(process.UmlProcess, "run", crash)
+    monkeypatch.setattr(backend, "_guest_program_digest", lambda: "0")
+    with pytest.raises(BackendError if own else EngineFault) as failed:
+        lab.run(scenario(control).on_backend(Uml(kernel="mine")), seed=1)
+    text = str(failed.value)
+    assert ("your congestion control mine of tcp_mine.c" in text) == own
+    assert ("fix: correct the file and build the kernel again" in text) == own
+    assert "mine_ssthresh+0x10" in text
 
 
 # The rest runs real kernels.

@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 
 import ecnlab
+from ecnlab import _core
 from ecnlab.backends.uml import console, kernels, process, tmpdir
 from ecnlab.backends.uml.backend import Uml
 from ecnlab.errors import BackendError, RemoteRunFailed, UsageError
@@ -16,10 +17,13 @@ from ecnlab.errors import BackendError, RemoteRunFailed, UsageError
 pytestmark = pytest.mark.real_time
 
 
+PROGRAM = f"ecnlab guest of {_core.BUILD}{_core.EMULATOR}"
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ECNLAB_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "guest.so.gz").write_bytes(gzip.compress(b"program"))
+    (tmp_path / "guest.so.gz").write_bytes(gzip.compress(PROGRAM.encode()))
     monkeypatch.setattr(process, "GUEST_PROGRAM", tmp_path / "guest.so.gz")
     monkeypatch.setattr(process, "_WATCH_INTERVAL_S", 0.05)
     return tmp_path / "cache" / "jobs"
@@ -87,9 +91,25 @@ def test_a_kill_from_outside_is_not_an_engine_fault(home: Path, tmp_path: Path) 
 
 
 def test_the_program_of_the_package_is_unpacked_into_the_folder_of_the_job(home: Path, tmp_path: Path) -> None:
-    image = program(tmp_path, 'test "$(cat guest.so)" = program && echo "[\\"$*\\"]" > result.json')
+    image = program(tmp_path, f'test "$(cat guest.so)" = "{PROGRAM}" && echo "[\\"$*\\"]" > result.json')
     with process.UmlProcess(image).run({}, 1) as done:
         assert "box=./guest.so" in done.result[0].split()
+
+
+def test_a_guest_program_of_another_build_is_refused_before_the_kernel_starts(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = tmp_path / "stale.so.gz"
+    stale.write_bytes(gzip.compress(b"\x7fELF ecnlab guest of " + b"0" * 32))
+    monkeypatch.setattr(process, "GUEST_PROGRAM", stale)
+    started = tmp_path / "started"
+    image = program(tmp_path, f"touch {started}")
+    with (
+        pytest.raises(BackendError, match=r"is of build 0{16}-0{16}, and the engine of \w+-\w+; fix: "),
+        process.UmlProcess(image).run({}, 1),
+    ):
+        pass
+    assert not started.exists()
 
 
 @pytest.mark.parametrize("result", ["{", "[" * 5000, "\\377"])

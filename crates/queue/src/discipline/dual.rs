@@ -15,7 +15,7 @@
 //! With k < 1 the bands part: packets of C are saturated at p' = 1, by the RFC's p_Cmax, and those of L never, since p_CL stays below 1.
 //!
 //! "With p" means by recurrence: a count grows by p at each packet, and where it exceeds 1 it falls by 1 and the packet is signalled. So
-//! marks are evenly spaced, and nothing is drawn.
+//! marks are evenly spaced, and nothing is drawn. With `signals = "random"` each packet is signalled by a draw, as in Linux.
 //!
 //! Which band is served next is conditional priority for L. By weighted round robin (`wrr`, which the RFC recommends) the credit of C grows
 //! by its weight for each byte of L that overtakes it, and falls by the weight of L for each byte of its own; C is served when its credit
@@ -58,6 +58,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
         ("min_th", "0 s"),
         ("range", "1 ms"),
         ("th_len", "0"),
+        ("signals", "random"),
         ("overload", "delay"),
     ],
     kind: DisciplineKind::Dual,
@@ -86,6 +87,10 @@ parameters! {
         /// Backlog of both bands below which the base AQM signals no packet.
         #[source("RFC 9332, appendix A.1: Linux takes two packets of the MTU")]
         pub min_backlog: u32 = "0 B", 0..=1_000_000_000, "bytes";
+        /// Choice of the packets that the probabilities signal: by recurrence, which spaces signals evenly, or by a random draw for each
+        /// packet. Linux draws.
+        #[source("RFC 9332, appendix A, recur(); Linux 7.2, sch_dualpi2, dualpi2_roll")]
+        pub signals: SignalChoice = "recurrence";
         /// Scheduler of the bands: weighted round robin, or time-shifted FIFO by sojourn time.
         #[source("RFC 9332, sections 4.2.2 and A.2")]
         pub scheduler: BandScheduler = "wrr";
@@ -110,6 +115,11 @@ words! {
 words! {
     /// When the length of the L band is compared with `th_len`.
     pub enum ThLenCheck { Dequeue = "dequeue", Enqueue = "enqueue" }
+}
+
+words! {
+    /// How the packets to signal are chosen.
+    pub enum SignalChoice { Recurrence = "recurrence", Random = "random" }
 }
 
 /// The two bands before one link.
@@ -194,11 +204,19 @@ impl<F: QueueItem> DualPi2<F> {
         self.credit = f64::from(MTU_BYTES) * (2.0 * self.settings.classic_weight - 1.0).min(0.0);
     }
 
-    fn decide(&mut self, low_latency: bool, leaving: &BandPacket<F>, sojourn: Span) -> BandVerdict {
-        if low_latency { self.decide_low_latency(leaving, sojourn) } else { self.decide_classic(&leaving.packet) }
+    fn decide(&mut self, low_latency: bool, leaving: &BandPacket<F>, sojourn: Span, rng: &mut Rng) -> BandVerdict {
+        if low_latency { self.decide_low_latency(leaving, sojourn, rng) } else { self.decide_classic(&leaving.packet, rng) }
     }
 
-    fn decide_low_latency(&mut self, leaving: &BandPacket<F>, sojourn: Span) -> BandVerdict {
+    /// Whether a packet of a band is signalled with this probability.
+    fn chooses(&mut self, low_latency: bool, probability: f64, rng: &mut Rng) -> bool {
+        match self.settings.signals {
+            SignalChoice::Recurrence => self.band(low_latency).recur(probability),
+            SignalChoice::Random => probability > 0.0 && rng.uniform() < probability,
+        }
+    }
+
+    fn decide_low_latency(&mut self, leaving: &BandPacket<F>, sojourn: Span, rng: &mut Rng) -> BandVerdict {
         let has_min_backlog = self.has_min_backlog(&leaving.packet);
         let exceeds = match self.settings.th_len_at {
             ThLenCheck::Dequeue => self.exceeds_th_len(self.low_latency.waiting.len()),
@@ -206,14 +224,15 @@ impl<F: QueueItem> DualPi2<F> {
         };
         let native = if exceeds { self.native_probability(sojourn) } else { 0.0 };
         let coupled = if has_min_backlog { self.probability.coupled_probability() } else { 0.0 };
-        if has_min_backlog && self.probability.is_scalable_saturated() && self.low_latency.recur(self.probability.classic_probability()) {
+        let drops = has_min_backlog && self.probability.is_scalable_saturated();
+        if drops && self.chooses(true, self.probability.classic_probability(), rng) {
             return BandVerdict::Drop(SignalCause::Forced);
         }
-        if self.low_latency.recur(native.max(coupled)) { BandVerdict::Mark } else { BandVerdict::Send }
+        if self.chooses(true, native.max(coupled), rng) { BandVerdict::Mark } else { BandVerdict::Send }
     }
 
-    fn decide_classic(&mut self, packet: &F) -> BandVerdict {
-        if !self.has_min_backlog(packet) || !self.classic.recur(self.probability.classic_probability()) {
+    fn decide_classic(&mut self, packet: &F, rng: &mut Rng) -> BandVerdict {
+        if !self.has_min_backlog(packet) || !self.chooses(false, self.probability.classic_probability(), rng) {
             return BandVerdict::Send;
         }
         match (packet.ecn().is_capable(), self.probability.is_classic_saturated()) {
@@ -287,12 +306,12 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
         band.waiting.push_back(BandPacket { packet, enqueued_at: now, exceeded_th_len });
     }
 
-    fn dequeue(&mut self, now: Time, _rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
         while !self.is_empty() {
             let low_latency = self.serves_low_latency(now);
             let Some(leaving) = self.band(low_latency).pop_front() else { break };
             let (size, sojourn) = (leaving.packet.size(), now.since(leaving.enqueued_at));
-            let verdict = self.decide(low_latency, &leaving, sojourn);
+            let verdict = self.decide(low_latency, &leaving, sojourn, rng);
             let Some(packet) = self.apply_verdict(verdict, low_latency, leaving.packet, on_event) else { continue };
             if !self.band(!low_latency).waiting.is_empty() {
                 self.charge_credit(low_latency, size);

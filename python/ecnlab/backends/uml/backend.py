@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_linux, require_valid_ip_version
 from ecnlab.backends.uml import controls, kernels, process
-from ecnlab.errors import ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
+from ecnlab.errors import BACKEND, ENGINE, RECORDING, TRACE, BackendError, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
 from ecnlab.storage.filenames import safe_file_name
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ class Uml:
         except process.UmlInterrupted:
             raise _core.Interrupted("the run was stopped") from None
         except process.UmlCrashed as crashed:
+            if in_use := self._controls_in_use(scenario):
+                raise _run_failed_error(scenario, seed, BACKEND, _crash_with_control_error(in_use, crashed)) from None
             raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
         own = {
             "kernel_image": self._chosen_kernel.name,
@@ -136,6 +138,11 @@ class Uml:
             "reproducible": self._chosen_kernel.reproducible,
         }
         return replace(ran, about={**(ran.about or {}), **own})
+
+    def _controls_in_use(self, scenario: Scenario) -> list[Mapping[str, str]]:
+        """The user's congestion controls in the kernel that flows of a scenario have."""
+        names = {flow.get("tcp", {}).get("congestion_control") for flow in scenario.resolved["flows"]}
+        return [control for control in self._chosen_kernel.controls if control["name"] in names]
 
     @cached_property
     def _chosen_kernel(self) -> kernels.BuiltKernel:
@@ -191,6 +198,16 @@ def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput,
             place.partial.rename(place.path)
     except OSError as error:
         raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
+
+
+def _crash_with_control_error(in_use: Sequence[Mapping[str, str]], crashed: process.UmlCrashed) -> BackendError:
+    """The error for a run that failed with congestion controls of the user, whose code runs inside the kernel."""
+    files = " and ".join(f"{control['name']} of {control['file']}" for control in in_use)
+    return BackendError(
+        f"--kernel: a run with your congestion control {files} failed, and a fault in it stops the whole kernel; fix: correct the file "
+        "and build the kernel again, or report a fault of ecnlab if the run also fails with the kernel's reno\n"
+        f"{crashed}"
+    )
 
 
 def _run_failed_error(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> RemoteRunFailed:

@@ -67,14 +67,23 @@ def missing_build_packages() -> dict[str, str]:
 
 
 def build_guest_program() -> bool:
-    """Build the guest program in a source checkout that lacks it; returns whether it was built. Raises BackendError."""
+    """Build the guest program in a source checkout that lacks it or has that of other sources; returns whether it was built.
+
+    Raises BackendError, also if the engine is not of these sources.
+    """
     checkout = process.source_checkout()
-    if process.GUEST_PROGRAM.is_file() or checkout is None:
+    if checkout is None or (process.GUEST_PROGRAM.is_file() and process.is_program_current()):
         return False
+    # make compares times, which a copied checkout does not keep.
+    process.GUEST_PROGRAM.unlink(missing_ok=True)
     made = subprocess.run(["make", "--no-print-directory", "guest"], cwd=checkout, capture_output=True, text=True, check=False)
     if made.returncode:
         raise BackendError(f"building the guest program failed; output of `make guest` in {checkout}:\n{made.stdout}{made.stderr}".rstrip())
-    return process.GUEST_PROGRAM.is_file()
+    if not process.GUEST_PROGRAM.is_file():
+        return False
+    if not process.is_program_current():
+        raise process.other_program_error()
+    return True
 
 
 def build_kernel(

@@ -23,6 +23,7 @@ _MAX_ERROR_LINES = 8
 
 # A kernel's name of a control has at most 15 characters; a scenario refers to it by this name.
 _NAME = re.compile(r'"([A-Za-z][A-Za-z0-9_-]{0,14})"')
+_MACRO = re.compile(r"[A-Za-z_]\w*(\(.*\))?", re.DOTALL)
 _COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 # Files outside of the kernel's source.
 _FOREIGN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]((?:/|[^>"\n]*\.\./)[^>"\n]*)[>"]', re.MULTILINE)
@@ -134,6 +135,9 @@ def _read_control(path: Path) -> Control:
     if lacking:
         raise _control_error(path, f"{registered[0]} has no {', no '.join(lacking)}, which every kernel requires", "add them")
     name = _NAME.fullmatch(members.get("name", ""))
+    if name is None and _MACRO.fullmatch(members.get("name", "")):
+        wrong = f".name of {registered[0]} is the macro {members['name']}, and macros are not expanded here"
+        raise _control_error(path, wrong, "write the name itself in quotes")
     if name is None:
         wrong = f".name of {registered[0]} is {members.get('name', 'missing')}"
         raise _control_error(path, wrong, "give a string of 1 to 15 letters, digits, underscores and hyphens")

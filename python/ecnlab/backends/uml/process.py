@@ -14,14 +14,17 @@ import platform
 import shutil
 import signal
 import subprocess
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
+from ecnlab import _core
 from ecnlab.backends.uml import console, tmpdir
 from ecnlab.backends.uml.kernels import BuiltKernel
 from ecnlab.errors import BackendError
@@ -29,6 +32,8 @@ from ecnlab.errors import BackendError
 # The guest program, compressed, in the folder of this file. Wheels contain it; `make guest` builds it in a source checkout.
 GUEST_PROGRAM = Path(__file__).with_name("guest.so.gz")
 _SOURCE_CHECKOUT = Path(__file__).parents[4]
+# The guest program contains this mark, and behind it the builds of engine and router that it was compiled from.
+_BUILD_MARK, _BUILD_LENGTH = b"ecnlab guest of ", 16
 
 # Files in the folder of a job.
 GUEST_FILE = "guest.so"
@@ -96,6 +101,8 @@ class UmlProcess:
     def run(self, job: Mapping[str, Any], seed: int, watch: ProgressCallback | None = None) -> Iterator[UmlJobResult]:
         """Run a job on a kernel with this seed; its folder ends with the context. Raises UmlInterrupted, UmlCrashed, BackendError."""
         guest = read_guest_program()
+        if not is_program_current():
+            raise other_program_error()
         with tmpdir.create_job_folder() as folder:
             (folder / GUEST_FILE).write_bytes(guest)
             (folder / JOB_FILE).write_text(json.dumps(job))
@@ -226,12 +233,51 @@ def missing_program_error() -> BackendError:
     return BackendError(f"{GUEST_PROGRAM}: the guest program is missing; fix: {missing_program_remedy()}")
 
 
+def is_program_current() -> bool:
+    """Whether the guest program is of the same sources as the engine."""
+    return program_builds() == engine_builds()
+
+
+def engine_builds() -> str:
+    """The builds of the engine and of its router."""
+    return f"{_core.BUILD}-{_core.EMULATOR}"
+
+
+def program_builds() -> str | None:
+    """The builds of engine and router in the guest program; None if it names none."""
+    about = GUEST_PROGRAM.stat()
+    return _builds_in_file(GUEST_PROGRAM, about.st_mtime_ns, about.st_size)
+
+
+@cache
+def _builds_in_file(path: Path, _changed_ns: int, _size: int) -> str | None:
+    try:
+        _, mark, rest = gzip.decompress(path.read_bytes()).partition(_BUILD_MARK)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return None
+    digits = rest[: 2 * _BUILD_LENGTH].decode("ascii", errors="replace")
+    return f"{digits[:_BUILD_LENGTH]}-{digits[_BUILD_LENGTH:]}" if mark else None
+
+
+def other_program_error() -> BackendError:
+    """The error for a guest program that was built from other sources than the engine."""
+    built = program_builds() or "unknown"
+    return BackendError(
+        f"{GUEST_PROGRAM}: the guest program is of build {built}, and the engine of {engine_builds()}; "
+        f"fix: {_program_remedy('make setup guest')}"
+    )
+
+
 def missing_program_remedy() -> str:
     """How to get the guest program: by a build in a source checkout, otherwise by another installation."""
+    return _program_remedy("make guest")
+
+
+def _program_remedy(command: str) -> str:
     checkout = source_checkout()
     if checkout is None or (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         return "install a wheel of ecnlab for Linux on x86-64"
-    return f"run `make guest` in {checkout}"
+    return f"run `{command}` in {checkout}"
 
 
 def source_checkout() -> Path | None:
