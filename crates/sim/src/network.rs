@@ -169,6 +169,13 @@ pub struct LinkChange {
     pub state: Option<LinkState>,
 }
 
+impl LinkChange {
+    /// Whether arrivals of packets depend on packets that are on the wire at this time: these are lost, or may not be overtaken.
+    pub fn affects_wire(&self) -> bool {
+        self.delay.is_some() || matches!(self.state, Some(LinkState::Down { drops_wire_packets: true }))
+    }
+}
+
 /// Whether a link sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {

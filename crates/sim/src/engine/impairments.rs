@@ -112,8 +112,8 @@ impl<P: Probe> Simulation<P> {
         match (link.queue, link.computes_ahead) {
             (NONE, false) => self.enter_pipe(at, id),
             (NONE, true) => self.enter_pipe_ahead(at, id),
-            (queue, false) => self.enqueue(queue, id),
-            (queue, true) => self.enqueue_with_known_departure(queue, id),
+            (queue, true) if self.queues[queue as usize].has_known_departures == Some(true) => self.enqueue_with_known_departure(queue, id),
+            (queue, _) => self.enqueue(queue, id),
         }
     }
 }

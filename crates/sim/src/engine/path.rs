@@ -160,24 +160,23 @@ impl<P: Probe> Simulation<P> {
         let Simulation { now, queues, links, packets, flows, groups, probe, calendar, outputs, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
         queue.measures.update_length(queue.discipline.len(), now);
-        let mut handler = LinkEventHandler { now, link: queue.link, queue: Some(at), packets, flows, groups, probe, outputs };
+        let number = queue.link;
+        let mut handler = LinkEventHandler { now, link: number, queue: Some(at), packets, flows, groups, probe, outputs };
         match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
-                let link = &mut links[queue.link as usize];
+                let link = &mut links[number as usize];
                 let (begins, departs) = link.schedule_departure(packet.size(), now);
                 queue.measures.record_departure(sojourn, band, departs.since(now));
                 handler.probe_transmission_start(packet.packet, begins);
                 queue.transmitting = true;
-                start_propagation(
-                    link,
-                    packets,
-                    calendar,
-                    packet.packet,
-                    departs,
-                    TieBreak { scheduled_at: begins, entered_buffer_at: now - sojourn },
-                );
                 calendar.set_deadline(queue.transmitter_slot, now, departs);
+                let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: now - sojourn };
+                if link.computes_ahead {
+                    self.leave_queue(number, packet.packet, departs, tie_break);
+                } else {
+                    start_propagation(link, packets, calendar, packet.packet, departs, tie_break);
+                }
                 return Some((packet.size(), departs));
             }
             DequeueOutcome::RetryAt(time) => {

@@ -103,7 +103,11 @@ impl<P: Probe> Simulation<P> {
             deliveries.partly_sent = Some(PartlySentPacket { bytes_left: partly.bytes_left - bytes, ..partly });
             return;
         }
-        let link = &mut self.links[queue.link as usize];
+        let number = queue.link;
+        let link = &mut self.links[number as usize];
+        if link.computes_ahead {
+            return self.leave_queue(number, partly.packet, self.now, partly.tie_break);
+        }
         start_propagation(link, &mut self.packets, &mut self.calendar, partly.packet, self.now, partly.tie_break);
     }
 

@@ -68,6 +68,8 @@ pub struct FastPath {
     held_pipes: Vec<u32>,
     /// Queues with known departures.
     queues: Vec<u32>,
+    /// Links with a queue behind which packets are passed ahead.
+    queue_links: Vec<u32>,
     /// Next sample of windows, if there are any.
     next_window_sample: Option<Time>,
     /// By flow.
@@ -153,7 +155,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Whether flows may be ahead of the current time.
     pub(super) fn may_be_ahead(&self) -> bool {
-        !self.fast_path.queues.is_empty() && self.now < self.fast_path.slice_end
+        !self.fast_path.queue_links.is_empty() && self.now < self.fast_path.slice_end
     }
 
     /// A slice begins.
@@ -184,9 +186,8 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         self.fast_path.horizon = horizon;
-        for place in 0..self.fast_path.queues.len() {
-            let link = self.queues[self.fast_path.queues[place] as usize].link;
-            self.resume_behind_queue(link);
+        for place in 0..self.fast_path.queue_links.len() {
+            self.resume_behind_queue(self.fast_path.queue_links[place]);
         }
         for pipe in std::mem::take(&mut self.fast_path.held_pipes) {
             self.fast_path.links[pipe as usize].is_held = false;
@@ -362,9 +363,9 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A stored packet leaves the link of a queue at a known time: it is passed ahead, or put on the wire.
+    /// A packet leaves the link of a queue at a known time: it is passed ahead, or put on the wire.
     #[inline]
-    fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
+    pub(super) fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
         let arrives = departs + self.links[at as usize].delay();
         if let Some(pipe) = self.next_pipe_ahead(id) {
             let is_in_order = self.fast_path.links[pipe as usize].packets_before == 0;
@@ -378,7 +379,7 @@ impl<P: Probe> Simulation<P> {
         start_propagation(&mut links[at as usize], packets, calendar, id, departs, keys);
     }
 
-    /// A packet on the wire of a queue's link with known departures arrives by an event; its place in the order is free.
+    /// A packet on the wire of a queue's link arrives by an event; its place in the order is free.
     pub(super) fn count_arrival_by_event(&mut self, hop: u32, id: PacketId) -> bool {
         let Some(pipe) = self.pipe_ahead(hop, id) else { return false };
         self.fast_path.links[pipe as usize].packets_before -= 1;

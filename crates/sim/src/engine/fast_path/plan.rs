@@ -60,7 +60,7 @@ impl<P: Probe> Simulation<P> {
             && !self.probe.needs_event_order()
             && !self.flows.iter().any(|flow| flow.has_external_hosts())
             && !self.apps.iter().filter_map(App::member_template).any(|template| matches!(template.flow.transport, Transport::External(_)));
-        self.choose_known_queues(is_possible);
+        self.choose_queues_ahead(is_possible);
         for (link, candidate) in self.links.iter_mut().zip(self.fast_path.links.iter_mut()) {
             link.accepts_ahead = is_possible && link.has_plain_pipe();
             candidate.transmission_starts.clear();
@@ -86,11 +86,13 @@ impl<P: Probe> Simulation<P> {
         self.collect_state_ahead();
     }
 
-    /// Chooses the queues with known departures, once for each queue.
-    fn choose_known_queues(&mut self, is_possible: bool) {
+    /// Chooses the queues with known departures, once for each queue, and the queues behind which packets are passed ahead.
+    fn choose_queues_ahead(&mut self, is_possible: bool) {
         self.fast_path.queues.clear();
+        self.fast_path.queue_links.clear();
         for at in 0..self.queues.len() {
             let has_changes = self.changes_of_link(at as u32).next().is_some();
+            let keeps_delay = !self.changes_of_link(at as u32).any(|change| change.affects_wire());
             let queue = &mut self.queues[at];
             let is_known = queue.has_known_departures.unwrap_or_else(|| {
                 let is_fifo = matches!(&queue.discipline, Queue::Fifo(fifo) if fifo.has_known_departures());
@@ -100,7 +102,13 @@ impl<P: Probe> Simulation<P> {
             if is_known {
                 self.fast_path.queues.push(at as u32);
             }
-            self.links[queue.link as usize].computes_ahead = is_known;
+            // Any other queue knows a departure when it dequeues the packet.
+            let is_mirror = matches!(queue.discipline, Queue::KernelMirror(_));
+            let computes_ahead = is_known || is_possible && keeps_delay && !is_mirror;
+            self.links[queue.link as usize].computes_ahead = computes_ahead;
+            if computes_ahead {
+                self.fast_path.queue_links.push(queue.link);
+            }
         }
     }
 
