@@ -1,5 +1,6 @@
 //! The fast path changes no result: random networks, queues, senders, applications and recordings, with it and without it.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
@@ -58,8 +59,8 @@ const RATES: [&str; 5] = ["1 Mbps", "2 Mbps", "3 Mbps", "7777 kbps", "10 Mbps"];
 const PROFILES: [&str; 5] = ["ns2", "ns2-2001", "rfc", "linux-2.2", "linux"];
 
 fn queue(draw: &mut Draw) -> &'static str {
-    // Two in three have known departures.
-    if draw.chance(66) { draw.one_of(&QUEUES[..14]) } else { draw.one_of(&QUEUES) }
+    // Half of them have known departures.
+    if draw.chance(50) { draw.one_of(&QUEUES[..14]) } else { draw.one_of(&QUEUES) }
 }
 
 fn link(draw: &mut Draw, name: &str, from: &str, to: &str) -> String {
@@ -72,9 +73,12 @@ fn link(draw: &mut Draw, name: &str, from: &str, to: &str) -> String {
         ])
     };
     let mut text = format!("[[link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
-    text += &format!("rate = \"{}\"\ndelay = \"{}\"\n", draw.one_of(&RATES), draw.one_of(&DELAYS));
-    if draw.chance(85) {
+    let follows_trace = draw.chance(5);
+    let rate = if follows_trace { "deliveries = [2, 3, 3, 5, 9, 10]".to_owned() } else { format!("rate = \"{}\"", draw.one_of(&RATES)) };
+    text += &format!("{rate}\ndelay = \"{}\"\n", draw.one_of(&DELAYS));
+    if draw.chance(85) || follows_trace {
         text += &format!("queue = {}\n", queue(draw));
+        text += draw.maybe(if follows_trace { 0 } else { 5 }, "bursts = { period = \"4 ms\", aggregate = 3 }\n");
     } else {
         text += "limit = 10\n";
     }
@@ -135,8 +139,21 @@ fn group(draw: &mut Draw, number: u64, last: &str) -> String {
         r#"{ kind = "file", bytes = "30 kB" }"#,
         r#"{ kind = "file", bytes = "200 kB" }"#,
         r#"{ kind = "exchange" }"#,
+        r#"{ kind = "exchange", connection = "keep", think = "exponential 20 ms" }"#,
         r#"{ kind = "transactions", bytes = "3 kB", gap = "5 ms", connection = "new" }"#,
+        r#"{ kind = "transactions", bytes = "20 kB", gap = "0 ms", connection = "new" }"#,
+        r#"{ kind = "transactions", bytes = "9 kB", gap = "30 ms", connection = "keep" }"#,
         r#"{ kind = "arrivals", load = 0.3, rate = "1 Mbps", size = "exponential 5 KB" }"#,
+        r#"{ kind = "arrivals", load = 0.6, rate = "2 Mbps", size = "exponential 15 KB" }"#,
+        r#"{ kind = "arrivals", flows_per_second = 100, process = "deterministic", size = "1 KB" }"#,
+        r#"{ kind = "replay", times = ["0 s", "1 ms", "1 ms", "700 ms", "1 s"], sizes = ["9 kB", "1 kB", "40 kB", "20 kB", "30 kB"] }"#,
+        r#"{ kind = "messages", times = ["0 s", "5 ms", "700 ms", "1 s"], sizes = ["9 kB", "100 kB", "20 kB", "1 kB"] }"#,
+        r#"{ kind = "poisson", rate = "800 kbps" }"#,
+        r#"{ kind = "cbr", rate = "800 kbps" }"#,
+        r#"{ kind = "onoff", rate = "900 kbps", on = "100 ms", off = "exponential 80 ms" }"#,
+        r#"{ kind = "telnet", interval = "exponential 20 ms" }"#,
+        r#"{ kind = "web", connections = 2, think = "100 ms" }"#,
+        r#"{ kind = "video", rates = ["300 kbps", "1 Mbps"], segment = "300 ms", buffer = "2 s", reservoir = "500 ms", cushion = "1 s" }"#,
     ]);
     text + &format!("app = {app}\n")
 }
@@ -157,8 +174,12 @@ fn scenario_text(draw: &mut Draw) -> String {
     for number in 0..1 + draw.below(3) {
         text += &group(draw, number, last);
     }
-    if draw.chance(5) {
-        text += "[[change]]\nat = \"900 ms\"\nlink = \"first\"\nrate = \"1500 kbps\"\n";
+    if draw.chance(12) {
+        let change = draw.one_of(&["rate = \"1500 kbps\"", "delay = \"2 ms\"", "state = \"down\"", "state = \"down\"\non_wire = \"lost\""]);
+        text += &format!("[[change]]\nat = \"900 ms\"\nlink = \"first\"\n{change}\n");
+        if change.contains("down") {
+            text += "[[change]]\nat = \"1050 ms\"\nlink = \"first\"\nstate = \"up\"\n";
+        }
     }
     text += "[record]\n";
     text += draw.one_of(&["", "queue = \"10 ms\"\n", "queue = \"50 ms\"\n"]);
@@ -233,8 +254,41 @@ fn advance_in_slices(simulation: &mut Simulation<impl Probe>, draw: &mut Draw) {
     }
 }
 
-fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64) {
-    let (mut received, mut passed) = (0, 0);
+/// Words of scenarios that are to be drawn, with the packets of the scenarios that have them, and those among them on the fast path.
+type Coverage = BTreeMap<&'static str, (u64, u64)>;
+
+/// Applications by kind, schedules and changes of links, and recordings.
+const COVERED: [&str; 26] = [
+    "\"file\"",
+    "\"exchange\"",
+    "\"transactions\"",
+    "\"arrivals\"",
+    "\"replay\"",
+    "\"messages\"",
+    "\"poisson\"",
+    "\"cbr\"",
+    "\"onoff\"",
+    "\"telnet\"",
+    "\"web\"",
+    "\"video\"",
+    "bursts",
+    "deliveries",
+    "on_wire",
+    "delay = \"2 ms\"\n[record]",
+    "impair",
+    "reverse",
+    "exit",
+    "udp",
+    "pacing",
+    "delayed_ack",
+    "events",
+    "window",
+    "transfers",
+    "processing_jitter",
+];
+
+fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64, Coverage) {
+    let (mut received, mut passed, mut coverage) = (0, 0, Coverage::new());
     for seed in seeds {
         let mut draw = Draw(Rng::for_role(seed, "random scenario"));
         let (text, scenario) = random_scenario(&mut draw);
@@ -247,8 +301,12 @@ fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64) {
         assert_same(&sliced, &plain, &format!("in slices, {what}"));
         received += fast.0.packets_received;
         passed += fast.0.fast_path_packets;
+        for word in COVERED.into_iter().filter(|word| text.contains(word)) {
+            let counts = coverage.entry(word).or_default();
+            *counts = (counts.0 + fast.0.packets_received, counts.1 + fast.0.fast_path_packets);
+        }
     }
-    (received, passed)
+    (received, passed, coverage)
 }
 
 /// Number of random scenarios; `ECNLAB_FAST_PATH_CASES` sets another one.
@@ -258,8 +316,13 @@ fn cases() -> u64 {
 
 #[test]
 fn random_scenarios_have_the_same_results_without_the_fast_path() {
-    let (received, passed) = compare_random_scenarios(0..cases());
+    let (received, passed, coverage) = compare_random_scenarios(0..cases());
     assert!(passed * 5 > received, "of {received} packets only {passed} were on the fast path, which the test is to compare");
+    println!("{passed} of {received} packets, {coverage:?}");
+    assert_eq!(COVERED.len(), coverage.len(), "{coverage:?}");
+    for (word, (received, passed)) in coverage {
+        assert!(passed > 0, "with {word} none of {received} packets was on the fast path");
+    }
 }
 
 /// The thesis network, with the recordings of its example.
@@ -362,5 +425,103 @@ fn a_sample_at_the_instant_of_an_ack_finds_the_same_window() {
         let is_sampled_first = interval == "10 ms";
         assert_eq!(is_sampled_first, at(0.01).to_bits() == at(0.0).to_bits(), "{interval}");
         assert!(at(0.02) > at(0.0), "the window grows with the ACK");
+    }
+}
+
+struct Log(Vec<(u64, String)>);
+impl Probe for Log {
+    fn needs_event_order(&self) -> bool {
+        false
+    }
+    const OBSERVES_PACKETS: bool = false;
+    const OBSERVES_QUEUES: bool = false;
+    fn queue_sample_interval(&self) -> Option<Span> {
+        Some(Span::from_millis(50))
+    }
+    fn window_sample_interval(&self) -> Option<Span> {
+        Some(Span::from_millis(10))
+    }
+    fn rate_bin(&self) -> Option<Span> {
+        std::env::var("DEBUG_BIN").ok().map(|ms| Span::from_millis(ms.parse().unwrap()))
+    }
+    fn on_segment_received(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Segment) {
+        self.0.push((now.picos(), format!("sink {flow} gets {s:?}")));
+    }
+    fn on_segment_sent(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Segment) {
+        self.0.push((now.picos(), format!("sender {flow} sends {s:?}")));
+    }
+    fn on_ack_sent(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Ack) {
+        self.0.push((now.picos(), format!("sink {flow} acks {s:?}")));
+    }
+    fn on_ack_received(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Ack) {
+        self.0.push((now.picos(), format!("sender {flow} gets ack {s:?}")));
+    }
+}
+
+#[test]
+fn debug_seed() {
+    let seed: u64 = std::env::var("DEBUG_SEED").unwrap().parse().unwrap();
+    let mut draw = Draw(Rng::for_role(seed, "random scenario"));
+    let (_, scenario) = random_scenario(&mut draw);
+    for i in 0..3 {
+        let (plain, fast) = (run(&scenario, seed, false, |_| {}), run(&scenario, seed, true, |_| {}));
+        let rtt = |r: &Run| {
+            format!(
+                "{:?}",
+                r.report
+                    .tables
+                    .iter()
+                    .find(|(n, _)| *n == "groups")
+                    .unwrap()
+                    .1
+                    .columns
+                    .iter()
+                    .filter(|c| c.0.contains("rtt"))
+                    .collect::<Vec<_>>()
+            )
+        };
+        println!("{i} plain {} {} {}", plain.0.fingerprint, plain.0.events, rtt(&plain.0));
+        println!("{i} fast  {} {} {}", fast.0.fingerprint, fast.0.events, rtt(&fast.0));
+    }
+    let logs = [false, true].map(|fast| {
+        let options = options(&scenario, seed);
+        let mut simulation = Simulation::new(&scenario.network, &options, Log(Vec::new()));
+        if !fast {
+            simulation.disable_fast_path();
+        }
+        let (r, mut log) = simulation.finish();
+        println!("{fast} {} {} {}", r.fingerprint, r.events, log.0.len());
+        log.0.sort();
+        log.0
+    });
+    let first = logs[0].iter().zip(&logs[1]).position(|(a, b)| a != b).expect("a difference");
+    for (log, name) in logs.iter().zip(["plain", "fast"]) {
+        println!("{name}");
+        for (t, what) in &log[first.saturating_sub(3)..(first + 8).min(log.len())] {
+            println!("{:.9} {what}", *t as f64 / 1e12);
+        }
+    }
+    if let Ok(at) = std::env::var("DEBUG_AT") {
+        let at: f64 = at.parse().unwrap();
+        for (log, name) in logs.iter().zip(["plain", "fast"]) {
+            println!("{name}");
+            for (t, what) in log.iter().filter(|(t, w)| (*t as f64 / 1e12 - at).abs() < 0.006 && w.contains("sink")) {
+                println!("{:.9} {what}", *t as f64 / 1e12);
+            }
+        }
+        return;
+    }
+    let about = |log: &Vec<(u64, String)>, flow: &str| {
+        for (t, what) in log
+            .iter()
+            .filter(|(t, w)| *t < logs[0][first].0 + 100_000_000_000 && *t + 600_000_000_000 > logs[0][first].0 && w.contains(flow))
+        {
+            println!("  {:.9} {what}", *t as f64 / 1e12);
+        }
+    };
+    for (log, name) in logs.iter().zip(["plain", "fast"]) {
+        println!("--{name}");
+        let words: Vec<&str> = logs[1][first].1.split(' ').collect();
+        about(log, &format!(" {} ", words[1]));
     }
 }

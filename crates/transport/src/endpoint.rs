@@ -362,6 +362,14 @@ impl ReceiverEndpoint {
         }
     }
 
+    /// All segments that it may have acknowledged are before this one. Zero for datagrams and external hosts.
+    pub fn max_acknowledged(&self) -> u64 {
+        match self {
+            ReceiverEndpoint::Tcp(receiver) => receiver.max_acknowledged(),
+            ReceiverEndpoint::Silent => 0,
+        }
+    }
+
     /// Next expected segment; all before it have arrived. Zero for datagrams and external hosts.
     #[inline]
     pub fn rcv_nxt(&self) -> u64 {

@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_transport::application::{AppEvent, Application, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex};
+use ecnlab_transport::application::{AppEvent, Application, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex, WriteTimes};
 use ecnlab_transport::{AccurateReceiver, AccurateStart, AppWrite};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::Simulation;
-use super::flow::HandshakeResult;
+use super::fast_path::MemberAhead;
+use super::flow::{AppKind, HandshakeResult};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
 use crate::network::{AppSpec, FlowTemplate, MemberStream, PrivateLinkIds};
@@ -28,6 +29,7 @@ pub struct App {
     pending_events: VecDeque<AppEvent>,
     started: bool,
     wants_deliveries: bool,
+    write_times: WriteTimes,
     /// Its slot in the calendar queue.
     timer_slot: u32,
     next_deadline: Option<Time>,
@@ -43,6 +45,8 @@ struct AppMemberFactory {
     private_links: Vec<PrivateLinkIds>,
     /// Number of members at the start.
     initial_members: u32,
+    /// Where the fast path applies to members that are added.
+    ahead: MemberAhead,
 }
 
 impl App {
@@ -56,10 +60,27 @@ impl App {
         self.member_factory.is_some()
     }
 
-    /// The private links of flows that it has added, which other flows may get later.
+    /// The private links of flows that it has added, which other flows may get while packets are on them.
     pub fn reassigned_links(&self) -> impl Iterator<Item = u32> + '_ {
         let private_links = self.member_factory.iter().flat_map(|factory| &factory.private_links);
-        private_links.flat_map(|links| links.access.into_iter().chain(links.exit).flatten())
+        let is_access_empty_then = self.write_times == WriteTimes::WhileIdle;
+        private_links.flat_map(move |links| links.access.filter(|_| !is_access_empty_then).into_iter().chain(links.exit).flatten())
+    }
+
+    /// Where the fast path applies to flows that it may add, with their template.
+    pub fn members_ahead(&self) -> Option<(&FlowTemplate, MemberAhead)> {
+        self.member_factory.as_ref().map(|factory| (&factory.template, factory.ahead))
+    }
+
+    pub fn set_members_ahead(&mut self, ahead: MemberAhead) {
+        if let Some(factory) = &mut self.member_factory {
+            factory.ahead = ahead;
+        }
+    }
+
+    /// The kind of its TCP flows.
+    pub fn kind_of_tcp_flows(&self) -> AppKind {
+        AppKind::new(self.wants_deliveries, self.write_times, true)
     }
 
     /// Template of the flows that it may add.
@@ -86,13 +107,14 @@ impl<P: Probe> Simulation<P> {
             pending_events: VecDeque::new(),
             started: false,
             wants_deliveries: spec.spec.wants_delivery_events(),
+            write_times: spec.spec.write_times(),
             timer_slot,
             next_deadline: Some(start),
             flows: Vec::with_capacity(spec.flows.len()),
-            member_factory: spec
-                .member_template
-                .as_ref()
-                .map(|template| Box::new(AppMemberFactory { template: (**template).clone(), private_links: Vec::new(), initial_members })),
+            member_factory: spec.member_template.as_ref().map(|template| {
+                let template = (**template).clone();
+                Box::new(AppMemberFactory { template, private_links: Vec::new(), initial_members, ahead: MemberAhead::default() })
+            }),
         });
         spec.flows.iter().for_each(|&flow| self.assign_flow_to_app(number, flow));
         self.replan_fast_path();
@@ -104,7 +126,8 @@ impl<P: Probe> Simulation<P> {
         let owner = &mut self.apps[app as usize];
         let member = &mut self.flows[flow as usize];
         assert_eq!(NONE, member.app, "a flow belongs to one application");
-        (member.app, member.app_member, member.wants_deliveries) = (app, owner.flows.len() as u32, owner.wants_deliveries);
+        (member.app, member.app_member) = (app, owner.flows.len() as u32);
+        member.app_kind = AppKind::new(owner.wants_deliveries, owner.write_times, member.sender.as_tcp().is_some());
         owner.flows.push(flow);
     }
 
@@ -197,6 +220,7 @@ impl<P: Probe> AppCalls<'_, P> {
             (own, flow)
         });
         more.private_links.push(own);
+        self.simulation.add_member_ahead(flow, &own, more.ahead);
         self.simulation.apps[self.app as usize].member_factory = Some(more);
         self.simulation.assign_flow_to_app(self.app, flow);
     }
@@ -208,6 +232,16 @@ impl<P: Probe> AppCalls<'_, P> {
         if demand.closes && reverse_flow != NONE {
             self.simulation.flows[reverse_flow as usize].sink.suppress_fin_reply();
         }
+    }
+
+    /// # Panics
+    /// If the application writes while the flow may be ahead of the current time.
+    fn assert_may_write(&self, at: u32) {
+        let flow = &self.simulation.flows[at as usize];
+        assert!(
+            flow.app_kind != AppKind::WritesWhileIdle || !flow.measures.is_sending(),
+            "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
+        );
     }
 
     /// Starts the sender of a new connection.
@@ -236,6 +270,7 @@ impl<P: Probe> AppCalls<'_, P> {
 impl<P: Probe> EngineCalls for AppCalls<'_, P> {
     fn open_connection(&mut self, member: FlowIndex, demand: AppWrite) {
         let (at, now) = (self.flow_of_member(member), self.simulation.now);
+        self.assert_may_write(at);
         self.simulation.unpair_directions(at);
         self.simulation.flows[at as usize].open_connection(&demand, now);
         self.start_sender(at, demand);
@@ -269,20 +304,25 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
 
     fn write(&mut self, member: FlowIndex, demand: AppWrite) {
         let at = self.flow_of_member(member);
+        self.assert_may_write(at);
         let now = self.simulation.now;
         let flow = &mut self.simulation.flows[at as usize];
         flow.started = true;
         if flow.has_external_hosts() {
             return self.simulation.request_external_send(at, demand);
         }
+        let mut idle_since = None;
         if flow.sends_datagrams {
             flow.measures.on_datagram_sent(now);
+        } else if !flow.measures.is_sending() {
+            // Before the write: what it sends may be delivered ahead of the current time.
+            idle_since = Some(flow.measures.begin_transfer(now));
         }
         self.suppress_fin_reply(at, &demand);
         self.simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
         let flow = &mut self.simulation.flows[at as usize];
-        if !flow.sends_datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {
-            flow.measures.begin_transfer(now);
+        if let Some(since) = idle_since.filter(|_| flow.sender.is_done()) {
+            flow.measures.cancel_transfer(since);
         }
     }
 

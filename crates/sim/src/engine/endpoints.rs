@@ -7,6 +7,7 @@ use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, SenderEndpoi
 use ecnlab_units::{Rate, Time};
 
 use super::fast_path::SinkAhead;
+use super::flow::AppKind;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::measures::{Delivery, FinishedTransfer};
@@ -82,7 +83,7 @@ impl<P: Probe> Simulation<P> {
             if flow.row_policy != RowPolicy::NotCounted {
                 self.groups[flow.group as usize].delay.record(delivery.delay);
             }
-            delivered_bytes = if flow.wants_deliveries { new_bytes } else { 0 };
+            delivered_bytes = if flow.app_kind == AppKind::WantsDeliveries { new_bytes } else { 0 };
         }
         self.update_sink_timer(packet.flow, before);
         send(self, &mut arrival);

@@ -6,6 +6,7 @@ use ecnlab_transport::{AppWrite, SegmentType};
 use ecnlab_units::{CongestionLevel, Ecn, Time};
 
 use super::Simulation;
+use super::flow::AppKind;
 use super::path::start_propagation;
 use crate::calendar_queue::TieBreak;
 use crate::external_hosts::{HostInput, SimOutput};
@@ -100,7 +101,7 @@ impl<P: Probe> Simulation<P> {
         if let Some(since) = flow.measures.on_readable_bytes(bytes, self.now) {
             self.probe.on_lockout(at, since, self.now);
         }
-        if flow.wants_deliveries && bytes > 0 {
+        if flow.app_kind == AppKind::WantsDeliveries && bytes > 0 {
             self.notify_app_of_flow(at, |member| AppEvent::Delivered(member, bytes));
         }
     }

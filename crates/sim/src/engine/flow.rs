@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ecnlab_transport::application::WriteTimes;
 use ecnlab_transport::endpoint::NonTcpSender;
 use ecnlab_transport::{
     AccurateReceiver, AccurateStart, AppWrite, HostClock, NegotiatedEcn, ProcessingTime, ReceiverEndpoint, SendCounters, Sender,
@@ -39,8 +40,7 @@ pub struct FlowState {
     pub sends_datagrams: bool,
     pub started: bool,
     pub row_policy: RowPolicy,
-    /// Whether its application gets delivery events.
-    pub wants_deliveries: bool,
+    pub app_kind: AppKind,
     /// Whether the fast path may pass packets to its sink, and ACKs to its sender.
     pub sink_ahead: SinkAhead,
     pub is_sender_ahead: bool,
@@ -63,6 +63,36 @@ pub struct FlowState {
     past_connections: Option<Box<PastConnections>>,
     /// Source of the random processing time of each connection, if there is one.
     pub processing: Option<Box<ProcessingTime>>,
+}
+
+/// A flow's application, as far as packets depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppKind {
+    Absent,
+    /// It gets delivery events.
+    WantsDeliveries,
+    /// It writes at any event.
+    WritesAnyTime,
+    /// See [`WriteTimes`].
+    WritesWhileIdle,
+    WritesAtTimer,
+}
+
+impl AppKind {
+    /// The kind of an application of flows that carry datagrams or not.
+    pub fn new(wants_deliveries: bool, write_times: WriteTimes, is_tcp: bool) -> AppKind {
+        match write_times {
+            _ if wants_deliveries => AppKind::WantsDeliveries,
+            WriteTimes::WhileIdle if is_tcp => AppKind::WritesWhileIdle,
+            WriteTimes::AtTimer if is_tcp => AppKind::WritesAtTimer,
+            _ => AppKind::WritesAnyTime,
+        }
+    }
+
+    /// Whether it is known up to when it does not write.
+    pub fn allows_computing_ahead(self) -> bool {
+        !matches!(self, AppKind::WantsDeliveries | AppKind::WritesAnyTime)
+    }
 }
 
 /// Counts of a flow's earlier connections.
@@ -104,7 +134,7 @@ impl FlowState {
             started: false,
             row_policy: spec.row_policy,
             reverse_flow: NONE,
-            wants_deliveries: false,
+            app_kind: AppKind::Absent,
             sink_ahead: SinkAhead::Never,
             is_sender_ahead: false,
             timer_slot,
@@ -207,6 +237,17 @@ impl FlowState {
     #[inline]
     pub fn is_current_connection(&self, connection: u8, sent: Time) -> bool {
         connection == self.connection_id && sent >= self.opened_at
+    }
+
+    /// Number of the open connection, modulo 256.
+    #[inline]
+    pub fn connection_id(&self) -> u8 {
+        self.connection_id
+    }
+
+    /// Whether the sink may have acknowledged all data that its sender has to send.
+    pub fn is_transfer_acknowledged(&self) -> bool {
+        self.sender.as_tcp().is_some_and(|sender| self.sink.max_acknowledged() >= sender.send_buffer().queued_segments())
     }
 
     /// Whether its hosts are external.

@@ -138,10 +138,16 @@ impl FlowMeasures {
         self.transfer_began.is_some()
     }
 
-    /// Begins a transfer: the idle time before it was not a lockout.
-    pub fn begin_transfer(&mut self, now: Time) {
+    /// Begins a transfer: the idle time before it was not a lockout. Returns since when no new data were delivered.
+    pub fn begin_transfer(&mut self, now: Time) -> Time {
         self.transfer_began = Some(now);
-        self.no_delivery_since = now;
+        std::mem::replace(&mut self.no_delivery_since, now)
+    }
+
+    /// Takes the begin of a transfer back, since there is nothing to send.
+    pub fn cancel_transfer(&mut self, no_delivery_since: Time) {
+        self.transfer_began = None;
+        self.no_delivery_since = no_delivery_since;
     }
 
     /// A datagram is sent: idle time without datagrams to send was not a lockout.

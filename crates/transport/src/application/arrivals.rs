@@ -8,7 +8,7 @@
 use ecnlab_units::{Rate, Rng, SizeDistribution, Span, TimeDistribution, parameters, words};
 
 use super::paced::{FlowArrivals, MessageSource, RenewalProcess, TimedMessage};
-use super::{Application, ApplicationSpec, FlowDirection};
+use super::{Application, ApplicationSpec, FlowDirection, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -139,6 +139,10 @@ impl ApplicationSpec for ArrivalsSpec {
             ));
         }
         doubts
+    }
+
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::WhileIdle
     }
 
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {

@@ -7,7 +7,7 @@
 use ecnlab_units::{Rate, Rng, Span, parameters};
 
 use super::paced::{MessageSource, MessageStream, TimedMessage};
-use super::{Application, ApplicationSpec};
+use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -42,6 +42,10 @@ impl CbrSettings {
 }
 
 impl ApplicationSpec for CbrSpec {
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::AtTimer
+    }
+
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
         Box::new(MessageStream::new(CbrSource { spec: *self, rng, sent: 0 }))
     }

@@ -147,8 +147,24 @@ pub trait ApplicationSpec: Debug + Send + Sync {
         Vec::new()
     }
 
+    /// When it opens connections of its TCP flows and writes to them.
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::Any
+    }
+
     /// Creates a running application with its random stream.
     fn instantiate(&self, rng: Rng) -> Box<dyn Application>;
+}
+
+/// When an application opens connections and writes to them. The engine computes flows ahead of the simulated time up to the next write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteTimes {
+    /// At any event.
+    Any,
+    /// While all data of the flow are acknowledged. It does not react to [`AppEvent::Delivered`].
+    WhileIdle,
+    /// At its own timer, on a connection that it opens once. It does not react to [`AppEvent::Delivered`].
+    AtTimer,
 }
 
 words! {

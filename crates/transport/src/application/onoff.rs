@@ -11,7 +11,7 @@
 use ecnlab_units::{Rate, Rng, Span, TimeDistribution, parameters};
 
 use super::paced::{MessageSource, MessageStream, TimedMessage};
-use super::{Application, ApplicationSpec};
+use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -46,6 +46,10 @@ impl OnOffSettings {
 }
 
 impl ApplicationSpec for OnOffSpec {
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::AtTimer
+    }
+
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
         Box::new(MessageStream::new(OnOffSource::new(self.clone(), &rng)))
     }

@@ -4,7 +4,7 @@
 use ecnlab_units::{Rate, Rng, SizeDistribution, TimeDistribution, parameters};
 
 use super::paced::{MessageStream, RenewalProcess};
-use super::{Application, ApplicationSpec};
+use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -35,6 +35,10 @@ impl PoissonSettings {
 }
 
 impl ApplicationSpec for PoissonSpec {
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::AtTimer
+    }
+
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
         Box::new(MessageStream::new(RenewalProcess::new(self.intervals.clone(), self.sizes.clone(), &rng)))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ecnlab_units::{Rng, Span, parameters};
 
 use super::paced::{FlowArrivals, MessageSource, MessageStream, TimedMessage};
-use super::{Application, ApplicationSpec, FlowDirection, MAX_TRANSFER_BYTES};
+use super::{Application, ApplicationSpec, FlowDirection, MAX_TRANSFER_BYTES, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -101,6 +101,13 @@ impl ApplicationSpec for ReplaySpec {
         let late = self.list.iter().filter(|(time, _)| *time >= lasting).count();
         let told = |of: usize| format!("{late} of {of} are after the end; fix: run longer, or leave them out");
         (late > 0).then(|| ("times", told(self.list.len()))).into_iter().collect()
+    }
+
+    fn write_times(&self) -> WriteTimes {
+        match self.each {
+            ReplayAs::Flow => WriteTimes::WhileIdle,
+            ReplayAs::Message => WriteTimes::AtTimer,
+        }
     }
 
     fn instantiate(&self, _rng: Rng) -> Box<dyn Application> {

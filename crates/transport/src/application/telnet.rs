@@ -6,7 +6,7 @@
 use ecnlab_units::{Rng, SizeDistribution, TimeDistribution, parameters};
 
 use super::paced::{MessageStream, RenewalProcess};
-use super::{Application, ApplicationSpec};
+use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -34,6 +34,10 @@ impl TelnetSettings {
 }
 
 impl ApplicationSpec for TelnetSpec {
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::AtTimer
+    }
+
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
         Box::new(MessageStream::new(RenewalProcess::new(self.interval.clone(), self.size.clone(), &rng)))
     }

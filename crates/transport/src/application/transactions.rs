@@ -6,6 +6,7 @@ use ecnlab_units::{Rng, Span, Time, math, parameters, words};
 
 use super::{
     AppEvent, AppWrite, Application, ApplicationSpec, ConnectionReuse, EngineCalls, FinishedTransaction, FlowIndex, MAX_TRANSFER_BYTES,
+    WriteTimes,
 };
 
 parameters! {
@@ -60,6 +61,10 @@ pub struct TransactionsSpec {
 const ONLY_FLOW: FlowIndex = 0;
 
 impl ApplicationSpec for TransactionsSpec {
+    fn write_times(&self) -> WriteTimes {
+        WriteTimes::WhileIdle
+    }
+
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
         Box::new(TransactionSource { spec: *self, rng, finished: 0, began: Time::ZERO, next: None })
     }

@@ -464,6 +464,11 @@ impl Receiver {
         Ack { ece, cwr, echo: delayed.sent, echo_retransmission: retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) }
     }
 
+    /// All segments that it may have acknowledged are before this one.
+    pub fn max_acknowledged(&self) -> u64 {
+        self.linux.as_ref().map_or(self.rcv_nxt, |host| host.last_acknowledged())
+    }
+
     /// Next expected segment.
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt

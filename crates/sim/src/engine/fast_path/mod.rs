@@ -1,8 +1,11 @@
-//! The fast path: what follows from a packet is computed when the packet is stored, up to the next place where flows meet.
+//! The fast path: what follows from a packet is computed when its departure from a queue is known, up to the next place where flows meet.
 //!
 //! A queue has *known departures* if it is first in, first out and its AQM signals arriving packets only. Its link then computes the departure
 //! of a packet when it is stored, and the event for the end of the transmission is not needed. The queue itself is brought up to date when
 //! its state is read: at the next arrival, at its timer, at a sample, at the end of a slice ([`Simulation::update_known_queue`]).
+//!
+//! Any other queue knows the departure of a packet when it dequeues it. So a packet needs two events there instead of one: its arrival, and the
+//! end of the transmission before it.
 //!
 //! From such a departure on, a packet is *passed ahead*: it reaches its sink, the ACK crosses the pipes of the return path and the sender
 //! processes it, each at its own later time, without an event. The next data packet enters the flow's access link, whose far end is a place
@@ -27,8 +30,10 @@
 //!    (`plan.rs`). A packet is passed ahead only if no packet before it on the same way is left to an event.
 //! 3. **Timers.** A timer of a sink that is due before a packet's arrival runs before it. An ACK whose sender has an earlier timer is left to
 //!    an event.
-//! 4. **Reactions elsewhere.** Flows of applications, packets before an impairment or another queue, ACKs that end a transfer and deliveries
-//!    that end a lockout are left to events.
+//! 4. **Reactions elsewhere.** Packets before an impairment or another queue, the answer to a SYN of an application, ACKs that end a transfer
+//!    and deliveries that end a lockout are left to events. A flow of an application is ahead only if it is known until when the application
+//!    does not write ([`WriteTimes`](ecnlab_transport::application::WriteTimes)): up to its timer, or until all data are acknowledged. In the
+//!    latter case the next connection may open then, so nothing of a complete transfer is computed ahead but its first ACK and pure ACKs.
 //! 5. **No recursion.** Packets of a sender that is ahead cross their first link by events, so no sender is called while it sends.
 //!
 //! A packet that is left to an event is on a wire, with the same keys as without the fast path. So nothing has to be undone, the fast path may
@@ -40,15 +45,16 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, SignalCause};
-use ecnlab_transport::{Ack, CongestionWindow};
+use ecnlab_transport::{Ack, CongestionWindow, SegmentType};
 use ecnlab_units::{Span, Time};
 
+use super::flow::{AppKind, FlowState};
 use super::path::start_propagation;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
 use crate::link::QueuedPacket;
-use crate::network::RowPolicy;
+use crate::network::{PrivateLinkIds, RowPolicy};
 use crate::packet::{NONE, PacketFlags, PacketId};
 use crate::probe::{AckDrop, MarkOrDrop, Probe};
 use crate::queue_log::QueueLogEvent;
@@ -123,6 +129,13 @@ pub enum SinkAhead {
     SharedReturnPath,
 }
 
+/// The same for flows that an application adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberAhead {
+    pub sink: SinkAhead,
+    pub is_sender_ahead: bool,
+}
+
 /// What the engine asks of it.
 impl<P: Probe> Simulation<P> {
     /// Computes each event at its time, to check that results are the same. It must be called before the first event.
@@ -146,6 +159,18 @@ impl<P: Probe> Simulation<P> {
     /// A link was added.
     pub(super) fn add_link_ahead(&mut self) {
         self.fast_path.links.push(LinkAhead::default());
+    }
+
+    /// An application added a flow with these private links.
+    pub(super) fn add_member_ahead(&mut self, flow: u32, own: &PrivateLinkIds, ahead: MemberAhead) {
+        let state = &mut self.flows[flow as usize];
+        (state.sink_ahead, state.is_sender_ahead) = (ahead.sink, ahead.is_sender_ahead);
+        self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
+        if let Some([to, back]) = own.access.filter(|_| ahead.is_sender_ahead) {
+            self.links[to as usize].accepts_ahead = true;
+            let back = &mut self.links[back as usize];
+            (back.accepts_ahead, back.computes_ahead, back.is_plain_pipe) = (true, true, false);
+        }
     }
 
     /// Packets that reached their sinks without an event of their own.
@@ -435,10 +460,10 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     fn prepare_sink(&mut self, id: PacketId, at: u32, arrives: Time, keys: TieBreak) -> bool {
         let packet = &self.packets[id];
-        if self.route_hops[packet.hop_index as usize + 1] != END_OF_ROUTE {
-            return true;
-        }
         let flow = packet.flow;
+        if self.route_hops[packet.hop_index as usize + 1] != END_OF_ROUTE {
+            return !packet.is_ack() || self.may_enter_last_link(flow, packet.hop_index + 1, packet.seq, packet.connection_id);
+        }
         let state = &self.flows[flow as usize];
         if state.measures.depends_on_event_order(arrives, state.sends_datagrams) {
             return false;
@@ -446,40 +471,58 @@ impl<P: Probe> Simulation<P> {
         let arrival = SinkTimer { due: arrives, tie_break: keys, component: ComponentId::new(ComponentKind::Link, at as usize) };
         if state.sink_ahead == SinkAhead::SharedReturnPath {
             let pipe = self.route_hops[state.back_route as usize];
-            if self.fast_path.links[pipe as usize].sink_timers.peek().is_some_and(|Reverse(timer)| *timer < arrival) {
-                self.run_sink_timers_before(pipe, &arrival);
+            let has_earlier = self.fast_path.links[pipe as usize].sink_timers.peek().is_some_and(|Reverse(timer)| *timer < arrival);
+            if has_earlier && !self.run_sink_timers_before(pipe, &arrival) {
+                return false;
             }
-        } else if state.sink.deadline().is_some_and(|due| due <= arrives) {
-            self.run_sink_timer_before(flow, &arrival);
+        } else if state.sink.deadline().is_some_and(|due| due <= arrives) && !self.run_sink_timer_before(flow, &arrival) {
+            return false;
+        }
+        let state = &self.flows[flow as usize];
+        state.app_kind != AppKind::WritesWhileIdle || !state.is_transfer_acknowledged() || self.is_silent_at_sink(id)
+    }
+
+    /// Whether a packet is a pure ACK without a reply. Its only effect at the sink is on a timer, which the next connection would clear.
+    fn is_silent_at_sink(&self, id: PacketId) -> bool {
+        let packet = &self.packets[id];
+        let sink = &self.flows[packet.flow as usize].sink;
+        packet.segment_type() == SegmentType::PureAck && packet.seq >= sink.rcv_nxt() && sink.accurate().is_none()
+    }
+
+    /// Runs the timers of sinks with a common return path that come before an arrival. Returns whether none of them is left to an event.
+    #[inline(never)]
+    fn run_sink_timers_before(&mut self, pipe: u32, arrival: &SinkTimer) -> bool {
+        while let Some(Reverse(timer)) = self.fast_path.links[pipe as usize].sink_timers.peek().copied()
+            && timer < *arrival
+        {
+            let flow = timer.component.index();
+            let state = &self.flows[flow as usize];
+            let is_set = self.calendar.deadline_of(state.sink_timer_slot) == Some((timer.due, timer.tie_break));
+            if is_set && state.app_kind == AppKind::WritesWhileIdle && state.is_transfer_acknowledged() {
+                return false;
+            }
+            self.fast_path.links[pipe as usize].sink_timers.pop();
+            if is_set {
+                self.run_sink_timer_ahead(flow, timer.due);
+            }
         }
         true
     }
 
-    /// Runs the timers of sinks with a common return path that come before an arrival.
+    /// Runs the timer of a sink as long as it comes before an arrival. Returns whether it is not left to an event.
     #[inline(never)]
-    fn run_sink_timers_before(&mut self, pipe: u32, arrival: &SinkTimer) {
-        while let Some(Reverse(timer)) = self.fast_path.links[pipe as usize].sink_timers.peek().copied()
-            && timer < *arrival
-        {
-            self.fast_path.links[pipe as usize].sink_timers.pop();
-            let flow = timer.component.index();
-            let slot = self.flows[flow as usize].sink_timer_slot;
-            if self.calendar.deadline_of(slot) == Some((timer.due, timer.tie_break)) {
-                self.run_sink_timer_ahead(flow, timer.due);
-            }
-        }
-    }
-
-    /// Runs the timer of a sink as long as it comes before an arrival.
-    #[inline(never)]
-    fn run_sink_timer_before(&mut self, flow: u32, arrival: &SinkTimer) {
-        let slot = self.flows[flow as usize].sink_timer_slot;
+    fn run_sink_timer_before(&mut self, flow: u32, arrival: &SinkTimer) -> bool {
         let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
-        while let Some((due, tie_break)) = self.calendar.deadline_of(slot)
+        while let Some((due, tie_break)) = self.calendar.deadline_of(self.flows[flow as usize].sink_timer_slot)
             && (SinkTimer { due, tie_break, component }) < *arrival
         {
+            let state = &self.flows[flow as usize];
+            if state.app_kind == AppKind::WritesWhileIdle && state.is_transfer_acknowledged() {
+                return false;
+            }
             self.run_sink_timer_ahead(flow, due);
         }
+        true
     }
 
     fn run_sink_timer_ahead(&mut self, flow: u32, due: Time) {
@@ -610,7 +653,8 @@ impl<P: Probe> Simulation<P> {
                     self.pass_ack(hop, arrives);
                     return self.at_time(arrives, |simulation| simulation.process_ack(at, ack));
                 }
-                if !is_at_end && self.links[next as usize].accepts_ahead {
+                let may_go_on = !is_at_end && self.links[next as usize].accepts_ahead;
+                if may_go_on && self.may_enter_last_link(at, cursor + 1, ack.next, self.flows[at as usize].connection_id()) {
                     self.pass_ack(hop, arrives);
                     (cursor, then) = (cursor + 1, arrives);
                     continue;
@@ -646,10 +690,34 @@ impl<P: Probe> Simulation<P> {
         if sender.deadline().is_some_and(|due| due <= arrives) || next >= sender.send_buffer().queued_segments() {
             return false;
         }
+        if flow.app_kind != AppKind::Absent && (sender.is_in_handshake() || sender.is_done() || !self.is_before_app_timer(flow, arrives)) {
+            return false;
+        }
         if self.fast_path.next_window_sample.is_some_and(|sample| sample <= arrives) {
             self.keep_window(at, hop, arrives, keys);
         }
         true
+    }
+}
+
+/// Flows of applications.
+impl<P: Probe> Simulation<P> {
+    /// Whether an ACK enters a link of its return path before the next connection of its flow can open, which may change the last link. That
+    /// takes an ACK of all data at the sender: of those that are sent, the first one opens the way.
+    fn may_enter_last_link(&self, flow: u32, hop_index: u32, next: u64, connection: u8) -> bool {
+        let state = &self.flows[flow as usize];
+        if state.app_kind != AppKind::WritesWhileIdle || self.route_hops[hop_index as usize + 1] != END_OF_ROUTE {
+            return true;
+        }
+        let link = &self.links[self.route_hops[hop_index as usize] as usize];
+        let Some(sender) = state.sender.as_tcp() else { return false };
+        let is_in_order = next < sender.send_buffer().queued_segments() || link.first_packet() == NONE;
+        is_in_order && !sender.is_done() && connection == state.connection_id()
+    }
+
+    /// Whether a time comes before the timer of a flow's application, if it writes then.
+    fn is_before_app_timer(&self, flow: &FlowState, time: Time) -> bool {
+        flow.app_kind != AppKind::WritesAtTimer || self.apps[flow.app as usize].next_deadline().is_none_or(|due| time < due)
     }
 }
 

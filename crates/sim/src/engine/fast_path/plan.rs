@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use ecnlab_queue::{Discipline, Queue};
 use ecnlab_transport::Transport;
 
-use super::SinkAhead;
+use super::{MemberAhead, SinkAhead};
 use crate::engine::apps::App;
+use crate::engine::flow::AppKind;
 use crate::engine::{END_OF_ROUTE, Simulation};
 use crate::link::Link;
+use crate::network::{Buffer, FlowSpec, FlowTemplate, LinkSpec};
 use crate::packet::{NONE, PacketId};
 use crate::probe::Probe;
 
@@ -137,14 +139,22 @@ impl<P: Probe> Simulation<P> {
             };
             let accepts = |link: u32| self.links[link as usize].accepts_ahead;
             let is_tcp = flow.sender.as_tcp().is_some();
-            let is_owned = flow.app != NONE || flow.reverse_flow != NONE;
-            let replies_in_order = if is_tcp { !is_owned && accepts(first_back) } else { !flow.wants_deliveries };
+            let is_free = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NONE;
+            let replies_in_order = if is_tcp { is_free && accepts(first_back) } else { flow.app_kind != AppKind::WantsDeliveries };
             let sink = replies_in_order && self.is_left_ahead(last);
             let is_sender_ahead = sink && is_tcp && uses[access as usize] == 1 && accepts(access) && accepts(last_back);
             sinks_of_return_path[first_back as usize] += u32::from(sink && is_tcp);
             let flow = &mut self.flows[at];
             flow.sink_ahead = if sink { SinkAhead::OwnReturnPath } else { SinkAhead::Never };
             flow.is_sender_ahead = is_sender_ahead;
+        }
+        for app in 0..self.apps.len() {
+            let ahead = self.members_ahead(&self.apps[app]);
+            self.apps[app].set_members_ahead(ahead);
+            if let Some((template, _)) = self.apps[app].members_ahead().filter(|_| ahead.sink != SinkAhead::Never) {
+                // Several flows may share it.
+                sinks_of_return_path[template.flow.back[0] as usize] += 2;
+            }
         }
         for flow in &mut self.flows {
             let first_back = self.route_hops[flow.back_route as usize];
@@ -153,6 +163,22 @@ impl<P: Probe> Simulation<P> {
                 flow.sink_ahead = SinkAhead::SharedReturnPath;
             }
         }
+    }
+
+    /// Where the fast path applies to flows that an application adds, with these candidates among the pipes.
+    fn members_ahead(&self, app: &App) -> MemberAhead {
+        let Some(template) = app.member_template() else { return MemberAhead::default() };
+        let FlowTemplate { flow, access, exit } = template;
+        let (Some(&last), Some(&first_back), Transport::Tcp(_), None) = (flow.forward.last(), flow.back.first(), &flow.transport, exit)
+        else {
+            return MemberAhead::default();
+        };
+        let is_free = app.kind_of_tcp_flows().allows_computing_ahead();
+        if !is_free || !self.is_left_ahead(last) || !self.links[first_back as usize].accepts_ahead {
+            return MemberAhead::default();
+        }
+        let is_plain = |link: &LinkSpec| matches!(link.buffer, Buffer::Pipe { .. }) && link.impairment.is_none();
+        MemberAhead { sink: SinkAhead::SharedReturnPath, is_sender_ahead: access.as_ref().is_some_and(|links| links.iter().all(is_plain)) }
     }
 
     /// Calls `visit` with each link of each route, the place from which the route's packets enter it, and whether they do so ahead.
@@ -170,11 +196,11 @@ impl<P: Probe> Simulation<P> {
                 follow(self.links_of_route(flow.back_route), Feed::Sinks(last), flow.sink_ahead != SinkAhead::Never);
             }
         }
-        // Ends and private links of members that applications add are not ahead, but queues that they share are.
-        for template in self.apps.iter().filter_map(App::member_template) {
-            for links in [&template.flow.forward, &template.flow.back] {
-                follow(links, Feed::Link(NONE), false);
-            }
+        // Members that applications add cross their private links by events, or enter the shared links from sinks that are ahead.
+        for (template, ahead) in self.apps.iter().filter_map(App::members_ahead) {
+            let FlowSpec { forward, back, .. } = &template.flow;
+            follow(forward, Feed::Link(NONE), false);
+            follow(back, Feed::Sinks(forward.last().copied().unwrap_or(NONE)), ahead.sink != SinkAhead::Never);
         }
     }
 
@@ -188,6 +214,15 @@ impl<P: Probe> Simulation<P> {
             for (route, first, is_end_ahead) in ends {
                 let links = self.links_of_route(route);
                 for (place, &link) in links.iter().enumerate().skip(first) {
+                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next as usize].accepts_ahead);
+                }
+            }
+        }
+        for (template, ahead) in self.apps.iter().filter_map(App::members_ahead) {
+            for (links, is_end_ahead) in
+                [(&template.flow.forward, ahead.sink != SinkAhead::Never), (&template.flow.back, ahead.is_sender_ahead)]
+            {
+                for (place, &link) in links.iter().enumerate() {
                     passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next as usize].accepts_ahead);
                 }
             }

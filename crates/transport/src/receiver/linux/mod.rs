@@ -155,6 +155,11 @@ impl LinuxReceiver {
         self.rcv_nxt
     }
 
+    /// Next expected segment of the last ACK.
+    pub fn last_acknowledged(&self) -> u64 {
+        self.rcv_wup
+    }
+
     /// Number of out-of-order segments in the queue.
     pub fn out_of_order_segments(&self) -> u64 {
         self.ofo_queue.len()
