@@ -1,6 +1,7 @@
 //! The fast path changes no result: random networks, queues, senders, applications and recordings, with it and without it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
@@ -287,7 +288,7 @@ const COVERED: [&str; 26] = [
     "processing_jitter",
 ];
 
-fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64, Coverage) {
+fn compare_random_scenarios(seeds: Range<u64>) -> (u64, u64, Coverage) {
     let (mut received, mut passed, mut coverage) = (0, 0, Coverage::new());
     for seed in seeds {
         let mut draw = Draw(Rng::for_role(seed, "random scenario"));
@@ -309,17 +310,20 @@ fn compare_random_scenarios(seeds: std::ops::Range<u64>) -> (u64, u64, Coverage)
     (received, passed, coverage)
 }
 
-/// Number of random scenarios; `ECNLAB_FAST_PATH_CASES` sets another one.
-fn cases() -> u64 {
-    std::env::var("ECNLAB_FAST_PATH_CASES").ok().map_or(4000, |count| count.parse().expect("a number of cases"))
+/// Numbers of random scenarios; `ECNLAB_FAST_PATH_CASES` sets how many, and `ECNLAB_FAST_PATH_FIRST` the first.
+fn cases() -> Range<u64> {
+    let number = |name: &str, usual| std::env::var(name).ok().map_or(usual, |text| text.parse().expect("a number"));
+    let first = number("ECNLAB_FAST_PATH_FIRST", 0);
+    first..first + number("ECNLAB_FAST_PATH_CASES", 4000)
 }
 
 #[test]
 fn random_scenarios_have_the_same_results_without_the_fast_path() {
-    let (received, passed, coverage) = compare_random_scenarios(0..cases());
+    let (received, passed, coverage) = compare_random_scenarios(cases());
     assert!(passed * 5 > received, "of {received} packets only {passed} were on the fast path, which the test is to compare");
     println!("{passed} of {received} packets, {coverage:?}");
-    assert_eq!(COVERED.len(), coverage.len(), "{coverage:?}");
+    // A few scenarios do not have all of them.
+    assert!(cases().count() < 1000 || COVERED.len() == coverage.len(), "{coverage:?}");
     for (word, (received, passed)) in coverage {
         assert!(passed > 0, "with {word} none of {received} packets was on the fast path");
     }
@@ -425,103 +429,5 @@ fn a_sample_at_the_instant_of_an_ack_finds_the_same_window() {
         let is_sampled_first = interval == "10 ms";
         assert_eq!(is_sampled_first, at(0.01).to_bits() == at(0.0).to_bits(), "{interval}");
         assert!(at(0.02) > at(0.0), "the window grows with the ACK");
-    }
-}
-
-struct Log(Vec<(u64, String)>);
-impl Probe for Log {
-    fn needs_event_order(&self) -> bool {
-        false
-    }
-    const OBSERVES_PACKETS: bool = false;
-    const OBSERVES_QUEUES: bool = false;
-    fn queue_sample_interval(&self) -> Option<Span> {
-        Some(Span::from_millis(50))
-    }
-    fn window_sample_interval(&self) -> Option<Span> {
-        Some(Span::from_millis(10))
-    }
-    fn rate_bin(&self) -> Option<Span> {
-        std::env::var("DEBUG_BIN").ok().map(|ms| Span::from_millis(ms.parse().unwrap()))
-    }
-    fn on_segment_received(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Segment) {
-        self.0.push((now.picos(), format!("sink {flow} gets {s:?}")));
-    }
-    fn on_segment_sent(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Segment) {
-        self.0.push((now.picos(), format!("sender {flow} sends {s:?}")));
-    }
-    fn on_ack_sent(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Ack) {
-        self.0.push((now.picos(), format!("sink {flow} acks {s:?}")));
-    }
-    fn on_ack_received(&mut self, now: Time, flow: u32, s: &ecnlab_transport::Ack) {
-        self.0.push((now.picos(), format!("sender {flow} gets ack {s:?}")));
-    }
-}
-
-#[test]
-fn debug_seed() {
-    let seed: u64 = std::env::var("DEBUG_SEED").unwrap().parse().unwrap();
-    let mut draw = Draw(Rng::for_role(seed, "random scenario"));
-    let (_, scenario) = random_scenario(&mut draw);
-    for i in 0..3 {
-        let (plain, fast) = (run(&scenario, seed, false, |_| {}), run(&scenario, seed, true, |_| {}));
-        let rtt = |r: &Run| {
-            format!(
-                "{:?}",
-                r.report
-                    .tables
-                    .iter()
-                    .find(|(n, _)| *n == "groups")
-                    .unwrap()
-                    .1
-                    .columns
-                    .iter()
-                    .filter(|c| c.0.contains("rtt"))
-                    .collect::<Vec<_>>()
-            )
-        };
-        println!("{i} plain {} {} {}", plain.0.fingerprint, plain.0.events, rtt(&plain.0));
-        println!("{i} fast  {} {} {}", fast.0.fingerprint, fast.0.events, rtt(&fast.0));
-    }
-    let logs = [false, true].map(|fast| {
-        let options = options(&scenario, seed);
-        let mut simulation = Simulation::new(&scenario.network, &options, Log(Vec::new()));
-        if !fast {
-            simulation.disable_fast_path();
-        }
-        let (r, mut log) = simulation.finish();
-        println!("{fast} {} {} {}", r.fingerprint, r.events, log.0.len());
-        log.0.sort();
-        log.0
-    });
-    let first = logs[0].iter().zip(&logs[1]).position(|(a, b)| a != b).expect("a difference");
-    for (log, name) in logs.iter().zip(["plain", "fast"]) {
-        println!("{name}");
-        for (t, what) in &log[first.saturating_sub(3)..(first + 8).min(log.len())] {
-            println!("{:.9} {what}", *t as f64 / 1e12);
-        }
-    }
-    if let Ok(at) = std::env::var("DEBUG_AT") {
-        let at: f64 = at.parse().unwrap();
-        for (log, name) in logs.iter().zip(["plain", "fast"]) {
-            println!("{name}");
-            for (t, what) in log.iter().filter(|(t, w)| (*t as f64 / 1e12 - at).abs() < 0.006 && w.contains("sink")) {
-                println!("{:.9} {what}", *t as f64 / 1e12);
-            }
-        }
-        return;
-    }
-    let about = |log: &Vec<(u64, String)>, flow: &str| {
-        for (t, what) in log
-            .iter()
-            .filter(|(t, w)| *t < logs[0][first].0 + 100_000_000_000 && *t + 600_000_000_000 > logs[0][first].0 && w.contains(flow))
-        {
-            println!("  {:.9} {what}", *t as f64 / 1e12);
-        }
-    };
-    for (log, name) in logs.iter().zip(["plain", "fast"]) {
-        println!("--{name}");
-        let words: Vec<&str> = logs[1][first].1.split(' ').collect();
-        about(log, &format!(" {} ", words[1]));
     }
 }

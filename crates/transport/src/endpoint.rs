@@ -99,10 +99,11 @@ pub enum NonTcpSender {
 }
 
 impl SenderEndpoint {
-    /// Takes the memory of the sender of a connection that is over, if both are TCP.
-    pub fn reuse_memory_of(&mut self, past: &mut SenderEndpoint) {
-        if let (SenderEndpoint::Tcp(sender), SenderEndpoint::Tcp(past)) = (self, past) {
-            sender.reuse_memory_of(past);
+    /// Becomes the sender of the next connection, in the same memory if both are TCP. `phase` is as for [`SenderEndpoint::new`].
+    pub fn renew(&mut self, transport: &Transport, app_write: &AppWrite, phase: Span) {
+        match (self, transport) {
+            (SenderEndpoint::Tcp(sender), Transport::Tcp(tcp)) => sender.renew(tcp.clone(), app_write, HostClock::new(tcp, phase)),
+            (sender, _) => *sender = SenderEndpoint::new(transport, app_write, phase),
         }
     }
 

@@ -1,5 +1,5 @@
 //! Memory of a connection that is over, for the next one: a queue that starts empty takes the allocation of its predecessor,
-//! and keeps the largest size that one of them needed.
+//! and keeps the largest size that one of them needed. A value in a box takes the box of its predecessor.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -17,5 +17,16 @@ pub fn reuse_list<T>(list: &mut Vec<T>, past: &mut Vec<T>) {
     if list.is_empty() {
         past.clear();
         mem::swap(list, past);
+    }
+}
+
+/// Stores a value in the box of its predecessor, or in a new one.
+pub fn reuse_box<T>(past: Option<Box<T>>, value: T) -> Box<T> {
+    match past {
+        Some(mut place) => {
+            *place = value;
+            place
+        }
+        None => Box::new(value),
     }
 }

@@ -170,11 +170,14 @@ impl FlowState {
     /// they arrive.
     pub fn open_connection(&mut self, demand: &AppWrite, now: Time) {
         let transport = self.transport.clone();
-        self.replace_connection(
-            SenderEndpoint::new(&transport, demand, self.clock_phases[0]),
-            ReceiverEndpoint::new(&transport, self.clock_phases[1]),
-            now,
-        );
+        if self.has_external_hosts() {
+            let sender = SenderEndpoint::new(&transport, demand, self.clock_phases[0]);
+            let sink = ReceiverEndpoint::new(&transport, self.clock_phases[1]);
+            return self.replace_connection(sender, sink, now);
+        }
+        self.end_connection();
+        self.sender.renew(&transport, demand, self.clock_phases[0]);
+        self.begin_connection(ReceiverEndpoint::new(&transport, self.clock_phases[1]), now);
     }
 
     /// Replaces the previous connection by the other direction of an open one. The sink does not answer its FIN by one: the direction that
@@ -206,23 +209,34 @@ impl FlowState {
         }
     }
 
-    fn replace_connection(&mut self, mut sender: SenderEndpoint, mut sink: ReceiverEndpoint, now: Time) {
+    fn replace_connection(&mut self, mut sender: SenderEndpoint, sink: ReceiverEndpoint, now: Time) {
         if let (Some(sender), Some(before)) = (sender.as_external_mut(), self.sender.as_external_mut()) {
             sender.for_next_connection(before);
         }
+        self.end_connection();
+        self.sender = sender;
+        self.begin_connection(sink, now);
+    }
+
+    /// Keeps the counts of the previous connection, if there was one.
+    fn end_connection(&mut self) {
         // An external host may have sent data before any request.
-        if self.started || self.has_external_hosts() {
-            let past = PastConnections { send_counters: self.send_counters(), min_rtt: self.min_rtt() };
-            match &mut self.past_connections {
-                Some(known) => **known = past,
-                None => self.past_connections = Some(Box::new(past)),
-            }
-            self.connection_id = self.connection_id.wrapping_add(1);
+        if !self.started && !self.has_external_hosts() {
+            return;
         }
+        let past = PastConnections { send_counters: self.send_counters(), min_rtt: self.min_rtt() };
+        match &mut self.past_connections {
+            Some(known) => **known = past,
+            None => self.past_connections = Some(Box::new(past)),
+        }
+        self.connection_id = self.connection_id.wrapping_add(1);
+    }
+
+    /// Begins a connection whose sender is new.
+    fn begin_connection(&mut self, mut sink: ReceiverEndpoint, now: Time) {
         self.started = true;
-        sender.reuse_memory_of(&mut self.sender);
         sink.reuse_memory_of(&mut self.sink);
-        (self.sender, self.sink, self.opened_at) = (sender, sink, now);
+        (self.sink, self.opened_at) = (sink, now);
         self.assign_processing_time();
     }
 

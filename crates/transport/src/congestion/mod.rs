@@ -22,6 +22,7 @@ pub use vegas::{Vegas, VegasSettings};
 
 use self::linux::{LinuxCubic, LinuxReno};
 use crate::clock::HostClock;
+use crate::memory;
 use crate::settings::{CongestionControlName, HystartName, TcpSettings};
 
 /// The congestion window and the slow-start threshold, in segments.
@@ -199,8 +200,15 @@ macro_rules! each {
     };
 }
 
+/// Boxes of the control of a connection that is over.
+#[derive(Default)]
+pub struct ControlMemory {
+    cubic: Option<Box<LinuxCubic>>,
+    hystart: Option<Box<HyStart>>,
+}
+
 impl CongestionAlgorithm {
-    fn new(settings: &TcpSettings, clock: HostClock) -> CongestionAlgorithm {
+    fn new(settings: &TcpSettings, clock: HostClock, cubic: Option<Box<LinuxCubic>>) -> CongestionAlgorithm {
         match (settings.congestion_control, settings.has_integer_cwnd()) {
             (CongestionControlName::Reno, false) => CongestionAlgorithm::Reno(Reno),
             (CongestionControlName::Reno, true) => CongestionAlgorithm::LinuxReno(LinuxReno::default()),
@@ -208,7 +216,9 @@ impl CongestionAlgorithm {
             (CongestionControlName::Cubic, false) => {
                 CongestionAlgorithm::Cubic(Box::new(Cubic::new(CubicSettings::from_settings(settings))))
             }
-            (CongestionControlName::Cubic, true) => CongestionAlgorithm::LinuxCubic(Box::new(LinuxCubic::new(settings, clock))),
+            (CongestionControlName::Cubic, true) => {
+                CongestionAlgorithm::LinuxCubic(memory::reuse_box(cubic, LinuxCubic::new(settings, clock)))
+            }
             (CongestionControlName::Vegas, _) => CongestionAlgorithm::Vegas(Box::new(Vegas::new(VegasSettings::from_settings(settings)))),
             (CongestionControlName::Prague, _) => CongestionAlgorithm::Prague(Box::new(Prague::new(settings, clock))),
             // A scenario with it is refused before (`needs_kernel`).
@@ -219,11 +229,23 @@ impl CongestionAlgorithm {
 
 impl CongestionController {
     pub fn new(settings: &TcpSettings, clock: HostClock) -> CongestionController {
+        CongestionController::with_memory(settings, clock, ControlMemory::default())
+    }
+
+    /// The same in the memory of a connection that is over.
+    pub fn with_memory(settings: &TcpSettings, clock: HostClock, memory: ControlMemory) -> CongestionController {
         let hystart = settings.hystart == HystartName::Hystart;
         CongestionController {
-            algorithm: CongestionAlgorithm::new(settings, clock),
-            hystart: hystart.then(|| Box::new(HyStart::new(settings, clock))),
+            algorithm: CongestionAlgorithm::new(settings, clock, memory.cubic),
+            hystart: hystart.then(|| memory::reuse_box(memory.hystart, HyStart::new(settings, clock))),
         }
+    }
+
+    /// Takes the memory out, at the end of a connection.
+    pub fn take_memory(&mut self) -> ControlMemory {
+        let algorithm = std::mem::replace(&mut self.algorithm, CongestionAlgorithm::Reno(Reno));
+        let cubic = if let CongestionAlgorithm::LinuxCubic(cubic) = algorithm { Some(cubic) } else { None };
+        ControlMemory { cubic, hystart: self.hystart.take() }
     }
 
     /// Whether the algorithm sets cwnd on each ACK, also during a reduction (Linux cong_control).

@@ -120,6 +120,14 @@ macro_rules! each {
 }
 
 impl RecoveryAlgorithm {
+    /// Starts anew for the next connection, in the same memory where that is possible.
+    pub fn renew(&mut self, settings: &TcpSettings) {
+        match self {
+            RecoveryAlgorithm::Rack(rack) if settings.recovery == RecoveryName::Rack => rack.renew(settings),
+            _ => *self = RecoveryAlgorithm::new(settings),
+        }
+    }
+
     pub fn new(settings: &TcpSettings) -> RecoveryAlgorithm {
         match settings.recovery {
             RecoveryName::Tahoe => RecoveryAlgorithm::Tahoe(Tahoe::new(settings)),

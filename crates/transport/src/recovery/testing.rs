@@ -10,7 +10,7 @@ use crate::clock::HostClock;
 use crate::profile;
 use crate::segment::{Ack, SackOption, Segment};
 use crate::settings::{CongestionControlName, Handshake, HystartName, Quirks, RecoveryName, TcpSettings};
-use crate::tcb::{SenderOutput, Tcb};
+use crate::tcb::{SenderOutput, Tcb, TcbMemory};
 
 pub struct RecoveryTestBench {
     pub tcb: Tcb,
@@ -61,7 +61,7 @@ impl RecoveryTestBench {
         let algorithm = RecoveryAlgorithm::new(&settings);
         let app_write = AppWrite::full_packets(1000, settings.payload());
         let clock = HostClock::new(&settings, Span::ZERO);
-        let tcb = Tcb::new(Arc::new(settings), &app_write, clock);
+        let tcb = Tcb::new(Arc::new(settings), &app_write, clock, TcbMemory::default());
         let mut wire = RecoveryTestBench { tcb, now: Time::ZERO, rwnd: Ack::WINDOW_UNLIMITED, algorithm, sent: SentNumbers::default() };
         wire.algorithm.send_while_allowed(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.advance_clock(Span::from_millis(100));

@@ -20,6 +20,7 @@ use ecnlab_units::{Span, Time};
 use self::linux::LinuxEstimator;
 pub use self::min_rtt::MinRtt;
 use crate::clock::HostClock;
+use crate::memory;
 use crate::settings::{RtoEstimatorName, RtoOrder, TcpSettings};
 
 /// Linux `TCP_RTO_MIN`.
@@ -44,7 +45,7 @@ enum RtoAlgorithm {
 /// State that each RTT sample of a Linux host updates; each ACK reads the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
-struct LinuxRttState {
+pub struct LinuxRttState {
     linux: LinuxEstimator,
     min_rtt: MinRtt,
 }
@@ -79,16 +80,22 @@ impl RttSampleContext {
 }
 
 impl RttEstimator {
-    pub fn new(settings: &TcpSettings, clock: HostClock) -> RttEstimator {
+    pub fn new(settings: &TcpSettings, clock: HostClock, memory: Option<Box<LinuxRttState>>) -> RttEstimator {
         let arithmetic = match settings.quirks.rto_estimator {
             RtoEstimatorName::Ticks | RtoEstimatorName::Linux20 => {
                 RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 2 })
             }
             RtoEstimatorName::Linux22 => RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 4 }),
             RtoEstimatorName::Rfc6298 => RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 },
-            RtoEstimatorName::Linux => RtoAlgorithm::Linux(Box::default()),
+            RtoEstimatorName::Linux => RtoAlgorithm::Linux(memory::reuse_box(memory, LinuxRttState::default())),
         };
         RttEstimator { algorithm: arithmetic, rto: settings.rto_initial, backoff: 1, clock }
+    }
+
+    /// Takes the memory out, at the end of a connection.
+    pub fn take_memory(&mut self) -> Option<Box<LinuxRttState>> {
+        let algorithm = std::mem::replace(&mut self.algorithm, RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 });
+        if let RtoAlgorithm::Linux(state) = algorithm { Some(state) } else { None }
     }
 
     /// Clock of the host.
@@ -259,7 +266,7 @@ mod tests {
     #[test]
     fn samples_are_counted_in_ticks_that_the_clock_has_passed() {
         let settings = profile::settings("ns2-2001");
-        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::from_millis(50)));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::from_millis(50)), None);
         // Sent at clock 0.05 s, acknowledged at 0.21 s: two ticks of 0.1 s have passed.
         estimator.on_rtt_sample(at(0), at(160), POINT, &settings);
         assert_eq!((16, 4), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
@@ -269,7 +276,7 @@ mod tests {
     #[test]
     fn the_timeout_doubles_and_is_capped() {
         let settings = profile::settings("ns2");
-        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         let mut seen = Vec::new();
         for _ in 0..6 {
             seen.push(estimator.rto(&settings).seconds());
@@ -281,7 +288,7 @@ mod tests {
     #[test]
     fn backing_off_past_eight_forgets_the_smoothed_value() {
         let settings = profile::settings("ns2");
-        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         estimator.on_rtt_sample(at(0), at(100), POINT, &settings);
         for _ in 0..4 {
             estimator.back_off(&settings);
@@ -296,7 +303,7 @@ mod tests {
             quirks: Quirks { rto_estimator: RtoEstimatorName::Rfc6298, tick: Span::from_micros(1), ..profile::quirks("ns2") },
             ..profile::settings("ns2")
         };
-        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         estimator.on_rtt_sample(at(0), at(100), POINT, &settings);
         // SRTT = R, RTTVAR = R/2: RTO = R + 4 R/2.
         assert_eq!(Span::from_millis(300), estimator.rto(&settings));
@@ -312,7 +319,7 @@ mod tests {
             quirks: Quirks { rto_estimator: RtoEstimatorName::Linux, tick: Span::from_millis(1), ..profile::quirks("ns2") },
             ..profile::settings("ns2")
         };
-        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         for snd_una in 1..200 {
             estimator.on_rtt_sample(at(0), at(20), RttSampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
         }
@@ -328,7 +335,7 @@ mod tests {
                 quirks: Quirks { tick, timer_wheel, ..profile::quirks("linux-6.1") },
                 ..profile::settings("linux-6.1")
             };
-            let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+            let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
             for snd_una in 1..200 {
                 estimator.on_rtt_sample(at(0), at(18), RttSampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
             }
@@ -355,7 +362,7 @@ mod tests {
         for (profile, expected) in cases {
             let settings = profile::settings(profile);
             let timeouts = [1.0, 2.0, 3.0, 4.0, 22.0].map(|cwnd| {
-                let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+                let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
                 estimator.on_rtt_sample(at(0), at(200), RttSampleContext { cwnd, ..POINT }, &settings);
                 estimator.rto(&settings)
             });
@@ -366,7 +373,7 @@ mod tests {
     #[test]
     fn backing_off_changes_nothing_but_the_factor_under_linux_2() {
         let settings = profile::settings("linux-2.0");
-        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         estimator.on_rtt_sample(at(0), at(200), POINT, &settings);
         (0..4).for_each(|_| estimator.back_off(&settings));
         assert_eq!((160, 40), (ticks(&estimator).srtt, ticks(&estimator).rttvar));

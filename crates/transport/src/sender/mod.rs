@@ -15,7 +15,7 @@ use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Segment, SegmentType};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{Handshake, NegotiatedEcn, ReceiveWindow, TcpSettings};
-use crate::tcb::{AccurateStart, SendCounters, SenderOutput, Tcb};
+use crate::tcb::{AccurateStart, SendCounters, SenderOutput, Tcb, TcbMemory};
 use crate::timer::{SenderTimer, earlier_deadline, is_due};
 
 /// Sending end of a TCP connection.
@@ -33,25 +33,27 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Takes the memory of the sender of a connection that is over.
-    pub fn reuse_memory_of(&mut self, past: &mut Sender) {
-        if let (RecoveryAlgorithm::Rack(rack), RecoveryAlgorithm::Rack(past)) = (&mut self.recovery, &mut past.recovery) {
-            rack.reuse_memory_of(past);
-        }
-    }
-
     /// Sender with a first write, on a host with this clock.
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         let recovery = RecoveryAlgorithm::new(&settings);
-        let opening = settings.handshake == Handshake::ThreeWay;
-        let one_timer = !settings.pacing && !recovery.has_own_timer() && settings.receive_window == ReceiveWindow::Unlimited;
-        Sender {
-            tcb: Tcb::new(settings, app_write, clock),
-            recovery,
-            syn_sent: opening,
-            only_rto_timer: one_timer,
-            peer_fin_received: false,
-        }
+        let (syn_sent, only_rto_timer) = Sender::initial_flags(&settings, &recovery);
+        let tcb = Tcb::new(settings, app_write, clock, TcbMemory::default());
+        Sender { recovery, syn_sent, only_rto_timer, peer_fin_received: false, tcb }
+    }
+
+    /// Becomes the sender of the next connection, in the same memory.
+    pub fn renew(&mut self, settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) {
+        self.recovery.renew(&settings);
+        let memory = self.tcb.take_memory();
+        (self.syn_sent, self.only_rto_timer) = Sender::initial_flags(&settings, &self.recovery);
+        self.peer_fin_received = false;
+        self.tcb = Tcb::new(settings, app_write, clock, memory);
+    }
+
+    /// Whether it begins with a SYN, and whether the retransmission timer is the only one.
+    fn initial_flags(settings: &TcpSettings, recovery: &RecoveryAlgorithm) -> (bool, bool) {
+        let only_rto_timer = !settings.pacing && !recovery.has_own_timer() && settings.receive_window == ReceiveWindow::Unlimited;
+        (settings.handshake == Handshake::ThreeWay, only_rto_timer)
     }
 
     /// Sender for the reverse direction of an open connection. There is no handshake, ECN is used if it was negotiated, `rtt` is the

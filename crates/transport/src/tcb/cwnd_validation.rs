@@ -12,6 +12,7 @@ use ecnlab_units::Time;
 
 use super::{SenderOutput, Tcb};
 use crate::congestion::CongestionWindow;
+use crate::memory;
 use crate::settings::{CwndValidationName, RecoveryName, SlowStartAfterIdle, TcpSettings};
 
 /// Tracks how much of the congestion window is in use.
@@ -32,9 +33,9 @@ pub struct CwndValidation {
 
 impl CwndValidation {
     /// Validation for these settings, if the increase rule depends on cwnd usage and recovery reports it.
-    pub fn for_settings(settings: &TcpSettings) -> Option<Box<CwndValidation>> {
+    pub fn for_settings(settings: &TcpSettings, memory: Option<Box<CwndValidation>>) -> Option<Box<CwndValidation>> {
         let asked = settings.cwnd_validation == CwndValidationName::LargestFlight && settings.recovery == RecoveryName::Rack;
-        asked.then(Default::default)
+        asked.then(|| memory::reuse_box(memory, CwndValidation::default()))
     }
 
     /// Records the outstanding segments after a transmission, and whether cwnd held more segments back.
@@ -169,6 +170,7 @@ mod tests {
     use crate::profile;
     use crate::segment::Segment;
     use crate::settings::Quirks;
+    use crate::tcb::TcbMemory;
 
     struct NullOutput;
 
@@ -191,7 +193,7 @@ mod tests {
             ..profile::settings("linux")
         };
         let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
-        let mut tcb = Tcb::new(Arc::new(settings), &AppWrite::keep_open(1), clock);
+        let mut tcb = Tcb::new(Arc::new(settings), &AppWrite::keep_open(1), clock, TcbMemory::default());
         (tcb.window, tcb.last_sent_at) = (CongestionWindow { cwnd, ssthresh }, at(last_sent));
         tcb
     }

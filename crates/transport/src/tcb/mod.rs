@@ -53,11 +53,12 @@ use self::window_probe::AdvertisedWindow;
 use crate::application::AppWrite;
 use crate::clock::HostClock;
 use crate::congestion::{
-    AckSample, CongestionControl, CongestionController, CongestionWindow, DeliverySample, HyStartPlusPlus, PragueState, linux,
+    AckSample, CongestionControl, CongestionController, CongestionWindow, ControlMemory, DeliverySample, HyStartPlusPlus, PragueState,
+    linux,
 };
 use crate::ecn_response::EcnResponse;
 use crate::processing::ProcessingTime;
-use crate::rtt::{MinRtt, RttEstimator, RttSampleContext};
+use crate::rtt::{LinuxRttState, MinRtt, RttEstimator, RttSampleContext};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{
@@ -167,10 +168,27 @@ pub struct Tcb {
     last_rto_segment: Option<u64>,
 }
 
+/// Boxes of a connection that is over.
+#[derive(Default)]
+pub struct TcbMemory {
+    control: ControlMemory,
+    rtt: Option<Box<LinuxRttState>>,
+    cwnd_validation: Option<Box<CwndValidation>>,
+}
+
 impl Tcb {
-    pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Tcb {
+    /// Takes the memory out, at the end of a connection.
+    pub fn take_memory(&mut self) -> TcbMemory {
+        TcbMemory {
+            control: self.control.take_memory(),
+            rtt: self.rtt_estimator.take_memory(),
+            cwnd_validation: self.cwnd_validation.take(),
+        }
+    }
+
+    pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock, memory: TcbMemory) -> Tcb {
         let first_window = if settings.has_syn() && settings.quirks.delay_growth { 1 } else { settings.initial_window };
-        let control = CongestionController::new(&settings, clock);
+        let control = CongestionController::with_memory(&settings, clock, memory.control);
         let mut tcb = Tcb {
             snd_una: 0,
             snd_nxt: 0,
@@ -193,11 +211,11 @@ impl Tcb {
             counters: SendCounters::default(),
             last_sent_at: Time::ZERO,
             rtt_stats: RttStats::default(),
-            rtt_estimator: RttEstimator::new(&settings, clock),
+            rtt_estimator: RttEstimator::new(&settings, clock, memory.rtt),
             ecn_response: EcnResponse::new(&settings),
             accurate: AccurateSender::for_settings(&settings),
             initial_window: settings.initial_window,
-            cwnd_validation: CwndValidation::for_settings(&settings),
+            cwnd_validation: CwndValidation::for_settings(&settings, memory.cwnd_validation),
             last_rto_segment: None,
             push_next_segment: false,
             min_rtt: (settings.recovery == RecoveryName::Rack && settings.quirks.rto_estimator != RtoEstimatorName::Linux)

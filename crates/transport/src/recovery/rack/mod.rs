@@ -124,9 +124,11 @@ enum RexmitAction {
 }
 
 impl Rack {
-    /// Takes the memory of the recovery of a connection that is over.
-    pub fn reuse_memory_of(&mut self, past: &mut Rack) {
-        self.scoreboard.reuse_memory_of(&mut past.scoreboard);
+    /// Starts anew for the next connection, with the memory of the scoreboard.
+    pub fn renew(&mut self, settings: &TcpSettings) {
+        let mut next = Rack::new(settings);
+        next.scoreboard.reuse_memory_of(&mut self.scoreboard);
+        *self = next;
     }
 
     pub fn new(settings: &TcpSettings) -> Rack {
