@@ -1,3 +1,4 @@
+import math
 import pickle
 import struct
 
@@ -38,6 +39,28 @@ def test_each_row_group_of_a_parquet_file_is_read_back_from_its_bytes_alone(smal
         footer = _core.Footer(data[sum(extents[-1]) :])
         for at, (begin, size) in enumerate(extents):
             assert _column_values(footer.table(at, data[begin : begin + size])) == _column_values(tables[at])
+
+
+# A row, several pages with compression, and more names than a dictionary has room for.
+@pytest.mark.parametrize(("rows", "number_of_names"), [(0, 1), (1, 1), (1000, 300), (45_001, 7), (70_000, 20_001)])
+def test_columns_of_each_kind_and_size_are_read_back(rows: int, number_of_names: int) -> None:
+    numbers = range(rows)
+    columns: list[tuple[str, str, bytes, list[str]]] = [
+        ("time_s", "real", struct.pack(f"<{rows}d", *(row * 0.01 for row in numbers)), []),
+        ("root", "real", struct.pack(f"<{rows}d", *(math.sqrt(row) for row in numbers)), []),
+        ("seed", "count", struct.pack("<Q", 2**64 - 1) * rows, []),
+        ("large", "count", struct.pack(f"<{rows}Q", *(row << 40 for row in numbers)), []),
+        ("length", "index", struct.pack(f"<{rows}I", *(row * row % 97 for row in numbers)), []),
+        (
+            "name",
+            "name",
+            struct.pack(f"<{rows}I", *(row % number_of_names for row in numbers)),
+            [f"{name} {'x' * (name % 100)}" for name in range(number_of_names)],
+        ),
+    ]
+    table = _core.Table(columns)
+    data, [(begin, size)] = _core.write_parquet([table], [])
+    assert _column_values(_core.Footer(data[begin + size :]).table(0, data[begin : begin + size])) == _column_values(table)
 
 
 def test_a_table_goes_through_pickle(small: ecnlab.Scenario) -> None:

@@ -17,9 +17,6 @@ use pyo3::types::{PyBytes, PyList, PyString, PyType};
 use crate::panic;
 use crate::parquet;
 
-/// Columns in front of those of a run: the scenario's key, and the seed.
-const RUN_COLUMNS: [&str; 2] = ["key", "seed"];
-
 /// Table of one run; or of several, which then starts with the columns `key` and `seed`.
 #[pyclass(frozen, module = "ecnlab._core")]
 pub struct Table(pub measures::Table);
@@ -90,10 +87,10 @@ impl Table {
 
     /// Tables of some of the runs in a table of several, without the columns `key` and `seed`; its seeds ascend.
     fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
-        let Some(Column::Count(known)) = self.0.find(RUN_COLUMNS[1]) else {
+        let Some(Column::Count(known)) = self.0.find(parquet::RUN_COLUMNS[1]) else {
             return Err(PyValueError::new_err("this table is of a single run"));
         };
-        let own = || self.0.columns.iter().filter(|(name, _)| !RUN_COLUMNS.contains(&&**name));
+        let own = || self.0.columns.iter().filter(|(name, _)| !parquet::RUN_COLUMNS.contains(&&**name));
         let rows = |seed: u64| known.partition_point(|&one| one < seed)..known.partition_point(|&one| one <= seed);
         let part = |rows: Range<usize>| own().map(|(name, column)| (name.clone(), slice_column(column, rows.clone()))).collect();
         Ok(seeds.into_iter().map(|seed| (seed, Table(measures::Table { columns: part(rows(seed)) }))).collect())
@@ -133,7 +130,7 @@ pub fn concatenate_runs(key: &str, tables: &[(u64, &measures::Table)]) -> Result
     let height = tables.iter().map(|(_, table)| table.height()).sum();
     let keys = Column::Name { index: vec![0; height], names: [key.into()].into() };
     let seeds = tables.iter().flat_map(|(seed, table)| std::iter::repeat_n(*seed, table.height())).collect();
-    let mut columns = vec![(RUN_COLUMNS[0].into(), keys), (RUN_COLUMNS[1].into(), Column::Count(seeds))];
+    let mut columns = vec![(parquet::RUN_COLUMNS[0].into(), keys), (parquet::RUN_COLUMNS[1].into(), Column::Count(seeds))];
     for (at, (name, _)) in first.columns.iter().enumerate() {
         columns.push((name.clone(), concatenate(tables.iter().map(|(_, table)| &table.columns[at].1))));
     }
