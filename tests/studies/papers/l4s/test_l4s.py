@@ -9,7 +9,7 @@ import ecnlab
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.plot.style import PLAIN
 from ecnlab.studies.framework.model import RequiredScenario, StudyItem
-from ecnlab.studies.papers.l4s import STUDY, network, overload, rate_step, requirement_tests, requirements, step, tables, team
+from ecnlab.studies.papers.l4s import STUDY, network, overload, rate_step, requirement_tests, requirements, step, tables, team, team_claims
 from ecnlab.studies.papers.l4s.network import LINUX_HOSTS, OF_2020, PRAGUE, PRAGUE_2020, SCENARIO_1, two_flows
 from ecnlab.studies.papers.l4s.published import REFERENCE, Sender, published_rates_of_pair, read_reference_rows
 
@@ -157,7 +157,7 @@ def test_a_run_without_prague_has_one_scenario() -> None:
 
 def test_the_verdicts_on_requirements_follow_from_the_numbers(results: dict[RequiredScenario, ecnlab.Result]) -> None:
     item = requirement_tests.REQUIREMENTS_ITEM
-    verdicts, numbers, notes = item.draw({key: results[need] for key, need in item.needs.items()}).tables
+    verdicts, numbers = item.draw({key: results[need] for key, need in item.needs.items()}).tables
     cells = {(row[0], row[1]): row[3:] for row in verdicts.rows}
     assert cells["4.1", "ECT(1) asks for L4S treatment"] == ["pass: 100.0 ± 0.0 %", "pass: 100.0 ± 0.0 %", ""]
     assert cells["4.2", "accurate feedback is a prerequisite of ECT(1)"] == [
@@ -165,8 +165,28 @@ def test_the_verdicts_on_requirements_follow_from_the_numbers(results: dict[Requ
         "fail: 100.0 ± 0.0 %",
         "pass: 0.0 ± 0.0 %",
     ]
-    assert len(verdicts.rows) == len(notes.rows) == len(requirement_tests.TESTS) == 13
+    assert len(verdicts.rows) == len(requirement_tests.TESTS) == len(requirement_tests.REQUIREMENT_CLAIMS) == 13
     assert len(numbers.rows) == sum(len(test.quantities(PRAGUE)) for test in requirement_tests.TESTS)
+
+
+def test_the_claims_on_requirements_are_prague_s_column_of_the_table() -> None:
+    for test, claim in zip(requirement_tests.TESTS, requirement_tests.REQUIREMENT_CLAIMS, strict=True):
+        assert claim.id == test.claim
+        assert len(claim.statements) == len(test.quantities(PRAGUE))
+        assert {statement.range for statement in claim.statements} == {test.condition}
+    needs = {need for claim in requirement_tests.REQUIREMENT_CLAIMS for need in claim.required_scenarios()}
+    assert needs <= set(requirement_tests.REQUIREMENTS_ITEM.needs.values())
+
+
+def test_the_claims_on_the_l4s_team_s_runs_have_each_single_flow_once() -> None:
+    of_2020, of_0_7, four_rtts, beside = team_claims.TEAM_CLAIMS
+    alone = [run for run in team.team_runs().values() if run.is_alone]
+    assert len(of_2020.statements) == len(alone) == 25
+    assert len(of_0_7.statements) == sum(run.flows[0].sender.control == PRAGUE for run in alone) == 12
+    assert [statement.published for statement in four_rtts.statements] == [5.65, 1.23]
+    assert [statement.published for statement in beside.statements] == [2.9, 2.9, 25.02, 25.02]
+    needs = {need for claim in team_claims.TEAM_CLAIMS for need in claim.required_scenarios()}
+    assert needs <= set(team.TEAM_ITEM.needs.values())
 
 
 def test_the_exponent_is_the_slope_of_logarithms_and_undefined_without_marks() -> None:

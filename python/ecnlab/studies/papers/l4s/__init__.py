@@ -10,7 +10,8 @@ from ecnlab.studies.papers.l4s.network import CUBIC, OF_2020, PRAGUE_2020, SCENA
 from ecnlab.studies.papers.l4s.overload_claims import OVERLOAD_CLAIMS
 from ecnlab.studies.papers.l4s.published import Sender
 from ecnlab.studies.papers.l4s.rate_step_claims import RATE_STEP_CLAIMS
-from ecnlab.studies.papers.l4s.requirement_tests import REQUIREMENTS_ITEM
+from ecnlab.studies.papers.l4s.requirement_tests import REQUIREMENT_CLAIMS, REQUIREMENTS_ITEM
+from ecnlab.studies.papers.l4s.team_claims import TEAM_CLAIMS
 
 STUDY = Study(
     name="l4s",
@@ -27,7 +28,7 @@ STUDY = Study(
         "linux-7.2."
     ),
     items=[*tables.ITEMS, *step.ITEMS, rate_step.RATE_STEP_ITEM, *overload.ITEMS, team.TEAM_ITEM, REQUIREMENTS_ITEM],
-    claims=[*CLAIMS, *RATE_STEP_CLAIMS, *OVERLOAD_CLAIMS],
+    claims=[*CLAIMS, *RATE_STEP_CLAIMS, *OVERLOAD_CLAIMS, *TEAM_CLAIMS, *REQUIREMENT_CLAIMS],
     alternatives=[
         AlternativeSetup(
             "dualpi2 of Linux 7.2",
