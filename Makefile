@@ -1,5 +1,8 @@
 # Everything happens in .venv and target; nothing is installed outside this folder.
 .DEFAULT_GOAL := help
+# Two targets install into the same environment, and steps run side by side within a recipe. A half-written file is not up to date.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -43,8 +46,7 @@ $(READY): requirements.lock pyproject.toml | tools
 
 $(DEVELOPER_READY): requirements.lock | tools
 	$(call INSTALL_PACKAGES,$(PIP) --requirement requirements.lock)
-	@test -e $(READY) || touch $(READY)
-	@touch $@
+	@touch $(READY) $@
 
 # A rebuilt engine may answer differently, so the demo's report goes. A guest program that exists is of the same sources as the engine.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
@@ -131,7 +133,9 @@ release: $(DEVELOPER_READY) $(BUILT) web ## wheels of all systems, the source di
 	@target/release-tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-release.lock
 	@PATH="$(abspath target/release-tools/bin):$$PATH" target/release-tools/bin/python tools/release.py
 
+# The last line is where earlier versions put the site and the guest program.
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf python/ecnlab/lab .cache
 	rm -f python/ecnlab/_core*.so $(GUEST) $(SITE_ARCHIVE)
+	rm -rf python/ecnlab/site python/ecnlab/backends/uml/guest.so
