@@ -9,17 +9,17 @@ import sys
 import zipfile
 from pathlib import Path
 
-# A browser reads search.json from a web server alone, and search.js from a file. `ecnlab docs` writes lab.html itself.
+# Paths in the folder. A browser reads search.json from a web server alone, and search.js from a file. `ecnlab docs` writes lab.html itself.
 _LEFT_OUT = ("search.json", "lab.html")
 
 
 def write_archive(folder: Path, archive: Path) -> None:
     """Write the files of a folder into an archive."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name not in _LEFT_OUT)
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
-        for file in files:
-            entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), (1980, 1, 1, 0, 0, 0))
-            packed.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+        for name in sorted(files.keys() - set(_LEFT_OUT)):
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            packed.writestr(entry, files[name].read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
 if __name__ == "__main__":
