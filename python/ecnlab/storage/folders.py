@@ -26,7 +26,7 @@ def parse_folder_argument(argument: str, value: object) -> Path:
 
 def to_json_bytes(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
     """A mapping as the bytes of a JSON file."""
-    text = json.dumps(value, allow_nan=False) if indent is None else _indented_json(value, "\n", " " * indent)
+    text = json.dumps(dict(value), allow_nan=False) if indent is None else _indented_json(dict(value), "\n", " " * indent)
     return (text + "\n").encode()
 
 
@@ -38,8 +38,13 @@ def _indented_json(value: Any, line_break: str, indent: str) -> str:
     inner = line_break + indent
     texts = [_indented_json(member, inner, indent) for member in members]
     if isinstance(value, dict):
-        return "{" + ",".join(f"{inner}{json.dumps(name)}: {text}" for name, text in zip(value, texts, strict=True)) + line_break + "}"
+        return "{" + ",".join(f"{inner}{_key_as_json(name)}: {text}" for name, text in zip(value, texts, strict=True)) + line_break + "}"
     return "[" + ",".join(inner + text for text in texts) + line_break + "]"
+
+
+def _key_as_json(key: Any) -> str:
+    """A key as the encoder writes it: always a string, also of a number. Raises TypeError for other types."""
+    return json.dumps(key) if isinstance(key, str) else json.dumps({key: 0}, allow_nan=False).removeprefix("{").removesuffix(": 0}")
 
 
 def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
