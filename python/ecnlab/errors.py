@@ -67,6 +67,7 @@ class Problem:
 
 # Kinds of failures of a run.
 ENGINE, AQM, RECORDING, TRACE, WORKER, BACKEND, LATENESS = "engine", "aqm", "recording", "trace", "worker", "backend", "lateness"
+CONTROL = "control"
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,13 @@ class Failure:
         Key and title of its scenario, and the seed.
     kind : str
         "engine" (a fault of ecnlab), "aqm" (a user-defined AQM raised), "recording" (the recorded series do not fit into memory), "trace"
-        (its trace could not be written), "worker" (no worker of the cluster could do it), "backend" (the backend could not be used)
-        or "lateness" (packets left later than the run's budget allows, so its numbers are not kept).
+        (its trace could not be written), "worker" (no worker of the cluster could do it), "backend" (the backend could not be used),
+        "lateness" (packets left later than the run's budget allows, so its numbers are not kept) or "control" (a UML kernel failed while
+        it ran a user's congestion control).
     message : str
         Cause of the failure.
     error : EcnlabError or None
-        The exception that `ecnlab.run` raises; None for engine faults and lateness, which are reported together.
+        The exception that `ecnlab.run` raises; None for engine faults, lateness and congestion controls, which are reported together.
     """
 
     key: str

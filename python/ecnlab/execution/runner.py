@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
-from ecnlab.errors import ENGINE, LATENESS, EngineFault, Failure, Interrupted, Problem, ResultsError, RunsFailed, ScenarioError, UsageError
+from ecnlab.errors import (
+    CONTROL,
+    ENGINE,
+    LATENESS,
+    EngineFault,
+    Failure,
+    Interrupted,
+    Problem,
+    ResultsError,
+    RunsFailed,
+    ScenarioError,
+    UsageError,
+)
 from ecnlab.execution.jobs import Job
 from ecnlab.execution.memory import require_memory_for_runs
 from ecnlab.execution.progress import ProgressLine
@@ -42,7 +54,7 @@ _FLUSH_INTERVAL_S = 1.0
 _FLUSH_BYTES = 256 << 20
 
 # Kinds of failures that concern one seed only.
-_FAILURES_OF_ONE_SEED = (ENGINE, LATENESS)
+_FAILURES_OF_ONE_SEED = (CONTROL, ENGINE, LATENESS)
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,8 @@ def run(
     ClusterError
         The cluster cannot be reached or used.
     RunsFailed
-        No worker of the cluster could execute a run, or a run exceeded its lateness budget; `.results` has the other seeds.
+        No worker of the cluster could execute a run, a run exceeded its lateness budget, or a kernel failed with your congestion control;
+        `.results` has the other seeds.
     Interrupted
         Ctrl-C; `.result` has the finished seeds.
 

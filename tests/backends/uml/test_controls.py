@@ -6,7 +6,8 @@ import shutil
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from click.testing import CliRunner
 
 import ecnlab as lab
 from ecnlab import _core
+from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.backends.uml import backend, build, controls, kernels, process, recipe, source
 from ecnlab.backends.uml.backend import Uml
 from ecnlab.cli.root import root
-from ecnlab.errors import BackendError, EngineFault, ScenarioError
+from ecnlab.errors import BackendError, EngineFault, RunsFailed, ScenarioError
 
 ROOT = Path(__file__).parents[3]
 HOOKS = Path(__file__).with_name("tcp_hooks.c")
@@ -214,19 +216,31 @@ def test_a_tree_that_others_may_change_is_not_used(plain: kernels.BuiltKernel, t
 @pytest.mark.parametrize(
     ("control", "own"), [("mine", True), ("reno", False)], ids=["a control of the user", "a control of the kernel beside it"]
 )
-def test_a_crash_with_a_control_of_the_user_names_its_file(
-    plain: kernels.BuiltKernel, monkeypatch: pytest.MonkeyPatch, control: str, own: bool
+def test_a_crash_with_a_control_of_the_user_names_its_file_and_ends_no_other_seed(
+    plain: kernels.BuiltKernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, control: str, own: bool
 ) -> None:
+    simulated = replace(SIMULATOR.run(scenario("reno", duration_s=1), 1, None, None), about={})
     about = {**plain.about, "kernel": "6.1", "controls": [{"name": "mine", "file": "tcp_mine.c", "sha256": "0"}]}
     monkeypatch.setattr(kernels, "find_built_kernel", lambda _: kernels.BuiltKernel(plain.folder, about))
 
-    def crash(*_: object) -> None:
-        raise process.UmlCrashed("the UML kernel ended by SIGSEGV; its last output:\nmine_ssthresh+0x10")
+    @contextmanager
+    def crash_under_even_seeds(_: process.UmlProcess, job: object, seed: int, watch: object) -> Iterator[process.UmlJobResult]:
+        if seed % 2 == 0:
+            raise process.UmlCrashed("the UML kernel ended by SIGSEGV; its last output:\nmine_ssthresh+0x10")
+        yield process.UmlJobResult(None, 0.0, tmp_path)
 
-    monkeypatch.setattr(process.UmlProcess, "run", crash)
+    monkeypatch.setattr(process.UmlProcess, "run", crash_under_even_seeds)
+    monkeypatch.setattr(backend, "_parse_uml_result", lambda _: ((), simulated))
     monkeypatch.setattr(backend, "_guest_program_digest", lambda: "0")
-    with pytest.raises(BackendError if own else EngineFault) as failed:
-        lab.run(scenario(control).on_backend(Uml(kernel="mine")), seed=1)
+    with pytest.raises(RunsFailed if own else EngineFault) as failed:
+        lab.run(scenario(control).on_backend(Uml(kernel="mine")), seeds=5, threads=1)
+    if isinstance(failed.value, RunsFailed):
+        assert [(failure.seed, failure.kind) for failure in failed.value.failures] == [(2, "control"), (4, "control")]
+        assert [result.seeds for result in failed.value.results] == [[1, 3, 5]]
+    else:
+        assert isinstance(failed.value, EngineFault)
+        assert [seed for _, seed in failed.value.runs] == [2, 4]
+        assert failed.value.result.seeds == [1, 3, 5]
     text = str(failed.value)
     assert ("your congestion control mine of tcp_mine.c" in text) == own
     assert ("fix: correct the file and build the kernel again" in text) == own

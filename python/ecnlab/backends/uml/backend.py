@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_linux, require_valid_ip_version
 from ecnlab.backends.uml import controls, kernels, process
-from ecnlab.errors import BACKEND, ENGINE, RECORDING, TRACE, BackendError, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
+from ecnlab.errors import CONTROL, ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
 from ecnlab.storage.filenames import safe_file_name
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ class Uml:
         except process.UmlInterrupted:
             raise _core.Interrupted("the run was stopped") from None
         except process.UmlCrashed as crashed:
-            if in_use := self._controls_in_use(scenario):
-                raise _run_failed_error(scenario, seed, BACKEND, _crash_with_control_error(in_use, crashed)) from None
-            raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
+            in_use = self._controls_in_use(scenario)
+            kind, text = (CONTROL, _crash_with_control_text(in_use, crashed)) if in_use else (ENGINE, str(crashed))
+            raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, kind, text)) from None
         own = {
             "kernel_image": self._chosen_kernel.name,
             "kernel_controls": list(self._chosen_kernel.controls),
@@ -200,10 +200,10 @@ def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput,
         raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 
 
-def _crash_with_control_error(in_use: Sequence[Mapping[str, str]], crashed: process.UmlCrashed) -> BackendError:
-    """The error for a run that failed with congestion controls of the user, whose code runs inside the kernel."""
+def _crash_with_control_text(in_use: Sequence[Mapping[str, str]], crashed: process.UmlCrashed) -> str:
+    """The message for a run that failed with congestion controls of the user, whose code runs inside the kernel."""
     files = " and ".join(f"{control['name']} of {control['file']}" for control in in_use)
-    return BackendError(
+    return (
         f"--kernel: a run with your congestion control {files} failed, and a fault in it stops the whole kernel; fix: correct the file "
         "and build the kernel again, or report a fault of ecnlab if the run also fails with the kernel's reno\n"
         f"{crashed}"
