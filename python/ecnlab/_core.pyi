@@ -10,6 +10,7 @@ __all__ = [
     "DERIVATION",
     "EMULATOR",
     "FORMAT",
+    "GUEST",
     "VERSION",
     "AqmFailure",
     "Arrival",
@@ -73,6 +74,7 @@ AQM_SOURCES: bytes
 BUILD: str
 DERIVATION: int
 EMULATOR: str | None
+GUEST: str | None
 FORMAT: int
 
 class ScenarioError(Exception):

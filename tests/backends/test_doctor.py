@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import pytest
 
 from ecnlab.backends import doctor, probe
 from ecnlab.backends.doctor import BackendCheck, DoctorReport, backend_checks_from_facts
+from ecnlab.backends.uml import process
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
@@ -31,7 +33,7 @@ SOUND: dict[str, Any] = {
     "cores": 4,
     "free_mb": 8000,
     "images": ["6.1.174-abc"],
-    "guest_program": True,
+    "guest_program": process.engine_builds(),
     "missing": {},
     "fetches": True,
 }
@@ -122,7 +124,9 @@ def test_what_live_is_only_better_for_does_not_keep_it_from_working(name: str, c
     [
         ("machine", {"machine": "aarch64"}, "x86_64"),
         ("UML kernel", {"images": []}, "ecnlab uml build-kernel"),
-        ("program in the kernel", {"guest_program": False}, "make guest"),
+        ("program in the kernel", {"guest_program": None}, "make guest"),
+        ("program in the kernel", {"guest_program": "0-0-0"}, "make setup guest"),
+        ("program in the kernel", {"guest_program": "unknown"}, "delete it, then run `make setup guest`"),
         ("memory", {"free_mb": 100}, "stop programs that use memory"),
     ],
 )
@@ -130,6 +134,20 @@ def test_requirements_of_uml_that_are_missing_have_a_remedy(name: str, changes: 
     assert remedy in _check_of(name, **changes).remedy
     report = _report_from(**changes)
     assert (report.is_backend_usable("live"), report.is_backend_usable("uml")) == (True, False)
+
+
+def test_a_guest_program_of_another_build_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GUEST_PROGRAM", tmp_path / "guest.so.gz")
+
+    def facts_with(content: bytes) -> object:
+        process.GUEST_PROGRAM.write_bytes(content)
+        return doctor.gather_machine_facts()["guest_program"]
+
+    assert doctor.gather_machine_facts()["guest_program"] is None
+    assert facts_with(gzip.compress(b"ecnlab guest of " + b"0123456789abcdef" * 3)) == "-".join(["0123456789abcdef"] * 3)
+    assert facts_with(b"damaged") == "unknown"
+    found = _check_of("program in the kernel", guest_program="0-0-0").found
+    assert found == f"of build 0-0-0, and the engine of {process.engine_builds()}"
 
 
 def test_what_a_kernel_s_build_needs_keeps_no_backend_from_working() -> None:

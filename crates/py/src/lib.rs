@@ -85,6 +85,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BUILD", ecnlab_scenario::BUILD)?;
     module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;
     module.add("EMULATOR", emulator::BUILD)?;
+    module.add("GUEST", emulator::GUEST)?;
     module.add("FORMAT", FORMAT_VERSION)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;

@@ -38,9 +38,10 @@ const JOB_FILE: &str = "job.json";
 const RESULT_FILE: &str = "result.json";
 const CAPTURE_FILE: &str = "capture.pcapng";
 const RECORDINGS_FILE: &str = "cases.jsonl";
-/// The build of the engine and of the router in this program, behind a mark by which `ecnlab` finds it in the file.
+/// The builds of the engine, of the router and of this crate in this program, behind a mark by which `ecnlab` finds them in the file.
 #[used]
-static BUILD_IN_FILE: [[u8; 16]; 3] = [*b"ecnlab guest of ", digits_of(ecnlab_scenario::BUILD), digits_of(ecnlab_emulator::BUILD)];
+static BUILDS_IN_FILE: [[u8; 16]; 4] =
+    [*b"ecnlab guest of ", digits_of(ecnlab_scenario::BUILD), digits_of(ecnlab_emulator::BUILD), digits_of(env!("ECNLAB_GUEST"))];
 /// Number of progress lines in a run.
 const PROGRESS_LINES_PER_RUN: f64 = 200.0;
 
@@ -52,7 +53,7 @@ const fn digits_of(build: &str) -> [u8; 16] {
 /// Runs the job, after system calls have been redirected to the UML kernel.
 fn run_job_and_report() {
     // The linker removes what nothing reads.
-    std::hint::black_box(&BUILD_IN_FILE);
+    std::hint::black_box(&BUILDS_IN_FILE);
     let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::prepare_machine().and_then(|()| run_job())));
     match done {
         Ok(Ok(())) => {}

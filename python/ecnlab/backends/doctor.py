@@ -29,6 +29,7 @@ _UML_MEMORY_MB = 192
 _NETWORK_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
 _REAL_TIME_CAPABILITY = "CAP_SYS_NICE"
 _PROBE_TIMEOUT_S = 20.0
+_UNKNOWN_BUILD = "unknown"
 
 # Sysctls that can forbid user namespaces: file, the value that forbids them, and the command that permits them.
 _SYSCTLS_THAT_FORBID_NAMESPACES = {
@@ -101,7 +102,7 @@ def gather_machine_facts() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "free_mb": _available_memory_mb(),
         "images": [image.name for image in kernels.built_kernels() if image.is_image_intact],
-        "guest_program": process.GUEST_PROGRAM.is_file(),
+        "guest_program": (process.program_builds() or _UNKNOWN_BUILD) if process.GUEST_PROGRAM.is_file() else None,
         "missing": build.missing_build_packages(),
         "fetches": shutil.which("apt-get") is not None,
     }
@@ -213,11 +214,21 @@ def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     images = found["images"]
     state = ", ".join(images) or "none is built"
     yield BackendCheck(UML_NAME, "UML kernel", state, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
-    state = process.GUEST_FILE if found["guest_program"] else "missing"
-    yield BackendCheck(UML_NAME, "program in the kernel", state, found["guest_program"], process.missing_program_remedy())
+    yield _guest_program_check(found["guest_program"])
     side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
     state = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
     yield BackendCheck(UML_NAME, "memory", state, side_by_side > 0, "stop programs that use memory")
+
+
+def _guest_program_check(built: str | None) -> BackendCheck:
+    """The check of the guest program of these builds; None if it is missing."""
+    name, engine = "program in the kernel", process.engine_builds()
+    if built is None:
+        return BackendCheck(UML_NAME, name, "missing", False, process.missing_program_remedy())
+    if built != engine:
+        remedy = process.other_program_remedy(None if built == _UNKNOWN_BUILD else built)
+        return BackendCheck(UML_NAME, name, f"of build {built}, and the engine of {engine}", False, remedy)
+    return BackendCheck(UML_NAME, name, process.GUEST_FILE)
 
 
 def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[BackendCheck]:

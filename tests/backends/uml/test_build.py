@@ -350,28 +350,33 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+ENGINE_BUILDS = f"{_core.BUILD}{_core.EMULATOR}{_core.GUEST}"
+
+
 def _makefile_of_program(builds: str) -> str:
     return f"guest:\n\t@test ! -e guest.so.gz && printf 'program: ecnlab guest of {builds}.' | gzip > guest.so.gz\n"
 
 
 def test_the_guest_program_is_built_once_in_a_source_checkout(checkout: Path) -> None:
-    (checkout / "Makefile").write_text(_makefile_of_program(f"{_core.BUILD}{_core.EMULATOR}"))
+    (checkout / "Makefile").write_text(_makefile_of_program(ENGINE_BUILDS))
     assert [build.build_guest_program(), build.build_guest_program()] == [True, False]
-    assert process.read_guest_program() == f"program: ecnlab guest of {_core.BUILD}{_core.EMULATOR}.".encode()
+    assert process.read_guest_program() == f"program: ecnlab guest of {ENGINE_BUILDS}.".encode()
 
 
 def test_a_guest_program_of_other_sources_is_built_again(checkout: Path) -> None:
-    (checkout / "Makefile").write_text(_makefile_of_program(f"{_core.BUILD}{_core.EMULATOR}"))
-    for other in (f"ecnlab guest of {'0' * 16}{_core.EMULATOR}", f"ecnlab guest of {_core.BUILD}{'0' * 16}", "of no build"):
-        (checkout / "guest.so.gz").write_bytes(gzip.compress(other.encode()))
+    (checkout / "Makefile").write_text(_makefile_of_program(ENGINE_BUILDS))
+    others = [f"ecnlab guest of {ENGINE_BUILDS[:at]}{'0' * 16}{ENGINE_BUILDS[at + 16 :]}" for at in (0, 16, 32)]
+    for other in (*map(gzip.compress, map(str.encode, [*others, "of no build"])), b"damaged"):
+        (checkout / "guest.so.gz").write_bytes(other)
         assert build.build_guest_program()
         assert process.is_program_current()
 
 
 def test_an_engine_of_other_sources_than_the_checkout_is_reported_with_both_builds(checkout: Path) -> None:
-    (checkout / "Makefile").write_text(_makefile_of_program("0123456789abcdef" * 2))
-    engine = f"{_core.BUILD}-{_core.EMULATOR}"
-    expected = f"is of build 0123456789abcdef-0123456789abcdef, and the engine of {engine}; fix: run `make setup guest` in {checkout}"
+    (checkout / "Makefile").write_text(_makefile_of_program("0123456789abcdef" * 3))
+    engine = f"{_core.BUILD}-{_core.EMULATOR}-{_core.GUEST}"
+    built = "-".join(["0123456789abcdef"] * 3)
+    expected = f"is of build {built}, and the engine of {engine}; fix: run `make setup guest` in {checkout}"
     with pytest.raises(BackendError, match=re.escape(expected)):
         build.build_guest_program()
 

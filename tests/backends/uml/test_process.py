@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import threading
 from pathlib import Path
 from time import monotonic
@@ -17,7 +18,7 @@ from ecnlab.errors import BackendError, RemoteRunFailed, UsageError
 pytestmark = pytest.mark.real_time
 
 
-PROGRAM = f"ecnlab guest of {_core.BUILD}{_core.EMULATOR}"
+PROGRAM = f"ecnlab guest of {_core.BUILD}{_core.EMULATOR}{_core.GUEST}"
 
 
 @pytest.fixture
@@ -96,20 +97,46 @@ def test_the_program_of_the_package_is_unpacked_into_the_folder_of_the_job(home:
         assert "box=./guest.so" in done.result[0].split()
 
 
-def test_a_guest_program_of_another_build_is_refused_before_the_kernel_starts(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stale = tmp_path / "stale.so.gz"
-    stale.write_bytes(gzip.compress(b"\x7fELF ecnlab guest of " + b"0" * 32))
-    monkeypatch.setattr(process, "GUEST_PROGRAM", stale)
+@pytest.mark.parametrize(
+    ("builds", "found"),
+    [
+        ("0" * 48, "-".join(["0" * 16] * 3)),
+        (f"{_core.BUILD}{_core.EMULATOR}{'0' * 16}", f"{_core.BUILD}-{_core.EMULATOR}-{'0' * 16}"),
+        (f"{_core.BUILD}{_core.EMULATOR}", "unknown"),
+    ],
+    ids=["of another engine", "of other sources of its own", "of an earlier version"],
+)
+def test_a_guest_program_of_another_build_is_refused_before_the_kernel_starts(home: Path, tmp_path: Path, builds: str, found: str) -> None:
+    (tmp_path / "guest.so.gz").write_bytes(gzip.compress(f"ELF ecnlab guest of {builds}.".encode()))
     started = tmp_path / "started"
     image = program(tmp_path, f"touch {started}")
     with (
-        pytest.raises(BackendError, match=r"is of build 0{16}-0{16}, and the engine of \w+-\w+; fix: "),
+        pytest.raises(BackendError, match=rf"is of build {found}, and the engine of \w+-\w+-\w+; fix: "),
         process.UmlProcess(image).run({}, 1),
     ):
         pass
     assert not started.exists()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "not gzip", "other bytes", "empty", "a folder"])
+def test_a_damaged_guest_program_is_one_error_with_its_fix(home: Path, tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "guest.so.gz"
+    whole = file.read_bytes()
+    file.unlink()
+    if damage == "a folder":
+        file.mkdir()
+    else:
+        middle = len(whole) // 2
+        other = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+        file.write_bytes({"truncated": whole[:-9], "not gzip": b"ELF", "other bytes": other, "empty": b""}[damage])
+    with (
+        pytest.raises(
+            BackendError, match=rf"^{re.escape(str(file))}: the guest program .*; fix: delete it, then run `make setup guest` in "
+        ),
+        process.UmlProcess(program(tmp_path, "exit 1")).run({}, 1),
+    ):
+        pass
+    assert process.program_builds() is None
 
 
 @pytest.mark.parametrize("result", ["{", "[" * 5000, "\\377"])

@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 
 /// Digest of the sources on which results with kernel hosts depend.
 pub const BUILD: Option<&str> = Some(ecnlab_emulator::BUILD);
+/// Digest of the sources of the guest program.
+pub const GUEST: Option<&str> = Some(env!("ECNLAB_GUEST"));
 
 /// Parts of a scenario that a backend with kernel hosts or a shell does not support; None for an unknown backend.
 pub fn refusals(scenario: &Scenario, backend: &str, controls: Option<Vec<String>>, ip: u32, accurate_ecn: bool) -> Option<Vec<Problem>> {

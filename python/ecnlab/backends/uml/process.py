@@ -11,6 +11,7 @@ import gzip
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -32,8 +33,8 @@ from ecnlab.errors import BackendError
 # The guest program, compressed, in the folder of this file. Wheels contain it; `make guest` builds it in a source checkout.
 GUEST_PROGRAM = Path(__file__).with_name("guest.so.gz")
 _SOURCE_CHECKOUT = Path(__file__).parents[4]
-# The guest program contains this mark, and behind it the builds of engine and router that it was compiled from.
-_BUILD_MARK, _BUILD_LENGTH = b"ecnlab guest of ", 16
+# The guest program contains these words, and behind them the builds of engine, router and guest that it was compiled from.
+_BUILDS_IN_FILE = re.compile(rb"ecnlab guest of ([0-9a-f]{16})([0-9a-f]{16})([0-9a-f]{16})")
 
 # Files in the folder of a job.
 GUEST_FILE = "guest.so"
@@ -221,11 +222,14 @@ def silence_timeout_s(duration_s: float) -> float:
 
 
 def read_guest_program() -> bytes:
-    """The guest program, a shared library. Raises BackendError if it is missing."""
+    """The guest program, a shared library. Raises BackendError if it is missing or damaged."""
     try:
         return gzip.decompress(GUEST_PROGRAM.read_bytes())
     except FileNotFoundError:
         raise missing_program_error() from None
+    except (EOFError, OSError, zlib.error) as error:
+        message = f"{GUEST_PROGRAM}: the guest program is damaged or cannot be read ({error}); fix: {other_program_remedy(None)}"
+        raise BackendError(message) from None
 
 
 def missing_program_error() -> BackendError:
@@ -239,12 +243,12 @@ def is_program_current() -> bool:
 
 
 def engine_builds() -> str:
-    """The builds of the engine and of its router."""
-    return f"{_core.BUILD}-{_core.EMULATOR}"
+    """The builds of the engine, of its router and of the guest program that belongs to them."""
+    return f"{_core.BUILD}-{_core.EMULATOR}-{_core.GUEST}"
 
 
 def program_builds() -> str | None:
-    """The builds of engine and router in the guest program; None if it names none."""
+    """The builds of engine, router and guest in the guest program; None if it names none."""
     about = GUEST_PROGRAM.stat()
     return _builds_in_file(GUEST_PROGRAM, about.st_mtime_ns, about.st_size)
 
@@ -252,20 +256,26 @@ def program_builds() -> str | None:
 @cache
 def _builds_in_file(path: Path, _changed_ns: int, _size: int) -> str | None:
     try:
-        _, mark, rest = gzip.decompress(path.read_bytes()).partition(_BUILD_MARK)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
+        found = _BUILDS_IN_FILE.search(gzip.decompress(path.read_bytes()))
+    except (EOFError, OSError, zlib.error):
         return None
-    digits = rest[: 2 * _BUILD_LENGTH].decode("ascii", errors="replace")
-    return f"{digits[:_BUILD_LENGTH]}-{digits[_BUILD_LENGTH:]}" if mark else None
+    return None if found is None else "-".join(digits.decode() for digits in found.groups())
 
 
 def other_program_error() -> BackendError:
     """The error for a guest program that was built from other sources than the engine."""
-    built = program_builds() or "unknown"
+    built = program_builds()
     return BackendError(
-        f"{GUEST_PROGRAM}: the guest program is of build {built}, and the engine of {engine_builds()}; "
-        f"fix: {_program_remedy('make setup guest')}"
+        f"{GUEST_PROGRAM}: the guest program is of build {built or 'unknown'}, and the engine of {engine_builds()}; "
+        f"fix: {other_program_remedy(built)}"
     )
+
+
+def other_program_remedy(built: str | None) -> str:
+    """How to replace a guest program of other builds than the engine's; None if it is damaged or names none."""
+    remedy = _program_remedy("make setup guest")
+    # make compares times, so it keeps a damaged file that is newer than the sources.
+    return remedy if built else f"delete it, then {remedy}"
 
 
 def missing_program_remedy() -> str:
