@@ -329,6 +329,33 @@ fn random_scenarios_have_the_same_results_without_the_fast_path() {
     }
 }
 
+/// One application alone on its path: whether it is computed ahead follows from its `write_times`.
+#[test]
+fn packets_of_applications_are_on_the_fast_path_as_their_write_times_allow() {
+    let share = |app: &str| {
+        let text = format!(
+            "name = \"alone\"\nduration = \"20 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbps\"\ndelay = \"5 ms\"\n\
+             queue = {{ aqm = \"red\", limit = 50 }}\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n\
+             tcp = {{ profile = \"rfc\" }}\napp = {app}\n"
+        );
+        let scenario = Scenario::from_toml(&text, &[], &REGISTRY, &no_files).unwrap_or_else(|problems| panic!("{app}: {problems:?}"));
+        let (run, _) = run(&scenario, 1, true, |_| {});
+        assert!(run.packets_received > 100, "{app}: {} packets", run.packets_received);
+        run.fast_path_packets as f64 / run.packets_received as f64
+    };
+    for ahead in [
+        r#"{ kind = "file", bytes = "1 MB" }"#,
+        r#"{ kind = "transactions", bytes = "20 kB", gap = "100 ms" }"#,
+        r#"{ kind = "arrivals", load = 0.5, rate = "10 Mbps", size = "pareto 12 KB, shape 1.2" }"#,
+        r#"{ kind = "cbr", rate = "2 Mbps" }"#,
+        r#"{ kind = "poisson", rate = "2 Mbps" }"#,
+        r#"{ kind = "onoff", rate = "2 Mbps", on = "exponential 500 ms", off = "exponential 500 ms" }"#,
+    ] {
+        assert!(share(ahead) > 0.5, "{ahead}: {}", share(ahead));
+    }
+    assert_eq!(0.0, share(r#"{ kind = "web" }"#), "answers share the queues of the return path with ACKs");
+}
+
 /// The thesis network, with the recordings of its example.
 #[test]
 fn most_packets_of_a_bulk_transfer_are_on_the_fast_path() {

@@ -308,7 +308,7 @@ def _run_requests(
         with ExitStack() as stack:
             tasks = _pending_tasks(requests, stores)
             if isinstance(workers, Threads):
-                require_memory_for_runs((task.job.scenario for task in tasks), workers.parallel_runs)
+                require_memory_for_runs((task.job.scenario for task in tasks), workers.parallel_runs(_max_parallel_runs(tasks)))
             before = stack.enter_context(store.announce_writer()) if store and tasks else 0
             work = _TaskRunner(_order_tasks_for_concurrent_writers(tasks, before), workers, patient)
             work.run_tasks(stack.enter_context(ProgressLine(work.total, shown=progress)))
@@ -526,6 +526,12 @@ class _RunTask:
         return self.tracing is None and self.store.has_run(self.job.key, self.job.seed, self.recording)
 
 
+def _max_parallel_runs(tasks: Sequence[_RunTask]) -> int | None:
+    """The limit on parallel runs by the backends; None for one per core."""
+    limits = [task.job.scenario.backend.default_max_parallel_runs for task in tasks]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
 def _pending_tasks(requests: Sequence[Request], stores: Sequence[_FinishedRunStore]) -> list[_RunTask]:
     """The runs to execute, each once unless requests need different recordings of it."""
     found: list[_RunTask] = []
@@ -587,7 +593,7 @@ class _TaskRunner:
         """Execute all tasks; finished runs are always stored. Raises errors that are not failures of runs."""
         if self._workers is None or not self._tasks:
             return
-        pool = self._workers.pool(self.total, self._max_parallel_runs())
+        pool = self._workers.pool(self.total, _max_parallel_runs(self._tasks))
         try:
             while self._remaining and not self._stopped:
                 self._start_tasks(pool)
@@ -598,11 +604,6 @@ class _TaskRunner:
             self._flush_stores()
         if self._error is not None:
             raise self._error
-
-    def _max_parallel_runs(self) -> int | None:
-        """The limit on parallel runs by the backends; None for one per core."""
-        limits = [task.job.scenario.backend.default_max_parallel_runs for task in self._tasks]
-        return min((limit for limit in limits if limit is not None), default=None)
 
     def _start_tasks(self, pool: JobWorkerPool) -> None:
         """Start jobs up to the pool's capacity; skips runs that another process has stored meanwhile."""

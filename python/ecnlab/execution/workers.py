@@ -76,15 +76,14 @@ class Threads:
         """True: threads of this process."""
         return True
 
-    @property
-    def parallel_runs(self) -> int:
-        """Most runs at a time, in simulated time."""
-        return self.count or available_cores()
+    def parallel_runs(self, max_parallel: int | None = None) -> int:
+        """Number of runs at a time: at most `max_parallel` unless the user sets a number."""
+        usual = available_cores() if max_parallel is None else min(available_cores(), max_parallel)
+        return self.count or usual
 
     def pool(self, max_jobs: int, max_parallel: int | None = None) -> JobWorkerPool:
         """Start workers for up to `max_jobs` jobs, with at most `max_parallel` at a time unless the user sets a number."""
-        usual = available_cores() if max_parallel is None else min(available_cores(), max_parallel)
-        return _JobThreadPool(min(self.count or usual, max_jobs))
+        return _JobThreadPool(min(self.parallel_runs(max_parallel), max_jobs))
 
 
 class _JobThreadPool:

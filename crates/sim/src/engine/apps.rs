@@ -30,6 +30,8 @@ pub struct App {
     started: bool,
     wants_deliveries: bool,
     write_times: WriteTimes,
+    /// Whether the event that it gets is its start or its timer.
+    is_at_timer: bool,
     /// Its slot in the calendar queue.
     timer_slot: u32,
     next_deadline: Option<Time>,
@@ -108,6 +110,7 @@ impl<P: Probe> Simulation<P> {
             started: false,
             wants_deliveries: spec.spec.wants_delivery_events(),
             write_times: spec.spec.write_times(),
+            is_at_timer: false,
             timer_slot,
             next_deadline: Some(start),
             flows: Vec::with_capacity(spec.flows.len()),
@@ -153,6 +156,7 @@ impl<P: Probe> Simulation<P> {
         };
         let mut next = Some(event);
         while let Some(event) = next {
+            self.apps[app as usize].is_at_timer = matches!(event, AppEvent::Start | AppEvent::Timer);
             application.on_event(event, self.now, &mut AppCalls { simulation: self, app });
             next = self.apps[app as usize].pending_events.pop_front();
         }
@@ -238,10 +242,17 @@ impl<P: Probe> AppCalls<'_, P> {
     /// If the application writes while the flow may be ahead of the current time.
     fn assert_may_write(&self, at: u32) {
         let flow = &self.simulation.flows[at as usize];
-        assert!(
-            flow.app_kind != AppKind::WritesWhileIdle || !flow.measures.is_sending(),
-            "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
-        );
+        match flow.app_kind {
+            AppKind::WritesWhileIdle => assert!(
+                !flow.measures.is_sending(),
+                "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
+            ),
+            AppKind::WritesAtTimer => assert!(
+                self.simulation.apps[self.app as usize].is_at_timer,
+                "an application whose write_times are AtTimer writes at its start and its timer only"
+            ),
+            AppKind::Absent | AppKind::WantsDeliveries | AppKind::WritesAnyTime => {}
+        }
     }
 
     /// Starts the sender of a new connection.
@@ -271,6 +282,11 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
     fn open_connection(&mut self, member: FlowIndex, demand: AppWrite) {
         let (at, now) = (self.flow_of_member(member), self.simulation.now);
         self.assert_may_write(at);
+        let flow = &self.simulation.flows[at as usize];
+        assert!(
+            flow.app_kind != AppKind::WritesAtTimer || !flow.started,
+            "an application whose write_times are AtTimer opens a connection of a flow once"
+        );
         self.simulation.unpair_directions(at);
         self.simulation.flows[at as usize].open_connection(&demand, now);
         self.start_sender(at, demand);

@@ -229,11 +229,11 @@ impl CongestionAlgorithm {
 
 impl CongestionController {
     pub fn new(settings: &TcpSettings, clock: HostClock) -> CongestionController {
-        CongestionController::with_memory(settings, clock, ControlMemory::default())
+        CongestionController::reusing_memory(settings, clock, ControlMemory::default())
     }
 
     /// The same in the memory of a connection that is over.
-    pub fn with_memory(settings: &TcpSettings, clock: HostClock, memory: ControlMemory) -> CongestionController {
+    pub fn reusing_memory(settings: &TcpSettings, clock: HostClock, memory: ControlMemory) -> CongestionController {
         let hystart = settings.hystart == HystartName::Hystart;
         CongestionController {
             algorithm: CongestionAlgorithm::new(settings, clock, memory.cubic),
@@ -242,7 +242,7 @@ impl CongestionController {
     }
 
     /// Takes the memory out, at the end of a connection.
-    pub fn take_memory(&mut self) -> ControlMemory {
+    pub fn detach_memory(&mut self) -> ControlMemory {
         let algorithm = std::mem::replace(&mut self.algorithm, CongestionAlgorithm::Reno(Reno));
         let cubic = if let CongestionAlgorithm::LinuxCubic(cubic) = algorithm { Some(cubic) } else { None };
         ControlMemory { cubic, hystart: self.hystart.take() }

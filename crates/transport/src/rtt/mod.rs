@@ -93,7 +93,7 @@ impl RttEstimator {
     }
 
     /// Takes the memory out, at the end of a connection.
-    pub fn take_memory(&mut self) -> Option<Box<LinuxRttState>> {
+    pub fn detach_memory(&mut self) -> Option<Box<LinuxRttState>> {
         let algorithm = std::mem::replace(&mut self.algorithm, RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 });
         if let RtoAlgorithm::Linux(state) = algorithm { Some(state) } else { None }
     }

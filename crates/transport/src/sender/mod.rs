@@ -44,7 +44,7 @@ impl Sender {
     /// Becomes the sender of the next connection, in the same memory.
     pub fn renew(&mut self, settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) {
         self.recovery.renew(&settings);
-        let memory = self.tcb.take_memory();
+        let memory = self.tcb.detach_memory();
         (self.syn_sent, self.only_rto_timer) = Sender::initial_flags(&settings, &self.recovery);
         self.peer_fin_received = false;
         self.tcb = Tcb::new(settings, app_write, clock, memory);

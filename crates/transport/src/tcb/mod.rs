@@ -178,17 +178,17 @@ pub struct TcbMemory {
 
 impl Tcb {
     /// Takes the memory out, at the end of a connection.
-    pub fn take_memory(&mut self) -> TcbMemory {
+    pub fn detach_memory(&mut self) -> TcbMemory {
         TcbMemory {
-            control: self.control.take_memory(),
-            rtt: self.rtt_estimator.take_memory(),
+            control: self.control.detach_memory(),
+            rtt: self.rtt_estimator.detach_memory(),
             cwnd_validation: self.cwnd_validation.take(),
         }
     }
 
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock, memory: TcbMemory) -> Tcb {
         let first_window = if settings.has_syn() && settings.quirks.delay_growth { 1 } else { settings.initial_window };
-        let control = CongestionController::with_memory(&settings, clock, memory.control);
+        let control = CongestionController::reusing_memory(&settings, clock, memory.control);
         let mut tcb = Tcb {
             snd_una: 0,
             snd_nxt: 0,

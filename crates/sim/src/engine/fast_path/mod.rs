@@ -129,7 +129,7 @@ pub enum SinkAhead {
     SharedReturnPath,
 }
 
-/// The same for flows that an application adds.
+/// Where the fast path applies to flows that an application adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemberAhead {
     pub sink: SinkAhead,
@@ -479,11 +479,11 @@ impl<P: Probe> Simulation<P> {
             return false;
         }
         let state = &self.flows[flow as usize];
-        state.app_kind != AppKind::WritesWhileIdle || !state.is_transfer_acknowledged() || self.is_silent_at_sink(id)
+        state.app_kind != AppKind::WritesWhileIdle || !state.is_transfer_acknowledged() || self.gets_no_ack_from_sink(id)
     }
 
     /// Whether a packet is a pure ACK without a reply. Its only effect at the sink is on a timer, which the next connection would clear.
-    fn is_silent_at_sink(&self, id: PacketId) -> bool {
+    fn gets_no_ack_from_sink(&self, id: PacketId) -> bool {
         let packet = &self.packets[id];
         let sink = &self.flows[packet.flow as usize].sink;
         packet.segment_type() == SegmentType::PureAck && packet.seq >= sink.rcv_nxt() && sink.accurate().is_none()
@@ -703,7 +703,7 @@ impl<P: Probe> Simulation<P> {
 /// Flows of applications.
 impl<P: Probe> Simulation<P> {
     /// Whether an ACK enters a link of its return path before the next connection of its flow can open, which may change the last link. That
-    /// takes an ACK of all data at the sender: of those that are sent, the first one opens the way.
+    /// takes an ACK of all data at the sender; the first one that is sent suffices.
     fn may_enter_last_link(&self, flow: u32, hop_index: u32, next: u64, connection: u8) -> bool {
         let state = &self.flows[flow as usize];
         if state.app_kind != AppKind::WritesWhileIdle || self.route_hops[hop_index as usize + 1] != END_OF_ROUTE {

@@ -139,8 +139,8 @@ impl<P: Probe> Simulation<P> {
             };
             let accepts = |link: u32| self.links[link as usize].accepts_ahead;
             let is_tcp = flow.sender.as_tcp().is_some();
-            let is_free = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NONE;
-            let replies_in_order = if is_tcp { is_free && accepts(first_back) } else { flow.app_kind != AppKind::WantsDeliveries };
+            let is_app_ahead = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NONE;
+            let replies_in_order = if is_tcp { is_app_ahead && accepts(first_back) } else { flow.app_kind != AppKind::WantsDeliveries };
             let sink = replies_in_order && self.is_left_ahead(last);
             let is_sender_ahead = sink && is_tcp && uses[access as usize] == 1 && accepts(access) && accepts(last_back);
             sinks_of_return_path[first_back as usize] += u32::from(sink && is_tcp);
@@ -173,8 +173,8 @@ impl<P: Probe> Simulation<P> {
         else {
             return MemberAhead::default();
         };
-        let is_free = app.kind_of_tcp_flows().allows_computing_ahead();
-        if !is_free || !self.is_left_ahead(last) || !self.links[first_back as usize].accepts_ahead {
+        let is_app_ahead = app.kind_of_tcp_flows().allows_computing_ahead();
+        if !is_app_ahead || !self.is_left_ahead(last) || !self.links[first_back as usize].accepts_ahead {
             return MemberAhead::default();
         }
         let is_plain = |link: &LinkSpec| matches!(link.buffer, Buffer::Pipe { .. }) && link.impairment.is_none();
