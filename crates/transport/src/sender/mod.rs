@@ -335,7 +335,9 @@ mod tests {
     use super::*;
     use crate::profile;
     use crate::settings::Quirks;
-    use crate::settings::{CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, HystartName, RecoveryName};
+    use crate::settings::{
+        CongestionControlName, CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, HystartName, NegotiatedEcn, RecoveryName,
+    };
     use crate::tcb::SentSegments;
 
     /// Sender with `segments` full segments to send.
@@ -617,5 +619,40 @@ mod tests {
         assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
         sender.on_ack(&Ack { cwr: true, ..Ack::plain(3, 40) }, Time::ZERO, &mut sent);
         assert_eq!((10.0 * 0.8, 8.0), (sender.window().cwnd, sender.window().ssthresh));
+    }
+
+    #[test]
+    fn the_processing_time_of_a_limited_segment_starts_when_nagle_lets_it_go() {
+        const MAX: Span = Span::from_millis(1);
+        let prague = TcpSettings {
+            congestion_control: CongestionControlName::Prague,
+            ecn: true,
+            ecn_echo: EchoStyle::Accurate,
+            ecn_response: EcnResponseName::Prague,
+            pacing: true,
+            ..profile::settings("linux-7.2")
+        };
+        let short_write = AppWrite::keep_open(500);
+        let (settings, rtt) = (Arc::new(prague.for_reverse_direction(NegotiatedEcn::Accurate)), Some(Span::from_millis(20)));
+        let clock = HostClock::new(&settings, Span::ZERO);
+        let mut now = Time::ZERO + Span::from_secs(1);
+        let mut sender = Sender::for_reverse_direction(settings, &AppWrite::keep_open(0), clock, rtt, AccurateStart::default(), now);
+        sender.set_processing_time(ProcessingTime::new(MAX, ecnlab_units::Rng::for_role(1, "processing time")));
+        let mut sent = SentSegments::default();
+        sender.write(&short_write, now, &mut sent);
+        assert!(sent.0.is_empty(), "the first write waits for its processing time");
+        now = sender.deadline().unwrap();
+        assert!(now.since(Time::ZERO + Span::from_secs(1)) < MAX);
+        sender.on_timer(now, &mut sent);
+        assert_eq!(1, sent.0.len());
+        assert!(sender.tcb.limits_next_segment());
+
+        sender.write(&short_write, now, &mut sent);
+        assert!(sender.deadline().unwrap().since(now) > MAX, "Nagle holds the second write, and no processing time is drawn");
+        let acked = now + Span::from_millis(20);
+        sender.on_ack(&Ack::plain(1, 40), acked, &mut sent);
+        assert!(sender.deadline().unwrap().since(acked) < MAX);
+        sender.on_timer(sender.deadline().unwrap(), &mut sent);
+        assert_eq!(2, sent.0.len());
     }
 }

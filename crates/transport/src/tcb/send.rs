@@ -243,6 +243,16 @@ impl Tcb {
         self.send_gate.as_mut().is_none_or(|gate| gate.may_send(now))
     }
 
+    /// Whether pacing lets a segment leave now; if not, the sender's timer is set.
+    pub fn pacing_allows_send(&mut self, now: Time) -> bool {
+        self.send_gate.as_mut().is_none_or(|gate| gate.pacing_allows(now))
+    }
+
+    /// Whether the processing time of a segment that may go otherwise is over; if not, the sender's timer is set.
+    pub fn processing_allows_send(&mut self, now: Time) -> bool {
+        self.send_gate.as_mut().is_none_or(|gate| gate.processing_allows(now))
+    }
+
     /// Whether pacing or a processing time may delay segments.
     #[inline]
     pub fn has_send_gate(&self) -> bool {

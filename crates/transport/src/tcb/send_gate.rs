@@ -47,8 +47,17 @@ impl SendGate {
     /// Whether a segment may leave now; if not, the gate's timer is set. Processing of a paced segment starts at its pacing time.
     #[inline(never)]
     pub fn may_send(&mut self, now: Time) -> bool {
+        self.pacing_allows(now) && self.processing_allows(now)
+    }
+
+    /// Whether pacing lets a segment leave now; if not, the gate's timer is set.
+    pub fn pacing_allows(&mut self, now: Time) -> bool {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
-            && self.processing.as_mut().is_none_or(|processing| processing.may_send(now))
+    }
+
+    /// Whether the processing time of a segment that pacing lets leave is over; if not, the gate's timer is set.
+    pub fn processing_allows(&mut self, now: Time) -> bool {
+        self.processing.as_mut().is_none_or(|processing| processing.may_send(now))
     }
 
     /// Handles the gate's timer.

@@ -111,14 +111,14 @@ impl Rack {
     }
 
     /// Whether a new segment may go whose size congestion control limits. Its size is fitted only once cwnd and pacing let it go
-    /// (Linux tcp_write_xmit): while it waits the limit may change.
+    /// (Linux tcp_write_xmit): while it waits the limit may change. Only a segment that the receive window and Nagle let go is processed.
     #[inline(never)]
     fn may_send_fitted(&self, cwnd: u64, tcb: &mut Tcb, now: Time) -> bool {
-        if tcb.snd_max() >= tcb.queued_segments() || !self.allows_new(cwnd, tcb) || !tcb.gate_allows_send(now) {
+        if tcb.snd_max() >= tcb.queued_segments() || !self.allows_new(cwnd, tcb) || !tcb.pacing_allows_send(now) {
             return false;
         }
         tcb.fit_next_segment();
-        tcb.has_new_segment() && tcb.may_send_by_nagle(tcb.snd_max())
+        tcb.has_new_segment() && tcb.may_send_by_nagle(tcb.snd_max()) && tcb.processing_allows_send(now)
     }
 
     /// Whether cwnd and the duplicate ACKs allow a new segment.
