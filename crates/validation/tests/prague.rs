@@ -229,6 +229,7 @@ fn state_and_window_are_the_kernel_s_to_the_last_bit_after_each_ack() {
 }
 
 /// Records whose packets our sender alone sends as the kernel did: the same in the same order, with the same ECN fields and ACE, within 50 us.
+/// Without the delay by which the judge stamps writes, prague-app-limited and prague-step-0.5m-2ms differ.
 const EXACT_SENDERS: [&str; 9] = [
     "prague-app-limited",
     "prague-loss-and-marks",

@@ -17,7 +17,7 @@ use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, with_a
 use super::settings::{clock_age_at_start, settings_of_answering_side};
 
 /// How much later than a write the kernel stamps its segments, by its RTT samples: in prague-app-limited 33 writes bound it to 4.04 to 4.78
-/// us, and in the first flights of ten segments it grows from 2.6 to 6 us.
+/// us, and in the first flights of ten segments it grows from 2.6 to 6 us. That case and prague-step-0.5m-2ms are exact only with this delay.
 const STAMP_DELAY_OF_WRITE: Span = Span::from_picos(4_400_000);
 /// How much later than its time the recorded application writes: 0.96 to 1.22 us.
 const WAKE_DELAY_OF_WRITER: Span = Span::from_picos(1_200_000);
