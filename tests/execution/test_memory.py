@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,23 @@ def _scenario(flows: int = 10_000) -> Scenario:
 
 
 def test_a_run_that_does_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "machine_memory_bytes", lambda: 20 * MEGABYTE)
-    with pytest.raises(ecnlab.UsageError, match=r"a run takes at least \d+\.\d MB .* this machine has 20\.0 MB; fix: give fewer flows"):
+    monkeypatch.setattr(memory, "machine_memory_bytes", lambda: 10 * MEGABYTE)
+    with pytest.raises(ecnlab.UsageError, match=r"a run takes at least \d+\.\d MB .* this machine has 10\.0 MB; fix: give fewer flows"):
         ecnlab.run(_scenario(), seed=1)
+
+
+def test_a_refusal_leaves_no_results_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "machine_memory_bytes", lambda: MEGABYTE)
+    with pytest.raises(ecnlab.UsageError, match="of memory"):
+        ecnlab.run(_scenario(), seeds=2, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
+def test_the_address_space_of_the_process_counts() -> None:
+    code = "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); from ecnlab.execution import memory; "
+    done = subprocess.run([sys.executable, "-c", f"{code}print(memory.machine_memory_bytes())"], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 3 << 30
 
 
 def test_runs_that_fit_one_after_the_other_are_refused_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,6 +183,39 @@ def test_identical_seeds_have_no_interval_and_a_warning() -> None:
     assert "one seed" in result.warnings[-1].message
 
 
+def test_seeds_that_differ_in_marks_alone_are_not_identical() -> None:
+    scenario = ecnlab.scenario(
+        {
+            "name": "marked datagrams",
+            "duration": "5 s",
+            "link": [
+                {
+                    "name": "bottleneck",
+                    "from": "a",
+                    "to": "b",
+                    "rate": "8 Mbps",
+                    "delay": "5 ms",
+                    "queue": {"aqm": "ecn", "limit": 100, "min_th": 5, "max_th": 90, "max_p": 0.1},
+                }
+            ],
+            "flows": [
+                {
+                    "name": "f",
+                    "from": "a",
+                    "to": "b",
+                    "udp": {"packet_size": 1000, "ecn": "ect0"},
+                    "app": {"kind": "cbr", "rate": "8.05 Mbps"},
+                }
+            ],
+        }
+    )
+    result = ecnlab.run(scenario, seeds=3)
+    assert len(set(result.fingerprints.values())) == 1, "marks do not change the time of any packet here"
+    assert len(set(result.values("marks"))) > 1
+    assert not result.alike
+    assert result.estimate("marks").half_width > 0
+
+
 def test_the_warnings_of_the_scenario_are_those_of_its_result_and_its_summary(small_file: Path, tmp_path: Path) -> None:
     doubtful = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0})
     result = ecnlab.run(doubtful, out=tmp_path / "r")

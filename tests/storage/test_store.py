@@ -16,6 +16,7 @@ import pytest
 import ecnlab
 from ecnlab import _core
 from ecnlab.execution import runner
+from ecnlab.execution.jobs import Job
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.storage import atomic, segments, store
 from ecnlab.sweeps.file import read_sweep_file
@@ -544,3 +545,14 @@ def test_a_table_missing_in_all_batches_is_reported_as_lost(small: ecnlab.Scenar
         path.unlink()
     with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet: does not exist; fix: delete the folder"):
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
+
+
+def test_a_results_folder_that_cannot_be_written_is_refused_before_a_run(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ecnlab.run(small, [1], out=tmp_path / "out")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("a run was made"))
+    assert ecnlab.run(small, [1], out=tmp_path / "out").seeds == [1]
+    with pytest.raises(ecnlab.ResultsError, match="cannot write to .*out; fix: make the folder writable"):
+        ecnlab.run(small, [1, 2], out=tmp_path / "out")

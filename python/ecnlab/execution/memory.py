@@ -15,10 +15,15 @@ _CGROUP_LIMIT_FILE = Path("/sys/fs/cgroup/memory.max")
 
 
 def machine_memory_bytes() -> int | None:
-    """Memory of this machine or of its container; None where the system does not report it."""
+    """Memory of this machine, of its container or of this process; None where the system does not report it."""
     limits = []
     with suppress(AttributeError, ValueError, OSError):  # no such call on Windows
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ImportError, ValueError, OSError):
+        import resource  # not on Windows
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        limits.extend([] if limit == resource.RLIM_INFINITY else [limit])
     with suppress(ValueError, OSError):  # "max" where there is no limit
         limits.append(int(_CGROUP_LIMIT_FILE.read_text(encoding="ascii")))
     return min(limits, default=None)

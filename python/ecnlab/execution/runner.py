@@ -304,11 +304,13 @@ def _run_requests(
     stores: list[_FinishedRunStore] = []
     work = _TaskRunner([], None, patient)
     try:
+        _require_memory_for_jobs(_jobs_of_new_folders(requests), workers)
         stores.extend(_store_of_each_request(requests, store, memory))
         with ExitStack() as stack:
             tasks = _pending_tasks(requests, stores)
-            if isinstance(workers, Threads):
-                require_memory_for_runs((task.job.scenario for task in tasks), workers.parallel_runs(_max_parallel_runs(tasks)))
+            _require_memory_for_jobs([task.job for task in tasks], workers)
+            for folder in {task.store for task in tasks if isinstance(task.store, _ResultsFolderRunStore)}:
+                folder.require_writable()
             before = stack.enter_context(store.announce_writer()) if store and tasks else 0
             work = _TaskRunner(_order_tasks_for_concurrent_writers(tasks, before), workers, patient)
             work.run_tasks(stack.enter_context(ProgressLine(work.total, shown=progress)))
@@ -463,6 +465,11 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
         super().__init__(folder.open_batches())
         self._folder = folder
 
+    def require_writable(self) -> None:
+        """Check that runs can be stored, before they are made. Raises ResultsError."""
+        if not os.access(self._folder.path, os.W_OK):
+            raise ResultsError(f"cannot write to {self._folder.path}; fix: make the folder writable, or choose another one")
+
     def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
         return {}  # run.json has the header
 
@@ -526,9 +533,21 @@ class _RunTask:
         return self.tracing is None and self.store.has_run(self.job.key, self.job.seed, self.recording)
 
 
-def _max_parallel_runs(tasks: Sequence[_RunTask]) -> int | None:
+def _jobs_of_new_folders(requests: Sequence[Request]) -> list[Job]:
+    """Jobs of requests whose results folder does not exist yet, so that none of them has been run."""
+    new = [request for request in requests if request.out is not None and not request.out.exists()]
+    return [Job(request.scenario, seed) for request in new for seed in request.seeds]
+
+
+def _require_memory_for_jobs(jobs: Sequence[Job], workers: Workers) -> None:
+    """Check that the jobs that run at a time fit into the memory of this machine. Raises UsageError."""
+    if isinstance(workers, Threads):
+        require_memory_for_runs((job.scenario for job in jobs), workers.parallel_runs(_max_parallel_runs(jobs)))
+
+
+def _max_parallel_runs(jobs: Iterable[Job]) -> int | None:
     """The limit on parallel runs by the backends; None for one per core."""
-    limits = [task.job.scenario.backend.default_max_parallel_runs for task in tasks]
+    limits = [job.scenario.backend.default_max_parallel_runs for job in jobs]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -593,7 +612,7 @@ class _TaskRunner:
         """Execute all tasks; finished runs are always stored. Raises errors that are not failures of runs."""
         if self._workers is None or not self._tasks:
             return
-        pool = self._workers.pool(self.total, _max_parallel_runs(self._tasks))
+        pool = self._workers.pool(self.total, _max_parallel_runs(task.job for task in self._tasks))
         try:
             while self._remaining and not self._stopped:
                 self._start_tasks(pool)

@@ -9,4 +9,5 @@ from pathlib import Path
 def cache_folder() -> Path:
     """The folder that ECNLAB_CACHE names, or `ecnlab` in the user's cache folder."""
     own = os.environ.get("ECNLAB_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "ecnlab"
+    folder = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "ecnlab"
+    return folder.expanduser().absolute()

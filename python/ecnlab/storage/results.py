@@ -246,8 +246,18 @@ class Result:
 
     @cached_property
     def alike(self) -> bool:
-        """Whether there are several seeds with identical runs, because nothing in the scenario is random."""
-        return len(self._part_by_seed) > 1 and len(set(self.fingerprints.values())) == 1
+        """Whether there are several seeds with identical runs, because nothing in the scenario is random.
+
+        A fingerprint has the times of events, and not which packets are marked, so the measures are compared too.
+        """
+        return len(self._part_by_seed) > 1 and len(set(self.fingerprints.values())) == 1 and all(map(self._is_alike, _KEY_COLUMNS))
+
+    def _is_alike(self, table: str) -> bool:
+        """Whether a table is the same for every seed."""
+        if not self.has(table):
+            return True
+        first, *others = (self.table_of(seed, table).plain for seed in self.seeds)
+        return all(other == first for other in others)
 
     @property
     def warnings(self) -> list[Problem]:
