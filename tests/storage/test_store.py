@@ -554,5 +554,5 @@ def test_a_results_folder_that_cannot_be_written_is_refused_before_a_run(
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("a run was made"))
     assert ecnlab.run(small, [1], out=tmp_path / "out").seeds == [1]
-    with pytest.raises(ecnlab.ResultsError, match="cannot write to .*out; fix: make the folder writable"):
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot write to .*out; fix: make the folder writable"):
         ecnlab.run(small, [1, 2], out=tmp_path / "out")
