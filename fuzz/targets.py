@@ -184,6 +184,9 @@ class _File:
     def write_text(self, text: str) -> None:
         pass
 
+    def write_bytes(self, data: bytes) -> None:
+        pass
+
     def open(self, mode: str) -> io.BytesIO:
         assert mode == "rb"
         return io.BytesIO(self.read_bytes())
@@ -233,13 +236,13 @@ def ran_on_uml(result: bytes) -> Any:
 
     backend, scenario = _uml()
     tmpdir = SimpleNamespace(create_job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserve_cpu_core=nullcontext)
-    before = process.GUEST_PROGRAM, process.tmpdir, process.UmlProcess._run_kernel
-    process.GUEST_PROGRAM, process.tmpdir = SimpleNamespace(is_file=lambda: True), tmpdir  # type: ignore[assignment]
+    before = process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlProcess._run_kernel
+    process.read_guest_program, process.is_program_current, process.tmpdir = bytes, lambda: True, tmpdir  # type: ignore[assignment]
     process.UmlProcess._run_kernel = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]
     try:
         return backend.run(scenario, 1, None, None)
     finally:
-        process.GUEST_PROGRAM, process.tmpdir, process.UmlProcess._run_kernel = before  # type: ignore[method-assign]
+        process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlProcess._run_kernel = before  # type: ignore[method-assign]
 
 
 @cache
@@ -254,7 +257,7 @@ def _uml() -> tuple[Any, Any]:
 
     scenario = read_scenario_text(_SCENARIO)
     return Written(), SimpleNamespace(
-        resolved={}, name=scenario.name, hash=scenario.hash, source=scenario.source, duration_s=scenario.duration_s
+        resolved={"flows": []}, name=scenario.name, hash=scenario.hash, source=scenario.source, duration_s=scenario.duration_s
     )
 
 

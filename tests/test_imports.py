@@ -30,6 +30,7 @@ LATE = {
     "scipy",
     "warnings",
     "fcntl",
+    "resource",
     "pwd",
     "ecnlab.packet_traces.write",
     "ecnlab.aqm.compiled",
