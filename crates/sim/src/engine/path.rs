@@ -173,7 +173,7 @@ impl<P: Probe> Simulation<P> {
                 calendar.set_deadline(queue.transmitter_slot, now, departs);
                 let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: now - sojourn };
                 if link.computes_ahead {
-                    self.leave_queue(number, packet.packet, departs, tie_break);
+                    self.leave_queue_after_dequeue(number, packet.packet, departs, tie_break);
                 } else {
                     start_propagation(link, packets, calendar, packet.packet, departs, tie_break);
                 }

@@ -106,7 +106,7 @@ impl<P: Probe> Simulation<P> {
         let number = queue.link;
         let link = &mut self.links[number as usize];
         if link.computes_ahead {
-            return self.leave_queue(number, partly.packet, self.now, partly.tie_break);
+            return self.leave_queue_after_dequeue(number, partly.packet, self.now, partly.tie_break);
         }
         start_propagation(link, &mut self.packets, &mut self.calendar, partly.packet, self.now, partly.tie_break);
     }

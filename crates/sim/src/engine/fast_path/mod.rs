@@ -388,9 +388,15 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
+    /// A packet that has been dequeued leaves the link: see [`Self::leave_queue`], which queues with known departures have inline.
+    #[inline(never)]
+    pub(super) fn leave_queue_after_dequeue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
+        self.leave_queue(at, id, departs, keys);
+    }
+
     /// A packet leaves the link of a queue at a known time: it is passed ahead, or put on the wire.
-    #[inline]
-    pub(super) fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
+    #[inline(always)]
+    fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
         let arrives = departs + self.links[at as usize].delay();
         if let Some(pipe) = self.next_pipe_ahead(id) {
             let is_in_order = self.fast_path.links[pipe as usize].packets_before == 0;
@@ -457,7 +463,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Prepares the arrival of a packet at its sink, if it reaches it: earlier timers of sinks run first. Returns whether the arrival may be
     /// computed ahead.
-    #[inline]
+    #[inline(always)]
     fn prepare_sink(&mut self, id: PacketId, at: u32, arrives: Time, keys: TieBreak) -> bool {
         let packet = &self.packets[id];
         let flow = packet.flow;
