@@ -183,20 +183,20 @@ impl Scenario {
             Ok(Err(RunFailure::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
             Ok(Err(RunFailure::AqmFailed(failure))) => Err(failure::into_exception(py, seed, *failure)),
             Ok(Err(RunFailure::TraceNotWritten(error))) => Err(error.into()),
-            Ok(Err(RunFailure::Full(full))) => Err(recording_full(py, &full)),
+            Ok(Err(RunFailure::RecordingLimit(reached))) => Err(recording_limit_error(py, &reached)),
             Err(message) => Err(engine_fault(py, &self.0.hash(), seed, &message)),
         }
     }
 }
 
-pub fn recording_full(py: Python<'_>, full: &RecordingLimitReached) -> PyErr {
-    scenario_error(py, vec![Problem::new("record", full.to_string())])
+pub fn recording_limit_error(py: Python<'_>, reached: &RecordingLimitReached) -> PyErr {
+    scenario_error(py, vec![Problem::new("record", reached.to_string())])
 }
 
 /// Reason for which a run ended early.
 enum RunFailure {
     Stopped,
-    Full(RecordingLimitReached),
+    RecordingLimit(RecordingLimitReached),
     /// The trace could not be written.
     TraceNotWritten(io::Error),
     /// A user's AQM failed.
@@ -231,7 +231,7 @@ impl Scenario {
             None => self.execute(seed, recorder, watch, SLICE_EVENTS, |_| Ok(()))?,
             Some(to) => self.run_traced(seed, recorder, watch, to)?,
         };
-        let extra_tables = recorder.tables(&run.names).map_err(RunFailure::Full)?;
+        let extra_tables = recorder.tables(&run.names).map_err(RunFailure::RecordingLimit)?;
         Ok((run, extra_tables))
     }
 
@@ -273,8 +273,8 @@ impl Scenario {
             if over {
                 return Ok(simulation.finish());
             }
-            if let Some(full) = simulation.probe().recording_full() {
-                return Err(RunFailure::Full(full));
+            if let Some(reached) = simulation.probe().recording_limit_reached() {
+                return Err(RunFailure::RecordingLimit(reached));
             }
             if watch.should_stop(simulation.now().seconds()) {
                 return Err(RunFailure::Stopped);

@@ -163,7 +163,7 @@ pub trait Probe {
     }
 
     /// The limit that it has reached, after which continuing the run is useless. The owner of the simulation checks it between two slices.
-    fn recording_full(&self) -> Option<RecordingLimitReached> {
+    fn recording_limit_reached(&self) -> Option<RecordingLimitReached> {
         None
     }
 
@@ -236,8 +236,8 @@ macro_rules! forward_hooks {
             self.$probe.rate_bin()
         }
 
-        fn recording_full(&self) -> Option<$crate::probe::RecordingLimitReached> {
-            self.$probe.recording_full()
+        fn recording_limit_reached(&self) -> Option<$crate::probe::RecordingLimitReached> {
+            self.$probe.recording_limit_reached()
         }
 
         $crate::probe::forward_hooks! { to $probe:

@@ -1,7 +1,7 @@
 //! Recorder: the recordings that a scenario requests in addition to the measures, as tables.
 //!
 //! Only requested tables are stored, up to a limit of bytes. A recorder that has reached the limit stores nothing more and reports it
-//! ([`Probe::recording_full`]); its run ends with [`RecordingLimitReached`] instead of tables.
+//! ([`Probe::recording_limit_reached`]); its run ends with [`RecordingLimitReached`] instead of tables.
 
 use ecnlab_queue::{AVERAGE_GAUGE, SignalCause};
 use ecnlab_transport::CongestionWindow;
@@ -380,8 +380,8 @@ impl Recorder {
     /// # Errors
     /// If the recording has reached its bound.
     pub fn tables(mut self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingLimitReached> {
-        if let Some(full) = self.recording_full() {
-            return Err(full);
+        if let Some(reached) = self.recording_limit_reached() {
+            return Err(reached);
         }
         let distributions = self.distribution_rows(names.groups.len() as u32);
         let names = &self.names_with_gauges(names);
@@ -539,7 +539,7 @@ impl Probe for Recorder {
         self.config.window_interval
     }
 
-    fn recording_full(&self) -> Option<RecordingLimitReached> {
+    fn recording_limit_reached(&self) -> Option<RecordingLimitReached> {
         let at = self.budget.full_at?;
         Some(RecordingLimitReached { at, duration: self.duration, max_bytes: self.budget.max_bytes, table: self.largest_table() })
     }

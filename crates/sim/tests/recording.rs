@@ -138,10 +138,10 @@ fn a_full_recording_reports_its_limit_and_the_remedy() {
     let recorder =
         Recorder::new(RecordingConfig { arrivals: false, ..RECORD_EVERYTHING }, measured_options().duration).with_max_bytes(10_000);
     let mut simulation = Simulation::new(&network(), &measured_options(), recorder);
-    while simulation.probe().recording_full().is_none() {
+    while simulation.probe().recording_limit_reached().is_none() {
         assert!(!simulation.advance(measured_options().duration, 100), "the bound is reached before the end");
     }
-    let full = simulation.probe().recording_full().expect("it is full");
+    let full = simulation.probe().recording_limit_reached().expect("it is full");
     assert!(full.at <= simulation.now() && full.at > Time::ZERO);
     assert_eq!("series_window", full.table);
     let message = full.to_string();

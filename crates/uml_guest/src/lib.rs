@@ -100,7 +100,7 @@ fn run_job() -> io::Result<()> {
             result::outcome_json(&outcome)
         }
         Err(RunError::Unsupported(problems)) => result::unsupported_json(&problems),
-        Err(RunError::RecordingLimitReached(full)) => result::recording_full_json(&full),
+        Err(RunError::RecordingLimitReached(reached)) => result::recording_limit_json(&reached),
         Err(RunError::System(why)) => return Err(why),
         Err(RunError::Stopped) => return Err(io::Error::other("the run was stopped")),
     };

@@ -26,8 +26,8 @@ pub fn unsupported_json(problems: &[Problem]) -> Json {
 }
 
 /// The memory for recordings was exhausted.
-pub fn recording_full_json(full: &RecordingLimitReached) -> Json {
-    json!({ "refused": [["record", null, full.to_string()]] })
+pub fn recording_limit_json(reached: &RecordingLimitReached) -> Json {
+    json!({ "refused": [["record", null, reached.to_string()]] })
 }
 
 fn table_json(table: &Table) -> Json {

@@ -31,7 +31,7 @@ enum RunState {
     Running(Box<Simulation<IncrementalRecorder>>),
     Finished(Box<Run>, Vec<(&'static str, Table)>),
     /// The recording has reached its limit.
-    Full(RecordingLimitReached),
+    RecordingLimit(RecordingLimitReached),
     /// The page's AQM has failed: what the run went on to would be the results of another AQM.
     AqmFailed(Box<user_aqm::Failure>),
 }
@@ -89,7 +89,7 @@ impl Labs {
         let Lab { scenario, state } = self.lab_mut(lab);
         let simulation = match state {
             RunState::Running(simulation) => simulation,
-            RunState::Full(_) | RunState::AqmFailed(_) => return f64::NAN,
+            RunState::RecordingLimit(_) | RunState::AqmFailed(_) => return f64::NAN,
             RunState::None | RunState::Finished(..) => panic!("lab {lab} has no run to advance; fix: start one"),
         };
         let until = Time::ZERO + Span::from_secs_f64(until_s).unwrap_or(scenario.duration).min(scenario.duration);
@@ -103,8 +103,8 @@ impl Labs {
                 *state = aqm_failed(failure);
                 return f64::NAN;
             }
-            if let Some(full) = simulation.probe().recording_full() {
-                *state = RunState::Full(full);
+            if let Some(reached) = simulation.probe().recording_limit_reached() {
+                *state = RunState::RecordingLimit(reached);
                 return f64::NAN;
             }
             if over {
@@ -140,7 +140,7 @@ impl Labs {
                 match (user_aqm::take_failure(), recorder.tables(&run.names)) {
                     (Some(failure), _) => aqm_failed(failure),
                     (None, Ok(tables)) => RunState::Finished(Box::new(run), tables),
-                    (None, Err(full)) => RunState::Full(full),
+                    (None, Err(reached)) => RunState::RecordingLimit(reached),
                 }
             }
             other => other,
@@ -150,7 +150,7 @@ impl Labs {
                 "fingerprint": format!("{:016x}", run.fingerprint), "events": run.events, "packet_hops": run.packet_hops,
                 "tables": tables_json(&run.report.tables), "recorded": tables_json(recorded),
             }),
-            RunState::Full(_) | RunState::AqmFailed(_) => json!({ "failure": failure_json(state) }),
+            RunState::RecordingLimit(_) | RunState::AqmFailed(_) => json!({ "failure": failure_json(state) }),
             RunState::None | RunState::Running(_) => panic!("lab {lab} has no run to finish; fix: start one"),
         }
     }
@@ -177,7 +177,7 @@ fn aqm_failed(failure: user_aqm::Failure) -> RunState {
 
 fn failure_json(state: &RunState) -> Json {
     match state {
-        RunState::Full(full) => json!({ "kind": "recording", "message": format!("record: {full}") }),
+        RunState::RecordingLimit(reached) => json!({ "kind": "recording", "message": format!("record: {reached}") }),
         RunState::AqmFailed(failure) => {
             let user_aqm::Failure { aqm, hook, now, packet, message } = &**failure;
             let time_s = now.map(Time::seconds);

@@ -161,18 +161,18 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_kernel_queues(queues)?;
     let mut recorder = options.record_connections.then(ConnectionRecorder::default);
     event_loop = event_loop.with_observer(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
-    let (mut stopped, mut full) = (false, None);
+    let (mut stopped, mut reached) = (false, None);
     let result = event_loop.run(duration, PROGRESS_INTERVAL, &mut |simulation, _| {
-        full = simulation.probe().recording_full();
+        reached = simulation.probe().recording_limit_reached();
         stopped = on_progress(simulation.now().seconds());
-        full.is_none() && !stopped
+        reached.is_none() && !stopped
     });
     if metadata.is_real_time {
         process::reset_scheduling()?;
     }
     result?;
-    if let Some(full) = full {
-        return Err(RunError::RecordingLimitReached(full));
+    if let Some(reached) = reached {
+        return Err(RunError::RecordingLimitReached(reached));
     }
     if stopped {
         return Err(RunError::Stopped);

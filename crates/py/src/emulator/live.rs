@@ -17,7 +17,7 @@ use crate::backends::SystemRefusal;
 use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
-use crate::scenario::{RunResult, Scenario, recording_full};
+use crate::scenario::{RunResult, Scenario, recording_limit_error};
 use crate::tracing::{TraceFile, TraceFileOptions};
 
 /// Runs a scenario on this machine's kernel; returns the run, and facts known only for a live run as JSON. The process must be
@@ -135,7 +135,7 @@ fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyEr
     match error {
         RunError::Unsupported(problems) => scenario_error(py, problems),
         RunError::Stopped => watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped")),
-        RunError::RecordingLimitReached(full) => recording_full(py, &full),
+        RunError::RecordingLimitReached(reached) => recording_limit_error(py, &reached),
         RunError::System(error) => SystemRefusal::new_err(error.to_string()),
     }
 }
