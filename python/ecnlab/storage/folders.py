@@ -26,25 +26,7 @@ def parse_folder_argument(argument: str, value: object) -> Path:
 
 def to_json_bytes(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
     """A mapping as the bytes of a JSON file."""
-    text = json.dumps(dict(value), allow_nan=False) if indent is None else _indented_json(dict(value), "\n", " " * indent)
-    return (text + "\n").encode()
-
-
-def _indented_json(value: Any, line_break: str, indent: str) -> str:
-    """A line for each member; objects and lists of plain values are one line, which the encoder in C writes."""
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    if line_break != "\n" and not any(isinstance(member, (dict, list, tuple)) for member in members):
-        return json.dumps(value, allow_nan=False)
-    inner = line_break + indent
-    texts = [_indented_json(member, inner, indent) for member in members]
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{inner}{_key_as_json(name)}: {text}" for name, text in zip(value, texts, strict=True)) + line_break + "}"
-    return "[" + ",".join(inner + text for text in texts) + line_break + "]"
-
-
-def _key_as_json(key: Any) -> str:
-    """A key as the encoder writes it: always a string, also of a number. Raises TypeError for other types."""
-    return json.dumps(key) if isinstance(key, str) else json.dumps({key: 0}, allow_nan=False).removeprefix("{").removesuffix(": 0}")
+    return (json.dumps(value, indent=indent, allow_nan=False) + "\n").encode()
 
 
 def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
