@@ -184,3 +184,41 @@ def test_auditwheel_sees_the_guest_program_of_a_wheel(tmp_path: Path) -> None:
     assert copy.name == wheel.name
     with zipfile.ZipFile(copy) as archive:
         assert archive.read("ecnlab/backends/uml/guest.so") == b"program"
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_fingerprints_of_a_wheel_of_another_system_are_compared_by_its_python(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(release, "DIST", tmp_path)
+    monkeypatch.setattr(release, "EMULATORS", {"linux-aarch64": release.Emulator("qemu-aarch64", "QEMU_LD_PREFIX", ())})
+    _wheel(tmp_path, "manylinux_2_28_aarch64")
+    program, python = tmp_path / "qemu-aarch64", tmp_path / "usr" / "bin" / "python3.11"
+    program.write_text(f'#!/bin/sh\nls "$PYTHONPATH/ecnlab/py.typed" && echo "$@"\nexit {status}\n')
+    program.chmod(0o755)
+    python.parent.mkdir(parents=True)
+    python.touch()
+    monkeypatch.setenv("QEMU_LD_PREFIX", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    if status:
+        with pytest.raises(release.ReleaseError, match="qemu-aarch64 failed"):
+            release.compare_emulated_fingerprints("linux-aarch64")
+    else:
+        release.compare_emulated_fingerprints("linux-aarch64")
+    assert f"py.typed\n{python} -m ecnlab validate fingerprints\n" in capfd.readouterr().out
+
+
+def test_an_emulator_without_a_python_is_left_out_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "wine"
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("WINE_PYTHON", raising=False)
+    (skipped,) = release.run_step("emulate", ["windows-x86_64"], strict=False)
+    assert skipped == "emulate windows-x86_64: there is no Python for wine; fix: set WINE_PYTHON, as CONTRIBUTING.md says"
+
+
+def test_the_published_crates_need_no_other_crate_of_the_project() -> None:
+    for crate in release.PUBLISHED_CRATES:
+        manifest = tomllib.loads((ROOT / "crates" / crate.removeprefix("ecnlab-") / "Cargo.toml").read_text(encoding="utf-8"))
+        assert {name for name in manifest["dependencies"] if name.startswith("ecnlab-")} <= set(release.PUBLISHED_CRATES)
+        assert {"description", "license", "readme", "keywords", "categories"} <= manifest["package"].keys()

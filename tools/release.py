@@ -5,8 +5,10 @@
     python tools/release.py sdist               the source distribution
     python tools/release.py rebuild             a wheel from the source distribution, which must be complete
     python tools/release.py check               contents, metadata, tags, licences, known vulnerabilities
+    python tools/release.py crates              the crates for other projects' tests, as cargo would publish them
     python tools/release.py smoke [WHEEL]       a wheel in an environment of its own and an empty folder
     python tools/release.py tutorials [WHEEL]   every command of the tutorials, with a wheel in an environment of its own
+    python tools/release.py emulate [NAME...]   the fingerprints with wheels of other systems: linux-aarch64, windows-x86_64
 
 On Linux, zig links the wheels of all systems (packages ziglang and cargo-zigbuild); macOS and Windows build their own. The wheel for the
 machine's own Linux is built with profile-guided optimisation (tools/pgo.py). With `--strict` a missing tool is an error, as in the
@@ -49,7 +51,9 @@ GUEST = build_backend.GUEST
 GUEST_IN_WHEEL = "ecnlab/backends/uml/guest.so.gz"
 GLIBC = "2.28"
 LINK_RATE_BPS = 50e6  # for which the time of a download is computed
-STEPS = ("wheel", "sdist", "rebuild", "check", "smoke", "tutorials")
+STEPS = ("wheel", "sdist", "rebuild", "check", "crates", "smoke", "tutorials", "emulate")
+# They depend on nothing but each other and libm.
+PUBLISHED_CRATES = ("ecnlab-units", "ecnlab-queue", "ecnlab-transport")
 
 
 class ReleaseError(Exception):
@@ -487,6 +491,49 @@ def smoke_test(wheel: Path | None = None) -> list[str]:
         return audit_packages(packages)
 
 
+def check_crates() -> None:
+    """Package the crates for other projects, and compile each from its package. Raises ReleaseError."""
+    packages = [word for crate in PUBLISHED_CRATES for word in ("--package", crate)]
+    run(["cargo", "package", "--locked", "--quiet", *packages])
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """A program that runs another system's Python: its name, the variable that names the Python, and the packages the command needs."""
+
+    program: str
+    variable: str
+    packages: Sequence[str]
+
+    def python(self) -> str:
+        """The Python that it runs; "" without one."""
+        place = os.environ.get(self.variable, "")
+        if place and self.program.startswith("qemu"):  # the folder of the system's root, which qemu itself reads from this variable
+            return max(map(str, Path(place).glob("usr/bin/python3.[0-9]*")), default="")
+        return place
+
+
+EMULATORS: Mapping[str, Emulator] = {
+    "linux-aarch64": Emulator("qemu-aarch64", "QEMU_LD_PREFIX", ("click",)),
+    "windows-x86_64": Emulator("wine", "WINE_PYTHON", ("click", "colorama")),
+}
+
+
+def compare_emulated_fingerprints(name: str) -> None:
+    """Compare the fingerprints that the wheel of another system computes with the recorded ones. Raises ReleaseError, MissingTool."""
+    emulator, step = EMULATORS[name], f"emulate {name}"
+    require_tool(step, emulator.program, f"apt-get install {'qemu-user' if 'qemu' in emulator.program else 'wine64'}")
+    if not (python := emulator.python()):
+        raise MissingTool(f"{step}: there is no Python for {emulator.program}; fix: set {emulator.variable}, as CONTRIBUTING.md says")
+    (wheel,) = _files(step, f"ecnlab-*{TARGETS[name].tag}.whl", f"python tools/release.py wheel {name}")
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
+        run([*pip, "--target", folder, "--platform", TARGETS[name].tag, "--python-version", "3.11", wheel, *emulator.packages])
+        inside = f"Z:{folder}".replace("/", "\\") if emulator.program == "wine" else folder
+        environment = {"PYTHONPATH": inside, "ECNLAB_CACHE": f"{inside}/cache"}
+        run([emulator.program, python, "-m", "ecnlab", "validate", "fingerprints"], environment)
+
+
 _NO_DEPENDENCIES = ("ecnlab", "pip", "setuptools")  # of a new environment
 
 
@@ -566,10 +613,10 @@ def _tutorial_cell(cell: notebooks.Cell) -> tuple[str, str, str]:
 def run_step(step: str, names: Sequence[str], *, strict: bool) -> list[str]:
     """Run a step; returns what was left out. Raises ReleaseError."""
     skipped: list[str] = []
-    if step == "wheel":
-        for name in names or TARGETS:
+    if step in ("wheel", "emulate"):
+        for name in names or (TARGETS if step == "wheel" else EMULATORS):
             try:
-                build_wheel(name)
+                (build_wheel if step == "wheel" else compare_emulated_fingerprints)(name)
             except MissingTool as error:
                 skipped.append(str(error))
     elif step == "sdist":
@@ -578,6 +625,8 @@ def run_step(step: str, names: Sequence[str], *, strict: bool) -> list[str]:
         rebuild_from_sdist()
     elif step == "check":
         skipped += check_distributions()
+    elif step == "crates":
+        check_crates()
     elif step == "smoke":
         skipped += smoke_test(Path(names[0]).resolve() if names else None)
     elif step == "tutorials":
@@ -594,13 +643,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", help="targets of wheel, or the wheel of smoke and tutorials")
     parser.add_argument("--strict", action="store_true", help="a missing tool is an error")
     given = parser.parse_args(arguments)
-    unknown = [name for name in given.names if given.step == "wheel" and name not in TARGETS]
+    allowed = {"wheel": TARGETS, "emulate": EMULATORS}.get(given.step, dict.fromkeys(given.names))
+    unknown = [name for name in given.names if name not in allowed]
     if unknown:
-        parser.error(f"unknown target {unknown[0]}; fix: use one of {', '.join(TARGETS)}")
+        parser.error(f"unknown target {unknown[0]}; fix: use one of {', '.join(allowed)}")
     skipped: list[str] = []
     try:
         for step in STEPS if given.step == "all" else (given.step,):
+            begin, before = time.monotonic(), os.times()
             skipped += run_step(step, given.names, strict=given.strict)
+            after = os.times()
+            computing_s = sum(after[:4]) - sum(before[:4])
+            print(f"{step}: done in {time.monotonic() - begin:.0f} s, with {computing_s:.0f} s of processor time", flush=True)
     except ReleaseError as error:
         print(error, file=sys.stderr)
         return 1
