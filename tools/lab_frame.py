@@ -18,7 +18,7 @@ from ecnlab import studies
 from ecnlab.studies.framework.lab_links import link_of_item
 
 ROOT = Path(__file__).parents[1]
-ENGINE = ROOT / "python" / "ecnlab" / "lab" / "ecnlab.wasm"
+ENGINE = ROOT / "python" / "ecnlab" / "lab" / "ecnlab.wasm.gz"
 # The laboratory in the site's folder, from a page that is one folder below.
 LAB = "../lab.html"
 

@@ -101,11 +101,11 @@ REQUIRED_FILES = (
     "ecnlab/reference/fingerprints.json",
     "ecnlab/backends/uml/data/box_kernel.c",
     "ecnlab/lab/lab.html",
-    "ecnlab/lab/ecnlab.wasm",
+    "ecnlab/lab/ecnlab.wasm.gz",
     "ecnlab/site.zip",
 )
 # Those of them that `make site` and `make web` build; a source distribution has neither.
-_BUILT_PAGES = {"lab/ecnlab.wasm": "make web", "site.zip": "make site"}
+_BUILT_PAGES = {"lab/ecnlab.wasm.gz": "make web", "site.zip": "make site"}
 REQUIRED_TEXTS = ("LICENSE", "GPL-2.0-only.txt", "THIRD-PARTY.txt")
 LICENCE = "Apache-2.0 AND GPL-2.0-only"
 

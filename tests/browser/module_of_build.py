@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 from ecnlab import _core
+from ecnlab.browser import page
 
 
 def module_of_build(build: str | None) -> bytes:
@@ -23,10 +25,15 @@ def _leb128(value: int) -> bytes:
     return bytes([low]) if rest == 0 else bytes([low | 0x80]) + _leb128(rest)
 
 
+def write_module(folder: Path, build: str | None) -> None:
+    """The compressed module of a laboratory, with the build that it names."""
+    (folder / page.PACKED_MODULE).write_bytes(gzip.compress(module_of_build(build)))
+
+
 def write_small_laboratory(folder: Path) -> None:
     """A laboratory of the package's build with the least that a page needs."""
     folder.mkdir()
     (folder / "lab.html").write_text('<script type="application/json" id="ecnlab-config">{}</script>\n<script src="engine.js"></script>\n')
     (folder / "engine.js").write_text("var engine;")
     (folder / "worker.js").write_text("var worker;")
-    (folder / "ecnlab.wasm").write_bytes(module_of_build(_core.BUILD))
+    write_module(folder, _core.BUILD)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.module_of_build import module_of_build
+from browser.module_of_build import module_of_build, write_module
 from ecnlab import _core
 from ecnlab.browser import page
 from ecnlab.browser.server import PageServer
@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for name, text in FILES.items():
         (folder / name).write_text(text)
-    (folder / "ecnlab.wasm").write_bytes(module_of_build(_core.BUILD))
+    write_module(folder, _core.BUILD)
     monkeypatch.setattr(page, "FOLDER", folder)
     return folder
 
@@ -65,7 +65,7 @@ def test_the_single_file_has_everything_inline(folder: Path) -> None:
     assert json.loads(config[1]) == {"scenario": {"toml": 'name = "</script><!--"'}}
     packed = re.search(r'id="ecnlab-wasm">([^<]*)</script>', text)
     assert packed
-    assert gzip.decompress(base64.b85decode(packed[1].replace(",", "<"))) == (folder / "ecnlab.wasm").read_bytes()
+    assert gzip.decompress(base64.b85decode(packed[1].replace(",", "<"))) == module_of_build(_core.BUILD)
     worker = re.search(r'id="ecnlab-worker">([^<]*)</script>', text)
     assert worker
     assert worker[1] == FILES["worker.js"]
@@ -80,12 +80,19 @@ def test_a_script_that_would_end_its_element_is_a_fault(folder: Path) -> None:
 
 
 def test_a_page_of_another_build_is_refused(folder: Path) -> None:
-    (folder / "ecnlab.wasm").write_bytes(module_of_build("0123456789abcdef"))
+    write_module(folder, "0123456789abcdef")
     with pytest.raises(
         UsageError, match=rf"engine is of build 0123456789abcdef, and the package's of build {_core.BUILD}; fix: run make web"
     ):
         page.require_page()
-    (folder / "ecnlab.wasm").write_bytes(module_of_build(None))
+    write_module(folder, None)
+    with pytest.raises(UsageError, match="engine is of no build"):
+        page.require_page()
+
+
+@pytest.mark.parametrize("damaged", [b"", b"no gzip", gzip.compress(module_of_build(_core.BUILD))[:-9]])
+def test_a_damaged_module_is_refused(folder: Path, damaged: bytes) -> None:
+    (folder / page.PACKED_MODULE).write_bytes(damaged)
     with pytest.raises(UsageError, match="engine is of no build"):
         page.require_page()
 

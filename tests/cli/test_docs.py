@@ -1,5 +1,6 @@
 """`ecnlab docs`: where the pages are, without a browser."""
 
+import gzip
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,7 @@ def laboratory(archive: Path) -> Path:
 def write_module(build: str) -> None:
     """A WebAssembly module with the section that names its engine's build."""
     section = bytes([len(b"ecnlab-build")]) + b"ecnlab-build" + build.encode()
-    (page.FOLDER / page.MODULE).write_bytes(b"\0asm\1\0\0\0\0" + bytes([len(section)]) + section)
+    (page.FOLDER / page.PACKED_MODULE).write_bytes(gzip.compress(b"\0asm\1\0\0\0\0" + bytes([len(section)]) + section))
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_a_laboratory_of_another_build_is_left_out_until_it_is_built_again(comma
 
 
 def test_pages_without_a_laboratory_are_unpacked(command: Callable[..., Outcome], packed: Path, laboratory: Path) -> None:
-    (laboratory / page.MODULE).unlink()
+    (laboratory / page.PACKED_MODULE).unlink()
     assert files(unpacked(command)) == ["about/index.html", "how-to/lab.html", "index.html"]
 
 

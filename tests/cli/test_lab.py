@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.module_of_build import write_small_laboratory
+from browser.module_of_build import write_module, write_small_laboratory
 from ecnlab import _core
 from ecnlab.browser import page
 from ecnlab.browser.server import PageServer
@@ -43,8 +43,7 @@ def test_a_page_that_was_not_built_is_one_error_with_its_fix(
 
 
 def test_a_page_of_another_build_is_one_error(command: Callable[..., Outcome], folder: Path) -> None:
-    module = (folder / "ecnlab.wasm").read_bytes()
-    (folder / "ecnlab.wasm").write_bytes(module.replace(_core.BUILD.encode(), b"0" * len(_core.BUILD)))
+    write_module(folder, "0" * len(_core.BUILD))
     done = command("lab")
     assert done.code == 2
     assert done.err == f"lab: the page's engine is of build {'0' * 16}, and the package's of build {_core.BUILD}; fix: run make web\n"

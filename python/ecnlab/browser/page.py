@@ -1,7 +1,8 @@
 """The page of the laboratory with a scenario in it, served or as a single file.
 
-`make web` builds the folder of the page: the engine as a WebAssembly module, and the files of `web/`. The module's section `ecnlab-build`
-holds the digest of the engine's sources. A module of other sources is refused, since its results would have other keys.
+`make web` builds the folder of the page: the engine as a WebAssembly module, compressed by gzip, and the files of `web/`. The module's
+section `ecnlab-build` holds the digest of the engine's sources. A module of other sources is refused, since its results would have other
+keys.
 
 In a single file all scripts and styles are inline: a browser opens it without a server. The module is gzip in base 85, which is 6 % shorter
 than base64. Scripts have no lines of comments there, but for the texts of AQMs, which the page shows.
@@ -13,6 +14,7 @@ import base64
 import gzip
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from ecnlab.scenarios.load import Scenario, load
 
 FOLDER = Path(__file__).parents[1] / "lab"
 PAGE, MODULE, ENGINE, WORKER, AQM_TEXTS = "lab.html", "ecnlab.wasm", "engine.js", "worker.js", "aqm.js"
+PACKED_MODULE = f"{MODULE}.gz"
 # Scripts, styles, images and connections come from the page's own server or the page itself; the module may be compiled, no text evaluated.
 CONTENT_SECURITY_POLICY = "default-src 'self' 'unsafe-inline' blob: data: 'wasm-unsafe-eval'"
 
@@ -35,13 +38,21 @@ _SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
 
 def require_page() -> Path:
     """The folder of the built page. Raises UsageError if it was not built, or from other sources of the engine."""
-    if not (FOLDER / MODULE).is_file() or not (FOLDER / PAGE).is_file():
+    if not (FOLDER / PACKED_MODULE).is_file() or not (FOLDER / PAGE).is_file():
         raise UsageError("lab: this installation has no page of the laboratory; fix: run make web in a checkout")
-    build = module_build((FOLDER / MODULE).read_bytes())
+    try:
+        build = module_build(read_module())
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        build = None
     if build != _core.BUILD:
         found = f"of build {build}" if build else "of no build"
         raise UsageError(f"lab: the page's engine is {found}, and the package's of build {_core.BUILD}; fix: run make web")
     return FOLDER
+
+
+def read_module() -> bytes:
+    """The WebAssembly module of the engine. Raises OSError, EOFError, zlib.error if the file is damaged."""
+    return gzip.decompress((FOLDER / PACKED_MODULE).read_bytes())
 
 
 def module_build(module: bytes) -> str | None:
@@ -107,7 +118,7 @@ def single_file(config: dict[str, Any]) -> str:
     page = _STYLE.sub(lambda found: f"<style>\n{_text(folder, found[1], '</style')}</style>", page)
     page = _SCRIPT.sub(lambda found: _inline_script(folder, found[1]), page)
     # The digit "<" would begin a tag; a comma is no digit.
-    module = base64.b85encode(gzip.compress((folder / MODULE).read_bytes(), 9, mtime=0)).decode("ascii").replace("<", ",")
+    module = base64.b85encode((folder / PACKED_MODULE).read_bytes()).decode("ascii").replace("<", ",")
     worker = _COMMENT_LINE.sub("", _text(folder, WORKER, "</script"))
     licences = "\n\n".join(f"{path.name}\n\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*LICENSE*")))
     inline = "".join(

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import ecnlab
-from browser.module_of_build import module_of_build, write_small_laboratory
+from browser.module_of_build import write_module, write_small_laboratory
 from ecnlab import _core
 from ecnlab.browser import page as lab_page
 from ecnlab.errors import ENGINE, Failure
@@ -307,7 +307,7 @@ def test_a_report_has_no_links_without_a_laboratory_or_with_one_of_another_build
     study = dataclasses.replace(TINY, on_kernels=lambda tree: tree)
     on_kernels = run_study(study, tmp_path / "kernels", [1], kernel_hosts=True, store=tmp_path / "store").report
     assert _links_to_laboratory(on_kernels) == []
-    (laboratory / "ecnlab.wasm").write_bytes(module_of_build("0123456789abcdef"))
+    write_module(laboratory, "0123456789abcdef")
     assert _links_to_laboratory(run_study(TINY, folder, [1], store=tmp_path / "store").report) == []
     assert not (folder / "lab.html").exists()
     assert "in the laboratory" not in _page_text((folder / "report.html").read_text())
