@@ -17,7 +17,7 @@ import maturin
 
 ROOT = Path(__file__).parents[1]
 GUEST = ROOT / "python" / "ecnlab" / "backends" / "uml" / "guest.so.gz"
-GUEST_PROFILE = "tests"  # of Cargo.toml; tests use the same one
+GUEST_PROFILE = "guest"  # of Cargo.toml; `make guest` shares the profile of the tests
 GUEST_LIBRARY = "libecnlab_uml_guest.so"
 
 get_requires_for_build_wheel = maturin.get_requires_for_build_wheel

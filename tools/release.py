@@ -52,6 +52,8 @@ GUEST_IN_WHEEL = "ecnlab/backends/uml/guest.so.gz"
 GLIBC = "2.28"
 LINK_RATE_BPS = 50e6  # for which the time of a download is computed
 STEPS = ("wheel", "sdist", "rebuild", "check", "crates", "smoke", "tutorials", "emulate")
+# Wheels are stripped; the tables of lines that a profiler of a release build reads take a tenth of the processor time.
+_WITHOUT_DEBUG_INFO = {"CARGO_PROFILE_RELEASE_DEBUG": "false"}
 # They depend on nothing but each other and libm.
 PUBLISHED_CRATES = ("ecnlab-units", "ecnlab-queue", "ecnlab-transport")
 
@@ -166,7 +168,8 @@ def build_wheel(name: str) -> None:
     if cross:
         command += ["--zig", "--target", target.triple]
         command += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"] if "linux" in name else []
-    environment = dict(pgo.flags_with_profile(_profile(command, target, step))) if has_profile(name) else {}
+    environment = dict(_WITHOUT_DEBUG_INFO)
+    environment |= pgo.flags_with_profile(_profile(command, target, step)) if has_profile(name) else {}
     if cross and "macos" in name and "SDKROOT" not in os.environ:
         environment["SDKROOT"] = str(_write_core_foundation_stub())
     with _guest_program(target):
@@ -212,7 +215,7 @@ def _profile(command: Sequence[str], target: WheelTarget, step: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     python.write_text(_ZIG_PYTHON.format(python=sys.executable), encoding="utf-8")
     python.chmod(0o755)
-    run([*command, "--out", package], {**pgo.flags_with_counters(), "CARGO_ZIGBUILD_PYTHON_PATH": str(python)})
+    run([*command, "--out", package], {**_WITHOUT_DEBUG_INFO, **pgo.flags_with_counters(), "CARGO_ZIGBUILD_PYTHON_PATH": str(python)})
     (wheel,) = package.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(package)
@@ -232,9 +235,9 @@ def _guest_program(target: WheelTarget) -> Iterator[None]:
             shutil.move(GUEST, kept)
         try:
             if target.has_guest:
-                command = ["cargo", "zigbuild", "--quiet", "--locked", "--profile", "tests", "-p", "ecnlab-uml-guest"]
+                command = ["cargo", "zigbuild", "--quiet", "--locked", "--profile", build_backend.GUEST_PROFILE, "-p", "ecnlab-uml-guest"]
                 run([*command, "--target", f"{target.triple}.{GLIBC}"])
-                build_backend.compress_guest(TARGET_FOLDER / target.triple / "tests" / build_backend.GUEST_LIBRARY)
+                build_backend.compress_guest(TARGET_FOLDER / target.triple / build_backend.GUEST_PROFILE / build_backend.GUEST_LIBRARY)
             yield
         finally:
             GUEST.unlink(missing_ok=True)
@@ -283,6 +286,7 @@ def _build_windows_wheel_with_zig(target: WheelTarget, step: str) -> None:
         )
     libraries = _write_import_library(step)
     environment = {"PYO3_CROSS_LIB_DIR": str(libraries), "PYO3_CROSS_PYTHON_VERSION": "3.11", "RUSTFLAGS": f"-L native={libraries}"}
+    environment |= _WITHOUT_DEBUG_INFO
     command = ["cargo-zigbuild", "rustc", "--quiet", "--locked", "--release", "-p", "ecnlab-py", "--lib", "--target", target.triple]
     run([*command, "--", "-C", "strip=symbols"], environment)
     engine = (TARGET_FOLDER / target.triple / "release" / "_core.dll").read_bytes()
@@ -342,7 +346,7 @@ def rebuild_from_sdist() -> None:
     folder, build = TARGET_FOLDER / "from-sdist", TARGET_FOLDER / "from-sdist-build"
     for old in (folder, build):  # files of a distribution have old times, so that cargo would take crates of another one for new
         shutil.rmtree(old, ignore_errors=True)
-    environment = {"CARGO_TARGET_DIR": str(build)}
+    environment = {"CARGO_TARGET_DIR": str(build), **_WITHOUT_DEBUG_INFO}
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist], environment)
     (wheel,) = folder.glob("*.whl")
     require_contents(wheel, [name for name in REQUIRED_FILES if not name.startswith(("ecnlab/site.zip", "ecnlab/lab/"))])
