@@ -180,6 +180,21 @@ def test_a_queue_of_the_kernel_stands_at_a_link_and_every_packet_is_accounted_fo
 
 
 @needs_uml_kernel
+@pytest.mark.parametrize("duration", ["20 ms", "20.0001 ms", "20.0002 ms"])
+def test_a_run_ends_although_a_packet_of_a_kernel_queue_leaves_between_its_end_and_the_clock(duration: str) -> None:
+    # The clock is some 100 ns past the end, and transmissions of 1 us end at any time.
+    tree = {
+        "name": "end",
+        "duration": duration,
+        "measure_from": "0 s",
+        "link": [{"name": "l", "from": "a", "to": "b", "rate": "1 Gbps", "delay": "10 us", "queue": {"kernel": "pfifo", "limit": 1000}}],
+        "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "linux", "packet_size": "128 B", "max_rwnd": 400}}],
+    }
+    done = lab.run(lab.scenario(tree).on_backend(uml_backend.Uml()), seeds=[1])
+    assert done.values("goodput_bps")[0] > 4e8
+
+
+@needs_uml_kernel
 def test_red_of_the_kernel_matches_linux_red_of_the_engine() -> None:
     shared = "min = 7500, max = 60000, avpkt = 1500, burst = 30, probability = 0.1, ecn = true, harddrop = true"
     ours = f'{{ aqm = "linux-red", limit = "150000 B", bandwidth = "auto", {shared} }}'

@@ -292,6 +292,10 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
             let (due, deadline) = (self.queues.next_transmission(), self.simulation.next_event_time());
             let Some(next) = due.into_iter().chain(deadline).min().filter(|&next| next <= now) else { return Ok(()) };
             self.simulation.advance_to(next);
+            // The engine stops at its end, and the clock may be past it: nothing that is due between them happens.
+            if self.simulation.now() < next {
+                return Ok(());
+            }
             if due.is_some_and(|due| due <= next) {
                 self.queues.dequeue_due(&mut self.simulation)?;
             }

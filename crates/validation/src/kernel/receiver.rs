@@ -1,7 +1,7 @@
 //! The receiver alone: the segments that reached the real receiver reach ours, and ours is to send what the real one sent.
 
 use ecnlab_transport::{Ack, HostClock, Receiver, Segment, SegmentType, TcpSettings};
-use ecnlab_units::Time;
+use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side};
 use super::segment_map::RecordedSegments;
@@ -70,7 +70,7 @@ impl ReceiverReplay {
     }
 
     fn receive_packet(&mut self, case: &Case, packet: &Packet, now: Time) {
-        let arrival = self.receiver.receive(&self.to_segment(case, packet), packet.sent, now);
+        let arrival = self.receiver.receive(&self.to_segment(case, packet), self.stamp_time(packet), now);
         for ack in arrival.earlier_ack.as_deref().into_iter().chain(&arrival.ack) {
             self.record_ack(now, ack);
         }
@@ -89,6 +89,13 @@ impl ReceiverReplay {
         let flags = packet.flags.replace('E', "");
         self.next = self.next.max(packet.end_seq());
         self.sent.push(with_ack(Packet { flags, tsecr: self.echoed_timestamp_ms(&ack), ..packet.clone() }, &ack, &self.segments));
+    }
+
+    /// Time of a packet's timestamp. A kernel may read the clock in one millisecond and send the packet in the next.
+    fn stamp_time(&self, packet: &Packet) -> Time {
+        let (Some(clock), Some(stamp)) = (self.stamps, packet.tsval) else { return packet.sent };
+        let late = Span::from_millis((clock.millis(packet.sent) - clock.millis(Time::ZERO)).saturating_sub(stamp));
+        Time::ZERO + packet.sent.since(Time::ZERO + late)
     }
 
     /// The time that an acknowledgement echoes, in milliseconds since the start.

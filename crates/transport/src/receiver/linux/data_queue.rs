@@ -62,8 +62,7 @@ impl LinuxReceiver {
     }
 
     fn payload(&self, segment: &Segment) -> u32 {
-        let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
-        segment.size.saturating_sub(self.header + option)
+        segment.size.saturating_sub(self.header + option_bytes(segment))
     }
 
     pub(super) fn last_advertised_window(&self) -> Option<i64> {
@@ -154,7 +153,7 @@ impl LinuxReceiver {
         {
             room.measure_share(stored);
         }
-        self.ack_scheduler.on_data(stored.payload, segment.push || stored.fin, now, self.quick_acks, window);
+        self.ack_scheduler.on_data(stored.payload, option_bytes(segment), segment.push || stored.fin, now, self.quick_acks, window);
         self.rcv_rtt.on_window_progress(self.received_bytes, window.map_or(u64::MAX / 2, |window| window as u64), now);
         self.on_ecn_field(segment, now);
         if stored.payload >= MIN_PAYLOAD_FOR_WINDOW_GROWTH {
@@ -224,4 +223,9 @@ impl LinuxReceiver {
         }
         self.send_ack(SegmentType::Plain, now);
     }
+}
+
+/// Bytes of a segment's options beside the timestamps.
+fn option_bytes(segment: &Segment) -> u32 {
+    if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 }
 }

@@ -60,7 +60,7 @@ pub struct AckScheduler {
     timer: Option<(Time, u64)>,
     /// Estimate of the peer's full segment, and the last smaller one, in bytes.
     rcv_mss: u32,
-    last_short_payload: u32,
+    last_short_segment: u32,
     full_payload: u32,
     header: u32,
     /// RTT of the handshake and RTO, in ticks.
@@ -87,7 +87,7 @@ impl AckScheduler {
             planned_tick: None,
             timer: None,
             rcv_mss: DEFAULT_MSS.min(full),
-            last_short_payload: 0,
+            last_short_segment: 0,
             full_payload: full,
             header,
             handshake_rtt: 0,
@@ -159,10 +159,10 @@ impl AckScheduler {
         self.quick_acks_left = 0;
     }
 
-    /// Processes new data in order; `ends_write`: the segment ends a write.
-    pub fn on_data(&mut self, payload: u32, ends_write: bool, now: Time, quick_acks: u32, window: Option<i64>) {
+    /// Processes new data in order; `ends_write`: the segment ends a write; `option`: bytes of options beside the timestamps.
+    pub fn on_data(&mut self, payload: u32, option: u32, ends_write: bool, now: Time, quick_acks: u32, window: Option<i64>) {
         self.ack_scheduled = true;
-        self.measure_rcv_mss(payload, ends_write);
+        self.measure_rcv_mss(payload, option, ends_write);
         let tick = self.clock.ticks(now);
         let since = tick - std::mem::replace(&mut self.last_data_tick, tick);
         if self.ato == 0 {
@@ -178,19 +178,20 @@ impl AckScheduler {
     }
 
     /// Updates the estimate of the peer's segment. A larger segment counts at once, a smaller one when two of equal size do not end a
-    /// write.
-    fn measure_rcv_mss(&mut self, payload: u32, ends_write: bool) {
-        let before = std::mem::take(&mut self.last_short_payload);
+    /// write. The size of smaller ones includes options beside the timestamps, so the estimate may exceed their payload.
+    fn measure_rcv_mss(&mut self, payload: u32, option: u32, ends_write: bool) {
+        let before = std::mem::take(&mut self.last_short_segment);
         if payload >= self.rcv_mss {
             self.rcv_mss = payload.min(self.full_payload);
             self.pushed_writes = self.pushed_writes.max(u8::from(ends_write));
             return;
         }
-        let size = payload + self.header;
+        let segment = payload + option;
+        let size = segment + self.header;
         if size >= DEFAULT_MSS + TCP_HEADER_BYTES || size >= MIN_MSS + TCP_HEADER_BYTES && !ends_write {
-            self.last_short_payload = payload;
-            if payload == before {
-                self.rcv_mss = payload;
+            self.last_short_segment = segment;
+            if segment == before {
+                self.rcv_mss = segment;
                 return;
             }
         }
@@ -310,11 +311,11 @@ mod tests {
     fn the_first_sixteen_are_quick_and_then_a_timer_is_set() {
         let mut acks = acks();
         for _ in 0..16 {
-            acks.on_data(1448, false, at(10), 16, Some(65_535));
+            acks.on_data(1448, 0, false, at(10), 16, Some(65_535));
             assert!(acks.must_ack_now());
             acks.on_ack_sent();
         }
-        acks.on_data(1448, false, at(10), 16, Some(65_535));
+        acks.on_data(1448, 0, false, at(10), 16, Some(65_535));
         assert!(!acks.must_ack_now());
         assert_eq!(AckDue::Later, acks.plan_delayed_ack(at(10)));
         // Tick 2 at 10 ms; 10 whole ticks and one more: tick 13 is at 51 ms.
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn a_small_window_has_few_quick_acknowledgements() {
         let mut acks = acks();
-        acks.on_data(1448, false, at(10), 16, Some(8 * 1448));
+        acks.on_data(1448, 0, false, at(10), 16, Some(8 * 1448));
         assert_eq!(4, acks.quick_acks_left);
     }
 
@@ -333,12 +334,12 @@ mod tests {
     fn an_answering_application_carries_acknowledgements_until_the_timer_had_to_send_one() {
         let mut acks = acks();
         acks.enter_pingpong_mode();
-        acks.on_data(1448, false, at(10), 16, Some(65_535));
+        acks.on_data(1448, 0, false, at(10), 16, Some(65_535));
         assert!(!acks.must_ack_now());
         acks.plan_delayed_ack(at(10));
         assert!(acks.on_timer());
         acks.on_ack_sent();
-        acks.on_data(1448, false, at(60), 16, Some(65_535));
+        acks.on_data(1448, 0, false, at(60), 16, Some(65_535));
         assert!(acks.must_ack_now());
     }
 
@@ -346,7 +347,7 @@ mod tests {
     fn the_delay_follows_the_time_between_arrivals() {
         let mut acks = acks();
         let delays = [0, 30, 60, 61, 62].map(|millis| {
-            acks.on_data(1448, false, at(millis), 0, None);
+            acks.on_data(1448, 0, false, at(millis), 0, None);
             acks.ato
         });
         // In ticks of 4 ms: 10; 5 + 7; 6 + 8, from tick 7 to 15; 7 + 5; 6 + 5.
@@ -357,9 +358,19 @@ mod tests {
     fn two_smaller_segments_that_end_no_write_are_the_other_side_s_segments() {
         let mut acks = acks();
         let sizes = [1448, 1000, 1000, 200, 200].map(|payload| {
-            acks.measure_rcv_mss(payload, payload == 200);
+            acks.measure_rcv_mss(payload, 0, payload == 200);
             acks.rcv_mss()
         });
         assert_eq!([1448, 1448, 1000, 1000, 1000], sizes);
+    }
+
+    #[test]
+    fn the_option_of_accurate_ecn_counts_in_the_estimate_from_smaller_segments() {
+        let mut acks = acks();
+        let sizes = [1436, 767, 767, 767, 800].map(|payload| {
+            acks.measure_rcv_mss(payload, 12, false);
+            acks.rcv_mss()
+        });
+        assert_eq!([1436, 1436, 779, 779, 800], sizes);
     }
 }
