@@ -1,8 +1,10 @@
 """The package on systems other than Linux: nothing that they lack is imported or called, and kernel hosts are refused with the reason."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -90,6 +92,16 @@ def test_a_backend_with_kernel_hosts_is_refused_by_its_name(backend: str) -> Non
     assert isinstance(result.exception, BackendError)
     assert str(result.exception).startswith(f"backend: {backend}: needs Linux, ")
     assert "; fix: " in str(result.exception)
+
+
+def test_a_uml_kernel_is_refused_on_another_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
+    monkeypatch.setenv("ECNLAB_CACHE", str(tmp_path))
+    message = "needs Linux on x86-64, and this machine is aarch64; fix: "
+    with pytest.raises(BackendError, match=f"backend: uml: {message}"):
+        Uml().identity()
+    with pytest.raises(BackendError, match=f"uml build-kernel: {message}"):
+        build.build_kernel(kernels.find_kernel("6.1"))
 
 
 @pytest.mark.usefixtures("without_kernel_hosts")

@@ -11,6 +11,7 @@ docs/explanation/backends.md says when to use which.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -105,6 +106,14 @@ def require_linux(part: str) -> None:
         raise BackendError(
             f"{part}: needs Linux, since its hosts are a Linux kernel; fix: run it on Linux, or a scenario with --backend sim"
         )
+
+
+def require_x86_64(part: str) -> None:
+    """Check that this is Linux on x86-64, which UML kernels need. Raises BackendError."""
+    require_linux(part)
+    machine = os.uname().machine
+    if machine != "x86_64":
+        raise BackendError(f"{part}: needs Linux on x86-64, and this machine is {machine}; fix: use --backend live or sim")
 
 
 def require_duration(name: str, given: object) -> None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_linux, require_valid_ip_version
+from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_valid_ip_version, require_x86_64
 from ecnlab.backends.uml import controls, kernels, process
 from ecnlab.errors import CONTROL, ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
 from ecnlab.storage.filenames import safe_file_name
@@ -146,7 +146,7 @@ class Uml:
 
     @cached_property
     def _chosen_kernel(self) -> kernels.BuiltKernel:
-        require_linux(f"backend: {UML_NAME}")
+        require_x86_64(f"backend: {UML_NAME}")
         return kernels.find_built_kernel(self.kernel)
 
 

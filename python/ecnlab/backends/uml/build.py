@@ -20,7 +20,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from time import time
 
-from ecnlab.backends.base import require_linux
+from ecnlab.backends.base import require_x86_64
 from ecnlab.backends.uml import controls, kernels, process, recipe, source
 from ecnlab.backends.uml.controls import Control
 from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
@@ -97,7 +97,7 @@ def build_kernel(
 
     `from_source` is a package, an archive or a folder of the user. A kernel with controls is made from the plain one, which is built first.
     """
-    require_linux("uml build-kernel")
+    require_x86_64("uml build-kernel")
     added = controls.read_controls(control_files)
     for control in added:
         if control.needs_accurate_ecn and not kernel.accurate_ecn:
