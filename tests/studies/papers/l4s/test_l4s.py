@@ -38,7 +38,9 @@ def test_every_item_becomes_a_figure_or_a_table_with_its_data(item: StudyItem, r
     assert all(len(row) == len(table.header) for table in drawing.tables for row in table.rows)
 
 
-@pytest.mark.parametrize(("table", "rows"), [("fairness", 144), ("shared-queue", 24), ("linux-7.2-hosts", 68)])
+@pytest.mark.parametrize(
+    ("table", "rows"), [("fairness", 144), ("shared-queue", 24), ("linux-7.2-hosts", 68), ("linux-7.2-hosts-repeated", 60)]
+)
 def test_the_tables_have_all_rows_and_only_queues_and_controls_that_are_simulated(table: str, rows: int) -> None:
     found = read_reference_rows(table)
     assert len(found) == len({row.key for row in found}) == rows
@@ -57,8 +59,9 @@ def test_each_published_row_is_in_a_table_with_the_prague_of_its_year() -> None:
     ]
     with_prague = [row for row in of_2020 if PRAGUE in {sender.control for sender in row.senders}]
     assert [row.reference for row in compared if (row.source, row.simulated) == ("published", "Prague 0.7")] == with_prague
-    hosts = [row.reference for row in [*compared, *tables.STEP_ROWS] if row.source == "Linux 7.2 hosts"]
-    assert {row.key for row in hosts} == {row.key for row in read_reference_rows("linux-7.2-hosts")}
+    with_steps = [*compared, *tables.STEP_ROWS]
+    for source, table in ((tables.LINUX_RUN, "linux-7.2-hosts"), (tables.LINUX_MEAN, "linux-7.2-hosts-repeated")):
+        assert {row.reference.key for row in with_steps if row.source == source} == {row.key for row in read_reference_rows(table)}
 
 
 def test_both_orders_of_two_senders_are_one_scenario_with_each_goodput_in_its_place(

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.10
 _LINUX = "Linux 7.2"
+# One run of hosts, and the mean of six runs of hosts that have the settings of the simulated ones.
+LINUX_RUN, LINUX_MEAN = "Linux 7.2 hosts", "Linux 7.2 hosts, mean of six"
+_LINUX_TABLES = {LINUX_RUN: "linux-7.2-hosts", LINUX_MEAN: "linux-7.2-hosts-repeated"}
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,22 @@ def linux_rows(*queues: str) -> list[ReferenceRow]:
 
 def _compared_rows(rows: Sequence[ReferenceRow], time: MeasuredTime) -> list[ComparedRow]:
     """Published rows with both Pragues, and the rows of Linux 7.2 hosts that have the same senders and queue."""
-    by_key = {row.key: row for row in read_reference_rows("linux-7.2-hosts")}
     found = []
     for row in rows:
         pragues = PRAGUES if any(sender.control == PRAGUE for sender in row.senders) else PRAGUES[:1]
         found += [ComparedRow(row, flows_of_published_row(row, prague, time), CONTROL_NAMES[prague], "published") for prague in pragues]
-        if row.key in by_key:
-            found.append(ComparedRow(by_key[row.key], flows_of_linux_row(by_key[row.key]), _LINUX, "Linux 7.2 hosts"))
+        found += _compared_with_linux_hosts(row)
     return found
+
+
+def _compared_with_linux_hosts(wanted: ReferenceRow) -> list[ComparedRow]:
+    """The rows of Linux 7.2 hosts with the senders and the queue of a row."""
+    return [
+        ComparedRow(row, flows_of_linux_row(row), _LINUX, source)
+        for source, table in _LINUX_TABLES.items()
+        for row in read_reference_rows(table)
+        if row.key == wanted.key
+    ]
 
 
 def comparison_item(number: str, title: str, caption: str, compared: Sequence[ComparedRow], part: str) -> StudyItem:
@@ -128,14 +139,16 @@ def _rates_table(title: str, compared: Sequence[ComparedRow], runs: Mapping[Requ
         cells = rows.setdefault(row.reference.key, {})
         cells[row.source] = ", ".join(f"{rate:.2f}" for rate in row.reference.rates_mbps)
         cells[row.simulated] = ", ".join(format_with_interval(estimate, 2) for estimate in row.estimates(runs))
-        cells[f"{row.simulated}, difference"] = ", ".join(f"{100 * difference:+.0f} %" for difference in row.differences(runs))
+        compared_with = " from the mean of six" if row.source == LINUX_MEAN else ""
+        differences = ", ".join(f"{100 * difference:+.0f} %" for difference in row.differences(runs))
+        cells[f"{row.simulated}, difference{compared_with}"] = differences
     columns = list(dict.fromkeys(name for cells in rows.values() for name in cells))
     keys = {row.reference.key: row.reference for row in compared}
     lines_of_table = [
         [row.queue, f"{row.rate_mbps} Mbit/s", *(sender.label for sender in row.senders), *(rows[key].get(name, "") for name in columns)]
         for key, row in keys.items()
     ]
-    header = [name if name.startswith(("published", "Linux 7.2 hosts")) else f"simulated {name}" for name in columns]
+    header = [name if name.startswith(("published", LINUX_RUN)) else f"simulated {name}" for name in columns]
     return ReportTable(f"{title} (Mbit/s)", ["queue", "link", "first", "second", *header], lines_of_table)
 
 
@@ -159,8 +172,9 @@ DUALPI2_ROWS, DROP_TAIL_ROWS, FQ_CODEL_ROWS = (
 )
 SHARED_QUEUE_ROWS = _compared_rows(read_reference_rows("shared-queue"), SCENARIO_6)
 STEP_ROWS = [
-    ComparedRow(row, flows_of_linux_row(row), _LINUX, "Linux 7.2 hosts")
+    compared
     for row in linux_rows("dualpi2 min_qlen_step 1", "dualpi2 min_qlen_step 2", "dualpi2 step_thresh 2 ms")
+    for compared in _compared_with_linux_hosts(row)
 ]
 
 _PART_A, _PART_B, PART_STEP = "Two flows of different round-trip times", "A shared RFC 3168 queue", "The step of Linux 7.2"
@@ -200,7 +214,7 @@ _PANELS: Mapping[str, tuple[Sequence[ComparedRow], str]] = {
     "DualPI2": (DUALPI2_ROWS, "published"),
     "drop-tail": (DROP_TAIL_ROWS, "published"),
     "FQ-CoDel": (FQ_CODEL_ROWS, "published"),
-    "Linux 7.2 hosts over DualPI2": ([*DUALPI2_ROWS, *STEP_ROWS], "Linux 7.2 hosts"),
+    "Linux 7.2 hosts over DualPI2": ([*DUALPI2_ROWS, *STEP_ROWS], LINUX_RUN),
 }
 
 
