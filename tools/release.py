@@ -553,7 +553,8 @@ def audit_packages(folder: str) -> list[str]:
     if found:
         raise ReleaseError(f"smoke: vulnerabilities are known of {'; '.join(found)}; fix: require a version without them")
     unknown = [one["name"] for one in packages if "skip_reason" in one]
-    print(f"smoke: no vulnerability is known of {len(packages) - len(unknown)} packages")
+    if known := len(packages) - len(unknown):
+        print(f"smoke: no vulnerability is known of {known} packages")
     remedy = "run it where the index has data on vulnerabilities, as pypi.org does"
     return [f"smoke: pip-audit finds no data on {', '.join(unknown)}; fix: {remedy}"] if unknown else []
 
