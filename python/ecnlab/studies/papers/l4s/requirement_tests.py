@@ -199,8 +199,8 @@ TESTS = [
         reading="dualpi2 of Linux 7.2, RTTs of 0.5 and 5 ms; the RFC has no number",
         why=(
             "Prague's least rate is 100 kbit/s of data in packets of 202 bytes, 135 kbit/s on the link. So the link is overloaded at a "
-            "share of 100 kbit/s: a few flows take most of it, and the others have timeouts. "
-            "The cause at larger shares is unknown."
+            "share of 100 kbit/s: a few flows take most of it, and the others have timeouts. At 1 Mbit/s delayed ACKs are the cause: "
+            "without them the percentile is at most 1.4 ms. At 250 kbit/s it is 1.7 ms without them and with packets of 400 bytes."
         ),
     ),
     RequirementTest(
@@ -215,8 +215,8 @@ TESTS = [
         reading="as L35; the RFC prefers a smaller window to the timeouts of RFC 3168.",
         why=(
             "Prague's least rate is 100 kbit/s of data in packets of 202 bytes, 135 kbit/s on the link. So the link is overloaded at a "
-            "share of 100 kbit/s: a few flows take most of it, and the others have timeouts. "
-            "The cause at larger shares is unknown."
+            "share of 100 kbit/s: a few flows take most of it, and the others have timeouts. At 250 kbit/s the timeouts follow from "
+            "initial windows of ten packets; with two packets there are none."
         ),
     ),
     RequirementTest(
