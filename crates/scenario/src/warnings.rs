@@ -31,7 +31,7 @@ pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge]
 
 /// Memory of a flow in bytes: measured for flows before their first data, without the network that runs of one scenario share, and for
 /// profiles with much state per segment.
-const BYTES_PER_FLOW: [u64; 2] = [1_500, 6_000];
+const BYTES_PER_FLOW: [u64; 2] = [1_300, 6_000];
 /// Number of flows from which a run takes about a gigabyte.
 const MANY_FLOWS: u64 = 200_000;
 

@@ -73,6 +73,8 @@ impl TieBreak {
 /// A priority queue with one deadline for each component; components may be added at any time.
 pub struct CalendarQueue {
     slots: Vec<Slot>,
+    /// About the number of components that are added in all.
+    expected_components: usize,
     /// The buckets up to a lap ahead of the current one.
     buckets: BucketRing,
     /// Slots further ahead, with the time under which they were inserted.
@@ -161,12 +163,16 @@ impl ReadyEntry {
 }
 
 impl CalendarQueue {
+    /// The slot of a component that was not added: it has no deadline, and none is set by it.
+    pub const NO_SLOT: u32 = SENTINEL_SLOT;
+
     /// No deadlines yet, with capacity for about so many components.
     pub fn new(components: usize) -> CalendarQueue {
         let mut slots = Vec::with_capacity(components + 1);
         slots.push(Slot::EMPTY);
         CalendarQueue {
             slots,
+            expected_components: components,
             buckets: BucketRing::new(bucket_count_for(components)),
             overflow: BinaryHeap::new(),
             first_overflow_bucket: NO_DEADLINE,
@@ -200,6 +206,7 @@ impl CalendarQueue {
     /// for the same time.
     // Runs for every packet: calls are in separate functions, so that no register has to be saved.
     pub fn set_deadline_with_tie_break(&mut self, slot: u32, due: Time, tie_break: TieBreak) {
+        debug_assert!(slot != CalendarQueue::NO_SLOT, "the component was not added");
         let state = &mut self.slots[slot as usize];
         state.due = due.picos();
         state.tie_break = tie_break;
@@ -477,7 +484,7 @@ impl CalendarQueue {
     /// Fits the bucket width to the mean gap between events. A gap of zero is a burst at one instant and is ignored.
     #[cold]
     fn fit_bucket_width(&mut self, now: u64) {
-        self.next_width_fit = self.popped_events + MIN_EVENTS_BETWEEN_FITS.max(self.slots.len() as u64);
+        self.next_width_fit = self.popped_events + MIN_EVENTS_BETWEEN_FITS.max(self.component_count() as u64);
         let gap = (now - self.width_fitted_at) / (self.popped_events - self.width_fitted_at_pops);
         if gap == 0 {
             return;
@@ -486,13 +493,18 @@ impl CalendarQueue {
         let shift = (63 - gap.leading_zeros()).clamp(10, 44);
         let is_wide = shift < self.bucket_shift;
         let is_narrow = shift > self.bucket_shift + 1;
-        if is_wide || is_narrow || bucket_count_for(self.slots.len()) > self.buckets.heads.len() {
+        if is_wide || is_narrow || bucket_count_for(self.component_count()) > self.buckets.heads.len() {
             self.rebuild(shift, now);
         }
     }
 
+    /// The number of components, those included that are still to be added.
+    fn component_count(&self) -> usize {
+        self.slots.len().max(self.expected_components)
+    }
+
     fn rebuild(&mut self, shift: u32, now: u64) {
-        self.buckets = BucketRing::new(bucket_count_for(self.slots.len()));
+        self.buckets = BucketRing::new(bucket_count_for(self.component_count()));
         self.overflow.clear();
         self.first_overflow_bucket = NO_DEADLINE;
         self.ready.clear();

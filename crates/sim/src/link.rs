@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use ecnlab_queue::{self as queue, BurstSchedule, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
-use crate::calendar_queue::TieBreak;
+use crate::calendar_queue::{CalendarQueue, TieBreak};
+use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
 use crate::measures::QueueMeasures;
 use crate::packet::{NONE, Packet, PacketArena, PacketId};
@@ -32,7 +33,7 @@ pub struct Link {
     last_size: u32,
     /// Number of packets that may be added between `head` and `tail` before the buffer of a pipe might be full; negative if exceeded.
     packets_until_full: i32,
-    /// Slot in the calendar queue of the next arrival at the far end.
+    /// Slot in the calendar queue of the next arrival at the far end, added when the first packet enters its wire.
     pub arrival_slot: u32,
     /// Whether `transmission` and `free_at` have no truncated fraction.
     is_whole_picos: bool,
@@ -55,6 +56,7 @@ pub struct Link {
     limit: i32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
+    number: u32,
     /// Impairments that packets pass before the buffer.
     pub impairment: Option<Box<LinkImpairments>>,
     /// Packets that a pipe or an impairment dropped.
@@ -62,7 +64,7 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, impairment: Option<Box<LinkImpairments>>, arrival_slot: u32) -> Link {
+    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, impairment: Option<Box<LinkImpairments>>, number: u32) -> Link {
         let limit = limit.min(i32::MAX as u32) as i32;
         Link {
             free_at: Time::ZERO,
@@ -74,7 +76,7 @@ impl Link {
             tail: NONE,
             last_size: 0,
             packets_until_full: limit,
-            arrival_slot,
+            arrival_slot: CalendarQueue::NO_SLOT,
             is_whole_picos: true,
             is_plain_pipe: queue == NONE && impairment.is_none(),
             computes_ahead: false,
@@ -86,6 +88,7 @@ impl Link {
             last_begun_packet: NONE,
             limit,
             queue,
+            number,
             impairment,
             dropped_packets: 0,
         }
@@ -165,6 +168,13 @@ impl Link {
         let limit = limit.min(i32::MAX as u32) as i32;
         self.packets_until_full += limit - self.limit;
         self.limit = limit;
+    }
+
+    /// Adds the component of its arrivals to the calendar queue, which an idle link and a pipe that is always computed ahead do not need.
+    #[cold]
+    #[inline(never)]
+    pub fn add_arrival_slot(&mut self, calendar: &mut CalendarQueue) {
+        self.arrival_slot = calendar.add_component(ComponentId::new(ComponentKind::Link, self.number as usize));
     }
 
     /// Removes all packets from the wire; returns the first of their chain.

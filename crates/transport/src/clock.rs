@@ -23,14 +23,15 @@ pub const WHEEL_PERIOD_TICKS: u64 = 512;
 
 /// Clock of a host; all connections of the host should have the same.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct HostClock {
-    tick: Span,
-    quotient: TickDivider,
-    /// Reading of the clock at time zero.
-    phase_at_zero: Span,
     wheel: bool,
     /// A timer handler is running: the wheel is one tick ahead, so a timer set now fires one tick nearer to the wheel's position.
     serving_timer: bool,
+    quotient: TickDivider,
+    tick: Span,
+    /// Reading of the clock at time zero.
+    phase_at_zero: Span,
 }
 
 /// Division by the tick as a multiplication: a sender counts ticks many times per ACK, and a multiplication is faster.
@@ -43,7 +44,8 @@ pub struct HostClock {
 /// Montgomery 1994, theorem 4.2).
 #[derive(Clone, Copy, Debug)]
 struct TickDivider {
-    factor: u64,
+    /// The factor m in two halves, the lower one first, so that the divider needs no padding.
+    factor: [u32; 2],
     shift: u8,
     /// Maximum width in bits of a number that this divides.
     bits: u8,
@@ -52,17 +54,18 @@ struct TickDivider {
 impl TickDivider {
     fn for_tick(tick: u64) -> TickDivider {
         if tick < 2 {
-            return TickDivider { factor: 0, shift: 0, bits: 0 };
+            return TickDivider { factor: [0; 2], shift: 0, bits: 0 };
         }
         let shift = (tick - 1).ilog2();
         let factor = (1u128 << (64 + shift)).div_ceil(u128::from(tick)) as u64;
-        TickDivider { factor, shift: shift as u8, bits: 63 }
+        TickDivider { factor: [factor as u32, (factor >> 32) as u32], shift: shift as u8, bits: 63 }
     }
 
     /// Quotient by multiplication, or none if the number has too many bits.
     #[inline(always)]
     fn divide(&self, number: u64) -> Option<u64> {
-        let product = (u128::from(number) * u128::from(self.factor)) >> 64;
+        let [low, high] = self.factor.map(u64::from);
+        let product = (u128::from(number) * u128::from(high << 32 | low)) >> 64;
         (number >> self.bits == 0).then_some(product as u64 >> self.shift)
     }
 }

@@ -53,16 +53,13 @@ pub enum EcnResponse {
     /// Reduction as for a loss (RFC 3168, section 6.1.2).
     AsLoss,
     /// Smaller reduction than for a loss, in slow start too (RFC 8511, section 3; its abstract limits it to congestion avoidance).
-    Abe {
-        share: f64,
-    },
-    Dctcp(DctcpAlpha),
+    Abe { share: f64 },
+    /// Boxed, since few responses keep an estimate.
+    Dctcp(Box<DctcpAlpha>),
     /// Congestion control keeps an estimate of its own and determines the reduction (Prague).
     OfControl,
     /// A reduction for each congestion level (Durresi et al. 2001, section 2).
-    Mecn {
-        share: [f64; 2],
-    },
+    Mecn { share: Box<[f64; 2]> },
 }
 
 /// DCTCP's estimate of the fraction of marked segments (RFC 8257, section 3.3), updated once per window.
@@ -89,10 +86,10 @@ impl EcnResponse {
             EcnResponseName::None => EcnResponse::None,
             EcnResponseName::Halve => EcnResponse::AsLoss,
             EcnResponseName::Abe => EcnResponse::Abe { share: settings.abe_beta },
-            EcnResponseName::Dctcp => EcnResponse::Dctcp(DctcpAlpha::new(settings)),
+            EcnResponseName::Dctcp => EcnResponse::Dctcp(Box::new(DctcpAlpha::new(settings))),
             EcnResponseName::Prague => EcnResponse::OfControl,
             EcnResponseName::Mecn => {
-                EcnResponse::Mecn { share: [1.0 - settings.mecn_incipient_decrease, 1.0 - settings.mecn_moderate_decrease] }
+                EcnResponse::Mecn { share: Box::new([1.0 - settings.mecn_incipient_decrease, 1.0 - settings.mecn_moderate_decrease]) }
             }
         }
     }
@@ -118,18 +115,26 @@ impl EcnResponse {
         match self {
             EcnResponse::None => None,
             EcnResponse::AsLoss | EcnResponse::OfControl => Some(by_loss),
-            EcnResponse::Dctcp(DctcpAlpha { alpha: AlphaArithmetic::FixedPoint { alpha, .. }, .. }) => {
-                Some(linux_dctcp_ssthresh(cwnd, *alpha))
-            }
-            EcnResponse::Abe { .. } | EcnResponse::Dctcp(_) | EcnResponse::Mecn { .. } => {
-                self.beta_for_mark(level, 1.0).map(|share| linux::reduced_cwnd(cwnd, linux::to_fixed_point(share)))
-            }
+            EcnResponse::Abe { .. } | EcnResponse::Dctcp(_) | EcnResponse::Mecn { .. } => match self.fixed_point_alpha() {
+                Some(alpha) => Some(linux_dctcp_ssthresh(cwnd, alpha)),
+                None => self.beta_for_mark(level, 1.0).map(|share| linux::reduced_cwnd(cwnd, linux::to_fixed_point(share))),
+            },
         }
     }
 
     /// Whether a loss reduces a window again that was reduced for a mark, from its reduced size.
     pub fn reduces_again_on_loss(&self) -> bool {
-        matches!(self, EcnResponse::Dctcp(DctcpAlpha { alpha: AlphaArithmetic::FixedPoint { .. }, .. }))
+        self.fixed_point_alpha().is_some()
+    }
+
+    /// DCTCP's alpha in integer arithmetic.
+    fn fixed_point_alpha(&self) -> Option<u64> {
+        if let EcnResponse::Dctcp(dctcp) = self
+            && let AlphaArithmetic::FixedPoint { alpha, .. } = dctcp.alpha
+        {
+            return Some(alpha);
+        }
+        None
     }
 
     /// Multiplicative decrease factor for an echo; `loss` is the factor for a loss. None if cwnd is not reduced.

@@ -164,13 +164,13 @@ impl SenderEndpoint {
         }
     }
 
-    /// Earliest deadline of the sender's timers.
+    /// Earliest deadline of the sender's timers, or `NEVER`.
     #[inline]
-    pub fn deadline(&self) -> Option<Time> {
+    pub fn deadline_or_never(&self) -> Time {
         match self {
-            SenderEndpoint::Tcp(sender) => sender.deadline(),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.deadline(),
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => None,
+            SenderEndpoint::Tcp(sender) => sender.deadline_or_never(),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.deadline().unwrap_or(Time::NEVER),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => Time::NEVER,
         }
     }
 

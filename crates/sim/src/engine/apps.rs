@@ -18,7 +18,7 @@ use crate::network::{AppSpec, FlowTemplate, MemberStream, PrivateLinkIds};
 use crate::packet::NONE;
 use crate::probe::Probe;
 
-/// Maximum number of simultaneous flows of one application; each takes about 3 KB.
+/// Maximum number of simultaneous flows of one application; each takes about 2 KB.
 const MAX_MEMBERS: u32 = 1_000_000;
 
 /// An application as it runs.
@@ -360,6 +360,6 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
 
     fn finish_flow(&mut self, member: FlowIndex) {
         let at = self.flow_of_member(member);
-        self.simulation.flows[at as usize].measures.completed_at = Some(self.simulation.now);
+        self.simulation.flows[at as usize].measures.set_completed_at(self.simulation.now);
     }
 }

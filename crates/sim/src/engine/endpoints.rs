@@ -9,7 +9,8 @@ use ecnlab_units::{Rate, Time};
 use super::fast_path::SinkAhead;
 use super::flow::AppKind;
 use super::{END_OF_ROUTE, Simulation};
-use crate::calendar_queue::TieBreak;
+use crate::calendar_queue::{CalendarQueue, TieBreak};
+use crate::component::{ComponentId, ComponentKind};
 use crate::measures::{Delivery, FinishedTransfer};
 use crate::network::RowPolicy;
 use crate::packet::{NONE, Packet, PacketFlags, PacketId, PacketOrigin};
@@ -109,13 +110,24 @@ impl<P: Probe> Simulation<P> {
         match flow.sink.deadline() {
             after if after == before => {}
             Some(until) => {
-                self.calendar.set_deadline(flow.sink_timer_slot, self.now, until);
-                if flow.sink_ahead == SinkAhead::SharedReturnPath {
+                let shares_return_path = flow.sink_ahead == SinkAhead::SharedReturnPath;
+                if flow.sink_timer_slot == CalendarQueue::NO_SLOT {
+                    self.add_sink_timer_slot(at);
+                }
+                self.calendar.set_deadline(self.flows[at as usize].sink_timer_slot, self.now, until);
+                if shares_return_path {
                     self.add_sink_timer(at, until, TieBreak::scheduled_now(self.now));
                 }
             }
             None => self.calendar.clear_deadline(flow.sink_timer_slot),
         }
+    }
+
+    /// Adds the component of a sink's timer to the calendar queue.
+    #[cold]
+    #[inline(never)]
+    fn add_sink_timer_slot(&mut self, at: u32) {
+        self.flows[at as usize].sink_timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::SinkTimer, at as usize));
     }
 
     /// Sends an ACK, which takes its SACK blocks along.
@@ -189,7 +201,7 @@ impl<P: Probe> Simulation<P> {
         if flow.app != NONE {
             return self.notify_app_of_flow(at, AppEvent::Acknowledged);
         }
-        flow.measures.completed_at = Some(self.now);
+        flow.measures.set_completed_at(self.now);
         let bytes = flow.initial_write.map_or(0, |demand| demand.bytes);
         self.record_transfer(at, began, bytes);
     }
@@ -199,7 +211,7 @@ impl<P: Probe> Simulation<P> {
         let narrowest = self.bottleneck_rate(self.flows[at as usize].forward_route);
         let flow = &mut self.flows[at as usize];
         let duration = self.now.since(began);
-        flow.measures.transfer_durations.record(duration);
+        flow.measures.record_transfer_duration(duration);
         let group = &mut self.groups[flow.group as usize];
         group.transfers.record(duration);
         group.completions.record(&FinishedTransfer {
@@ -251,13 +263,13 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Runs a sender, which leaves its segments in the outbox; returns the previous deadline of its timer.
+    /// Runs a sender, which leaves its segments in the outbox; returns the previous deadline of its timer, or `NEVER`.
     #[inline(always)]
-    fn call_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) -> Option<Time> {
+    fn call_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) -> Time {
         debug_assert!(self.unsent_segments.is_empty(), "what another sender made is not sent yet");
         let Simulation { now, flows, unsent_segments, probe, .. } = self;
         let flow = &mut flows[at as usize];
-        let before = flow.sender.deadline();
+        let before = flow.sender.deadline_or_never();
         act(&mut flow.sender, *now, &mut SenderOutbox { segments: unsent_segments, probe, now: *now, flow: at });
         before
     }
@@ -265,7 +277,7 @@ impl<P: Probe> Simulation<P> {
     /// Sends the segments of a sender and sets its timer unless its deadline is still `before`. `ack` is one of its reverse flow that may
     /// be piggybacked; returned if no segment carried it.
     #[inline(never)]
-    fn flush_segments_with_ack(&mut self, at: u32, before: Option<Time>, mut ack: Option<Ack>) -> Option<Ack> {
+    fn flush_segments_with_ack(&mut self, at: u32, before: Time, mut ack: Option<Ack>) -> Option<Ack> {
         self.flush_segments(at, before, |simulation, segment, origin, rtt_us| {
             simulation.send_segment_with_ack(segment, origin, rtt_us, &mut ack)
         });
@@ -274,9 +286,9 @@ impl<P: Probe> Simulation<P> {
 
     /// The same without piggybacked ACKs.
     #[inline(always)]
-    fn flush_segments(&mut self, at: u32, before: Option<Time>, mut send: impl FnMut(&mut Self, &Segment, PacketOrigin, u32)) {
+    fn flush_segments(&mut self, at: u32, before: Time, mut send: impl FnMut(&mut Self, &Segment, PacketOrigin, u32)) {
         let flow = &self.flows[at as usize];
-        let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
+        let (after, rtt) = (flow.sender.deadline_or_never(), flow.sender.reported_rtt());
         let (timer, origin) = (flow.timer_slot, flow.packet_origin(at, flow.forward_route, flow.sender_flags));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         // A packet may be passed ahead to a sender, which then needs the outbox.
@@ -287,10 +299,13 @@ impl<P: Probe> Simulation<P> {
         }
         segments.clear();
         self.unsent_segments = segments;
-        match after {
-            Some(due) if after != before => self.calendar.set_deadline(timer, self.now, due),
-            None if before.is_some() => self.calendar.clear_deadline(timer),
-            _ => {}
+        if after == before {
+            return;
+        }
+        if after == Time::NEVER {
+            self.calendar.clear_deadline(timer);
+        } else {
+            self.calendar.set_deadline(timer, self.now, after);
         }
     }
 

@@ -2,13 +2,15 @@
 
 use ecnlab_queue::Discipline;
 
+use super::fast_path::FastPath;
 use super::{FlowState, Run, Simulation};
+use crate::calendar_queue::CalendarQueue;
 use crate::impairment::LossCounts;
 use crate::link::LinkQueue;
 use crate::measures::columns::ImpairmentRow;
 use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, ReportBuilder};
 use crate::network::RowPolicy;
-use crate::packet::NONE;
+use crate::packet::{NONE, PacketArena};
 use crate::probe::{Probe, TimeHistogramKind};
 
 impl<P: Probe> Simulation<P> {
@@ -94,6 +96,12 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn into_run(mut self) -> (Run, P) {
         self.finish_measures();
         self.report_distributions();
+        let fast_path_packets = self.passed_packets();
+        // The tables of many flows are large, and all packets are counted.
+        self.calendar = CalendarQueue::new(0);
+        self.packets = PacketArena::new();
+        self.fast_path = FastPath::default();
+        (self.declared_links, self.route_hops) = (Vec::new(), Vec::new());
         let names = self.network_names();
         let reporter = ReportBuilder::new(&names, self.options.measure_from, self.now);
         let groups: Vec<_> = self
@@ -111,7 +119,6 @@ impl<P: Probe> Simulation<P> {
         );
         let packet_hops = self.links.iter().map(|link| link.delivered_packets).sum();
         let packets_received = self.flows.iter().map(|flow| flow.received_packets).sum();
-        let fast_path_packets = self.passed_packets();
         let Simulation { fingerprint, events, probe, .. } = self;
         (Run { report, names, fingerprint, events, packet_hops, packets_received, fast_path_packets }, probe)
     }

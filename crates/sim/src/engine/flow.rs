@@ -1,5 +1,6 @@
 //! A flow during a run: its two endpoints, its routes and its counts over all of its connections.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use ecnlab_transport::application::WriteTimes;
@@ -11,25 +12,37 @@ use ecnlab_transport::{
 use ecnlab_units::{Span, Time};
 
 use super::fast_path::SinkAhead;
+use crate::calendar_queue::CalendarQueue;
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{FlowSpec, RowPolicy};
 use crate::packet::{NONE, PacketFlags, PacketOrigin};
 
-/// A thousand flows exceed the first-level cache, so fields that one event reads are neighbours. The groups are: fields of arrivals at the
-/// sink; fields of every packet, in one cache line with the end of the measures; and fields of ACKs.
+/// A thousand flows exceed the first-level cache, and ten thousand the second, so the fields that a packet and its ACK read are neighbours,
+/// from the end of `measures` to the middle of `sender`. The fields before and after are read at other times only.
 #[repr(C, align(64))]
 pub struct FlowState {
-    pub sink: ReceiverEndpoint,
     /// Packets from the sender that were lost, in the whole run.
     pub lost_packets: u64,
-    /// Number of its application, or `NONE`, and its member index there.
-    pub app: u32,
-    pub app_member: u32,
+    /// Copies of its packets that links made, in the whole run.
+    pub duplicated_packets: u64,
     /// Application data that it sends at its start without an application.
     pub initial_write: Option<AppWrite>,
     pub start: Time,
     pub base_rtt: Span,
+    /// Phases of the clocks of the sender's host and the sink's host at time zero.
+    pub clock_phases: [Span; 2],
+    /// Counts of earlier connections.
+    past_connections: Option<Box<PastConnections>>,
+    /// Source of the random processing time of each connection, if there is one.
+    pub processing: Option<Box<ProcessingTime>>,
+    pub app_member: u32,
     pub measures: FlowMeasures,
+    /// Packets from the sender that reached the sink, in the whole run.
+    pub received_packets: u64,
+    /// Time at which its connection was opened.
+    opened_at: Time,
+    /// Number of its application, or `NONE`; its member index there is `app_member`.
+    pub app: u32,
     pub forward_route: u32,
     pub back_route: u32,
     pub group: u32,
@@ -46,24 +59,20 @@ pub struct FlowState {
     pub is_sender_ahead: bool,
     /// The flow of the other direction of its connection if ACKs are piggybacked on data; else `NONE`.
     pub reverse_flow: u32,
-    /// Slots in the calendar queue: of the start and the sender's timer, and of the sink.
+    /// Slots in the calendar queue: of the start and the sender's timer, and of the sink, added when it first sets its timer.
     pub timer_slot: u32,
     pub sink_timer_slot: u32,
-    /// Time at which its connection was opened.
-    opened_at: Time,
-    /// Packets from the sender that reached the sink, in the whole run.
-    pub received_packets: u64,
+    pub sink: ReceiverEndpoint,
     pub sender: SenderEndpoint,
     pub transport: Transport,
-    /// Phases of the clocks of the sender's host and the sink's host at time zero.
-    pub clock_phases: [Span; 2],
-    /// Copies of its packets that links made, in the whole run.
-    pub duplicated_packets: u64,
-    /// Counts of earlier connections.
-    past_connections: Option<Box<PastConnections>>,
-    /// Source of the random processing time of each connection, if there is one.
-    pub processing: Option<Box<ProcessingTime>>,
 }
+
+const _: () = {
+    assert!(size_of::<FlowState>() <= 15 * 64, "a million flows at once take 2 KB each, with their links and timers");
+    let begin = offset_of!(FlowState, measures) + FlowMeasures::PACKET_FIELDS_BEGIN;
+    let end = offset_of!(FlowState, sender) + Sender::PACKET_FIELDS_END;
+    assert!(end.div_ceil(64) - (begin + size_of::<usize>()) / 64 <= 10, "a packet and its ACK read ten cache lines of their flow");
+};
 
 /// A flow's application, as far as packets depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,18 +119,17 @@ pub struct HandshakeResult {
 }
 
 impl FlowState {
-    /// An idle flow; `forward` and `back` are where its routes begin, the slots those of its timers in the calendar queue.
+    /// An idle flow; `routes` are where its routes begin, `timer_slot` is that of its start and its sender's timer.
     pub fn new(
         spec: &FlowSpec,
         clock_phases: [Span; 2],
         processing: Option<Box<ProcessingTime>>,
         base_rtt: Span,
         routes: (u32, u32),
-        calendar: [u32; 2],
+        timer_slot: u32,
     ) -> FlowState {
         let transport = spec.transport.clone();
         let (forward_route, back_route) = routes;
-        let [timer_slot, sink_timer_slot] = calendar;
         let nothing = AppWrite::keep_open(0);
         let mut flow = FlowState {
             sink: ReceiverEndpoint::new(&transport, clock_phases[1]),
@@ -138,7 +146,7 @@ impl FlowState {
             sink_ahead: SinkAhead::Never,
             is_sender_ahead: false,
             timer_slot,
-            sink_timer_slot,
+            sink_timer_slot: CalendarQueue::NO_SLOT,
             app: NONE,
             app_member: 0,
             received_packets: 0,

@@ -377,6 +377,9 @@ pub(super) fn start_propagation(
     tie_break: TieBreak,
 ) {
     if link.push_to_wire(packets, id, departs, tie_break) {
+        if link.arrival_slot == CalendarQueue::NO_SLOT {
+            link.add_arrival_slot(calendar);
+        }
         calendar.set_deadline_with_tie_break(link.arrival_slot, packets[id].arrives_at, tie_break);
     }
 }

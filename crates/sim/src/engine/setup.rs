@@ -100,9 +100,8 @@ impl<P: Probe> Simulation<P> {
             let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
             Box::new(LinkImpairments::new(parts, rng_of_role, hold))
         });
-        let deadline = self.calendar.add_component(ComponentId::new(ComponentKind::Link, number));
         let delay = spec.delay_in_run(seed);
-        self.links.push(Link::new(spec.rate, delay + self.draw_delay_spread(spec), limit, queue, impairment, deadline));
+        self.links.push(Link::new(spec.rate, delay + self.draw_delay_spread(spec), limit, queue, impairment, number as u32));
         self.declared_links.push((spec.rate, delay));
         self.add_link_ahead();
         self.replan_fast_path();
@@ -172,11 +171,10 @@ impl<P: Probe> Simulation<P> {
     pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
         let number = self.flows.len();
         let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
-        let calendar =
-            [ComponentKind::FlowTimer, ComponentKind::SinkTimer].map(|kind| self.calendar.add_component(ComponentId::new(kind, number)));
+        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::FlowTimer, number));
         if spec.initial_write.is_some() {
             let start = spec.start.max(self.now);
-            self.calendar.set_deadline_with_tie_break(calendar[0], start, TieBreak::default());
+            self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());
             if matches!(spec.transport, Transport::External(_)) {
                 self.lookahead.push_flow_start_time(start);
             }
@@ -188,7 +186,7 @@ impl<P: Probe> Simulation<P> {
             processing,
             spec.base_rtt(&self.declared_links),
             routes,
-            calendar,
+            timer_slot,
         ));
         self.replan_fast_path();
         self.probe.on_flow_added(number as u32, spec);

@@ -1,5 +1,7 @@
 //! Measures of one flow.
 
+use std::mem::offset_of;
+
 use ecnlab_transport::SendCounters;
 use ecnlab_units::{Span, Time};
 
@@ -18,33 +20,34 @@ pub struct Delivery {
     pub delay: Span,
 }
 
-/// Measures of a flow since the measured interval began. Fields that every arrival of data changes come first, those that every ACK changes
-/// last.
+/// Measures of a flow since the measured interval began. Fields that arrivals of data and ACKs change come last, before the endpoints of the
+/// flow.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct FlowMeasures {
-    /// Bytes that reached the sink: all, new in order, and on first transmissions.
-    pub bytes: [u64; 3],
-    /// Time since which no new data were delivered; may lie before the measured interval.
-    no_delivery_since: Time,
-    /// `max(1 s, 10 RTT)`: a longer interval without delivery is a lockout.
-    lockout_threshold: Span,
-    pub delay: Histogram<5>,
-    /// Begin of the current transfer; of datagrams, the time of the last one.
-    transfer_began: Option<Time>,
     /// `bytes` at the beginning of the current one-second bin; wraps below zero if `bytes` was reset since.
-    pub bytes_at_bin_start: [u64; 3],
-    pub marks: u64,
-    pub drops: u64,
+    bytes_at_bin_start: [u64; 3],
     /// Begin of the measured interval.
     interval_start: Time,
-    /// Counters of the sender at the beginning of the measured interval.
-    pub counters_before: SendCounters,
-    pub lockouts: u32,
     pub lockout_time: Span,
-    pub completed_at: Option<Time>,
-    /// Durations of finished transfers.
-    pub transfer_durations: Histogram<5>,
+    /// Counters of the sender at the beginning of the measured interval, if it had sent anything.
+    counters_before: Option<Box<SendCounters>>,
+    /// Durations of finished transfers, if there are any.
+    transfer_durations: Option<Box<Histogram<5>>>,
+    /// Time at which the transfer was completed, or `NEVER`.
+    completed_at: Time,
+    pub marks: u64,
+    pub drops: u64,
+    pub lockouts: u32,
+    /// Begin of the current transfer, or `NEVER`; of datagrams, the time of the last one.
+    transfer_began: Time,
+    pub delay: Histogram<5>,
+    /// `max(1 s, 10 RTT)`: a longer interval without delivery is a lockout.
+    lockout_threshold: Span,
+    /// Time since which no new data were delivered; may lie before the measured interval.
+    no_delivery_since: Time,
+    /// Bytes that reached the sink: all, new in order, and on first transmissions.
+    pub bytes: [u64; 3],
     pub rtt_sum_us: f64,
     pub rtt_samples: u64,
 }
@@ -55,6 +58,9 @@ fn lockout_threshold(base_rtt: Span) -> Span {
 }
 
 impl FlowMeasures {
+    /// Begin of the fields that arrivals of data and ACKs change, which reach to the end.
+    pub const PACKET_FIELDS_BEGIN: usize = offset_of!(FlowMeasures, delay);
+
     /// Measures of a flow whose first transfer begins at `start`, or later by its application.
     pub fn new(base_rtt: Span, start: Option<Time>) -> FlowMeasures {
         FlowMeasures {
@@ -67,12 +73,12 @@ impl FlowMeasures {
             rtt_samples: 0,
             no_delivery_since: start.unwrap_or(Time::ZERO),
             interval_start: Time::ZERO,
-            counters_before: SendCounters::default(),
+            counters_before: None,
             lockouts: 0,
             lockout_time: Span::ZERO,
-            completed_at: None,
-            transfer_began: start,
-            transfer_durations: Histogram::default(),
+            completed_at: Time::NEVER,
+            transfer_began: start.unwrap_or(Time::NEVER),
+            transfer_durations: None,
             lockout_threshold: lockout_threshold(base_rtt),
         }
     }
@@ -85,7 +91,7 @@ impl FlowMeasures {
     /// Starts the measured interval.
     pub fn reset(&mut self, now: Time, sender: &SendCounters) {
         *self = FlowMeasures {
-            counters_before: *sender,
+            counters_before: (*sender != SendCounters::default()).then(|| Box::new(*sender)),
             no_delivery_since: self.no_delivery_since,
             interval_start: now,
             completed_at: self.completed_at,
@@ -135,18 +141,18 @@ impl FlowMeasures {
 
     /// Whether a transfer is in progress.
     pub fn is_sending(&self) -> bool {
-        self.transfer_began.is_some()
+        self.transfer_began != Time::NEVER
     }
 
     /// Begins a transfer: the idle time before it was not a lockout. Returns since when no new data were delivered.
     pub fn begin_transfer(&mut self, now: Time) -> Time {
-        self.transfer_began = Some(now);
+        self.transfer_began = now;
         std::mem::replace(&mut self.no_delivery_since, now)
     }
 
     /// Takes the begin of a transfer back, since there is nothing to send.
     pub fn cancel_transfer(&mut self, no_delivery_since: Time) {
-        self.transfer_began = None;
+        self.transfer_began = Time::NEVER;
         self.no_delivery_since = no_delivery_since;
     }
 
@@ -155,24 +161,49 @@ impl FlowMeasures {
         if self.is_idle(now) {
             self.no_delivery_since = now;
         }
-        self.transfer_began = Some(now);
+        self.transfer_began = now;
     }
 
     /// Ends the run of a datagram sender: it is idle if it has sent no datagram for long.
     pub fn finish_datagrams(&mut self, now: Time) {
         if self.is_idle(now) {
-            self.transfer_began = None;
+            self.transfer_began = Time::NEVER;
         }
     }
 
     /// Whether no datagram was sent for the lockout threshold.
     fn is_idle(&self, now: Time) -> bool {
-        self.transfer_began.is_none_or(|last| now.since(last) >= self.lockout_threshold)
+        !self.is_sending() || now.since(self.transfer_began) >= self.lockout_threshold
     }
 
     /// The transfer is acknowledged completely; returns its begin.
     pub fn end_transfer(&mut self) -> Option<Time> {
-        self.transfer_began.take()
+        let began = std::mem::replace(&mut self.transfer_began, Time::NEVER);
+        (began != Time::NEVER).then_some(began)
+    }
+
+    /// Records the duration of a finished transfer.
+    pub fn record_transfer_duration(&mut self, duration: Span) {
+        self.transfer_durations.get_or_insert_default().record(duration);
+    }
+
+    /// Durations of finished transfers.
+    pub fn transfer_durations(&self) -> Option<&Histogram<5>> {
+        self.transfer_durations.as_deref()
+    }
+
+    /// The flow's only transfer is completed.
+    pub fn set_completed_at(&mut self, now: Time) {
+        self.completed_at = now;
+    }
+
+    pub fn completed_at(&self) -> Option<Time> {
+        (self.completed_at != Time::NEVER).then_some(self.completed_at)
+    }
+
+    /// Counters of the sender at the beginning of the measured interval.
+    pub fn counters_before(&self) -> SendCounters {
+        self.counters_before.as_deref().copied().unwrap_or_default()
     }
 
     pub fn on_rtt_sample(&mut self, rtt: Span) {

@@ -68,7 +68,7 @@ impl QueueMeasures {
 
     /// Records that a packet leaves a band now, after this sojourn time, and occupies the transmitter for `transmission`. The caller has
     /// just called [`update_length`](Self::update_length).
-    #[inline]
+    #[inline(always)]
     pub fn record_departure(&mut self, waited: Span, band: u8, transmission: Span) {
         self.sojourn.record(waited);
         if let Some(sojourn) = self.band_sojourns.get_mut(usize::from(band)) {

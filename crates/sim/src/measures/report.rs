@@ -127,7 +127,7 @@ impl<'a> ReportBuilder<'a> {
 }
 
 fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
-    let (measures, sender, before) = (at_end.measures, at_end.sender, at_end.measures.counters_before);
+    let (measures, sender, before) = (at_end.measures, at_end.sender, at_end.measures.counters_before());
     let sums = FlowSums {
         seconds,
         bytes: measures.bytes,
@@ -139,7 +139,7 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
         marks: measures.marks,
         ecn_reactions: sender.ecn_reactions - before.ecn_reactions,
         lockouts: u64::from(measures.lockouts),
-        transactions: measures.transfer_durations.count(),
+        transactions: measures.transfer_durations().map_or(0, Histogram::count),
         lockout_s: measures.lockout_time.seconds(),
         rtt_sum_us: measures.rtt_sum_us,
         rtt_samples: measures.rtt_samples,
@@ -149,11 +149,11 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
         group: at_end.group,
         base_rtt_s: at_end.base_rtt_s,
         rtt_min_s: at_end.min_rtt_s,
-        completion_s: measures.completed_at.map_or(f64::NAN, |at| at.since(at_end.started).seconds()),
+        completion_s: measures.completed_at().map_or(f64::NAN, |at| at.since(at_end.started).seconds()),
         common: CommonMeasures {
             sums,
             delay: TimeStats::from(&measures.delay),
-            transaction: TimeStats::from(&measures.transfer_durations),
+            transaction: measures.transfer_durations().map_or_else(|| TimeStats::from(&Histogram::<5>::default()), TimeStats::from),
         },
     }
 }

@@ -25,7 +25,7 @@ use crate::timer::earlier_deadline;
 /// Size of a SACK block in bytes (RFC 2018, section 3).
 const SACK_BLOCK_BYTES: u32 = 8;
 
-/// Receiving end of a TCP connection. The fields that each segment reads come first.
+/// Receiving end of a TCP connection. The fields that each segment reads come first. State that most receivers do not have is boxed.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -41,25 +41,46 @@ pub struct Receiver {
     echo_earliest_timestamp: bool,
     /// Duplicate segments are reported by DSACK (RFC 2883).
     reports_dsack: bool,
-    reports_sack: bool,
     /// The ACK of a duplicate segment may be delayed like that of a new one, as in ns-2.
     delays_duplicates: bool,
     /// No ACK is delayed and there is no handshake: the receiver needs no timer.
     never_delays: bool,
-    /// ACKs may be piggybacked on data of the reverse direction.
-    may_piggyback: bool,
-    /// Segments beyond `rcv_nxt` that have arrived.
-    out_of_order: RangeSet,
-    ack_delay: Option<AckDelay>,
-    delayed_ack: Option<DelayedAck>,
-    recent_sack_blocks: RecentSackBlocks,
-    /// Echoed timestamp of the last ACK if ACKs may be piggybacked: a send time, and whether that segment was a retransmission.
-    last_echoed: (Time, bool),
-    quick_acks: u64,
-    sack_option: u32,
+    /// Neither are there Accurate ECN and piggybacked ACKs.
+    is_plain: bool,
     accepts_ecn: bool,
     /// Accurate ECN, offered or negotiated.
     accurate: Option<Box<AccurateState>>,
+    /// Present if ACKs may be delayed.
+    delays: Option<Box<AckDelays>>,
+    /// Segments beyond `rcv_nxt` that have arrived.
+    out_of_order: RangeSet,
+    /// Present if SACK blocks are reported.
+    sack: Option<Box<SackReports>>,
+    /// Present if ACKs may be piggybacked on data of the reverse direction.
+    last_echo: Option<Box<EchoedTimestamp>>,
+}
+
+/// Delay of the ACKs of a receiver.
+#[derive(Debug)]
+struct AckDelays {
+    rule: AckDelay,
+    pending: Option<DelayedAck>,
+    /// Segments before this one are acknowledged at once.
+    quick_acks: u64,
+}
+
+/// SACK blocks of a receiver, and the bytes of a SACK option without its blocks.
+#[derive(Debug)]
+struct SackReports {
+    recent_blocks: RecentSackBlocks,
+    option_bytes: u32,
+}
+
+/// Echoed timestamp of the last ACK: a send time, and whether that segment was a retransmission.
+#[derive(Clone, Copy, Debug)]
+struct EchoedTimestamp {
+    sent: Time,
+    is_retransmission: bool,
 }
 
 /// Accurate ECN of a receiver without Linux' rules.
@@ -110,27 +131,30 @@ impl Receiver {
     pub fn new(settings: &TcpSettings, clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         let is_host = settings.quirks.delayed_ack_rule == AckDelayRule::Quickack;
+        let max_sack_blocks = settings.max_reported_sack_blocks();
+        let never_delays = !settings.delayed_ack && !three_way && !is_host;
+        let counts_ecn = settings.wants_accurate_ecn() && settings.quirks.receiver_accurate_ecn && !is_host;
         Receiver {
+            is_plain: never_delays && !counts_ecn && !settings.quirks.piggyback_acks,
             ack_size: settings.quirks.ack_size,
-            ack_delay: AckDelay::new(settings),
-            quick_acks: settings.quirks.max_quickacks,
+            delays: AckDelay::new(settings)
+                .map(|rule| Box::new(AckDelays { rule, pending: None, quick_acks: settings.quirks.max_quickacks })),
             echo_earliest_timestamp: settings.timestamps,
             accepts_ecn: settings.quirks.receiver_ecn,
             rcv_nxt: 0,
             linux: is_host.then(|| Box::new(LinuxReceiver::new(settings, clock))),
             out_of_order: RangeSet::default(),
             ecn_echo: EcnEcho::new(settings),
-            delayed_ack: None,
             syn_fin_replies: three_way.then(|| Box::new(SynFinReplies::new(settings.rto_initial))),
             delays_duplicates: settings.quirks.delay_dup_acks,
-            sack_option: settings.quirks.sack_option_size,
-            recent_sack_blocks: RecentSackBlocks::new(settings.max_reported_sack_blocks()),
-            last_echoed: (Time::ZERO, false),
-            may_piggyback: settings.quirks.piggyback_acks,
-            reports_dsack: settings.quirks.dsack && settings.max_reported_sack_blocks() > 0,
-            reports_sack: settings.max_reported_sack_blocks() > 0,
-            never_delays: !settings.delayed_ack && !three_way && !is_host,
-            accurate: (settings.wants_accurate_ecn() && settings.quirks.receiver_accurate_ecn && !is_host).then(|| {
+            sack: (max_sack_blocks > 0).then(|| {
+                let recent_blocks = RecentSackBlocks::new(max_sack_blocks);
+                Box::new(SackReports { recent_blocks, option_bytes: settings.quirks.sack_option_size })
+            }),
+            last_echo: settings.quirks.piggyback_acks.then(|| Box::new(EchoedTimestamp { sent: Time::ZERO, is_retransmission: false })),
+            reports_dsack: settings.quirks.dsack && max_sack_blocks > 0,
+            never_delays,
+            accurate: counts_ecn.then(|| {
                 Box::new(AccurateState {
                     settings: settings.clone(),
                     clock,
@@ -146,6 +170,9 @@ impl Receiver {
     // Inlined into the loop of each kind of run, since every packet passes here: a shared copy costs 3 % of a run.
     #[inline(always)]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
+        if self.is_plain {
+            return self.receive_plain(segment, sent);
+        }
         if self.linux.is_some() {
             return self.receive_by_linux(segment, sent, now);
         }
@@ -161,7 +188,7 @@ impl Receiver {
         }
         let changes = self.ecn_echo.changes_ce_state(segment);
         let before_change =
-            if changes { self.delayed_ack.take().map(|delayed| Box::new(self.ack_before_ce_change(&delayed))) } else { None };
+            if changes { self.take_delayed_ack().map(|delayed| Box::new(self.ack_before_ce_change(&delayed))) } else { None };
         let (before, fills_gap) = (self.rcv_nxt, !self.out_of_order.is_empty());
         let is_next = segment.seq == before && !fills_gap;
         let twice = !is_next && self.reports_dsack && self.has_received(segment.seq);
@@ -172,19 +199,22 @@ impl Receiver {
             self.store_segment(segment.seq);
         }
         let delivered = self.rcv_nxt - before;
-        if let Some(delay) = &mut self.ack_delay {
-            let delay = delay.on_arrival(now);
+        let mut delayed = None;
+        if let Some(delays) = &mut self.delays {
+            let delay = delays.rule.on_arrival(now);
             let may_repeat = delivered > 0 || self.delays_duplicates;
             //= RFC 5681, section 4.2: gaps are acknowledged at once
             let in_order = self.rcv_nxt == segment.seq + 1 && !fills_gap && may_repeat && !twice;
             //= RFC 5681, section 4.2; RFC 9293, section 3.8.6.3: an ACK for every second segment, within the delay
             //= RFC 9293, section 3.8.6.3: fewer ACKs than segments
-            if in_order && !changes && !must_ack && self.delayed_ack.is_none() && self.may_delay_ack(segment) {
-                self.delayed_ack = Some(DelayedAck { segment: *segment, sent, deadline: now + delay });
+            let may_delay =
+                segment.seq >= delays.quick_acks && !self.syn_fin_replies.as_ref().is_some_and(|replies| replies.has_fin_arrived());
+            if in_order && !changes && !must_ack && delays.pending.is_none() && may_delay {
+                delays.pending = Some(DelayedAck { segment: *segment, sent, deadline: now + delay });
                 return ReceiveOutcome { delivered, earlier_ack: before_change, ack: None };
             }
+            delayed = delays.pending.take();
         }
-        let delayed = if self.ack_delay.is_some() { self.delayed_ack.take() } else { None };
         // Constructed in place: it is large, and each segment has one.
         let mut arrival =
             ReceiveOutcome { delivered, earlier_ack: before_change, ack: Some(self.make_ack(segment, delayed.as_ref(), sent)) };
@@ -200,6 +230,30 @@ impl Receiver {
         arrival
     }
 
+    /// Processes a segment without a handshake, delayed ACKs, Accurate ECN and piggybacked ACKs.
+    #[inline(always)]
+    fn receive_plain(&mut self, segment: &Segment, sent: Time) -> ReceiveOutcome {
+        if segment.segment_type == SegmentType::PureAck {
+            return ReceiveOutcome::default();
+        }
+        let (before, is_next) = (self.rcv_nxt, segment.seq == self.rcv_nxt && self.out_of_order.is_empty());
+        let twice = !is_next && self.reports_dsack && self.has_received(segment.seq);
+        //= RFC 9293, section 3.4: everything arrives
+        if is_next {
+            self.rcv_nxt += 1;
+        } else {
+            self.store_segment(segment.seq);
+        }
+        let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, None);
+        let plain = Ack::plain(self.rcv_nxt, self.ack_size);
+        let ack = Ack { ece, cwr, echo: sent, echo_retransmission: segment.retransmission, ..plain };
+        let mut arrival = ReceiveOutcome { delivered: self.rcv_nxt - before, earlier_ack: None, ack: Some(ack) };
+        if let Some(ack) = arrival.ack.as_mut().filter(|_| !is_next && self.sack.is_some() && (twice || !self.out_of_order.is_empty())) {
+            self.add_sack_blocks(segment.seq, twice, ack);
+        }
+        arrival
+    }
+
     #[inline(never)]
     fn receive_by_linux(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
         let Some(host) = &mut self.linux else { return ReceiveOutcome::default() };
@@ -208,9 +262,9 @@ impl Receiver {
         arrival
     }
 
-    /// Whether the ACK of a segment in order may be delayed.
-    fn may_delay_ack(&self, segment: &Segment) -> bool {
-        segment.seq >= self.quick_acks && !self.syn_fin_replies.as_ref().is_some_and(|replies| replies.has_fin_arrived())
+    /// Takes out the segment whose ACK is delayed.
+    fn take_delayed_ack(&mut self) -> Option<DelayedAck> {
+        self.delays.as_mut().and_then(|delays| delays.pending.take())
     }
 
     /// Deadline of the receiver's timer.
@@ -223,7 +277,8 @@ impl Receiver {
             return host.deadline();
         }
         let reply = self.syn_fin_replies.as_ref().and_then(|replies| replies.deadline());
-        earlier_deadline(self.delayed_ack.map(|delayed| delayed.deadline), reply)
+        let delayed = self.delays.as_ref().and_then(|delays| delays.pending.as_ref());
+        earlier_deadline(delayed.map(|delayed| delayed.deadline), reply)
     }
 
     /// Handles the timer: sends a delayed ACK, or retransmits a reply.
@@ -245,7 +300,7 @@ impl Receiver {
             }
             return Some(ack);
         }
-        let delayed = self.delayed_ack.take()?;
+        let delayed = self.take_delayed_ack()?;
         let mut ack = self.make_delayed_ack(&delayed);
         self.complete_ack(&mut ack, now);
         Some(ack)
@@ -337,7 +392,7 @@ impl Receiver {
         if let Some(host) = &mut self.linux {
             return host.piggybacked_ack(now);
         }
-        let mut ack = match self.delayed_ack.take() {
+        let mut ack = match self.take_delayed_ack() {
             Some(delayed) => self.make_delayed_ack(&delayed),
             None => self.repeat_last_ack(),
         };
@@ -348,9 +403,9 @@ impl Receiver {
     /// Repeats the last ACK.
     fn repeat_last_ack(&mut self) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
-        let (echo, echo_retransmission) = self.last_echoed;
+        let (echo, echo_retransmission) = self.last_echo.as_ref().map_or((Time::ZERO, false), |last| (last.sent, last.is_retransmission));
         let mut ack = Ack { ece, cwr, echo, echo_retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) };
-        if let Some(&(first, _)) = self.out_of_order.as_slice().first().filter(|_| self.reports_sack) {
+        if let Some(&(first, _)) = self.out_of_order.as_slice().first() {
             self.add_sack_blocks(first, false, &mut ack);
         }
         ack
@@ -427,10 +482,10 @@ impl Receiver {
     /// Adds SACK blocks to the ACK of a segment, and remembers its echoed timestamp.
     #[inline(always)]
     fn add_sack_and_remember_echo(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
-        if self.may_piggyback {
-            self.last_echoed = (ack.echo, ack.echo_retransmission);
+        if let Some(last) = &mut self.last_echo {
+            **last = EchoedTimestamp { sent: ack.echo, is_retransmission: ack.echo_retransmission };
         }
-        if self.reports_sack && (twice || !self.out_of_order.is_empty()) {
+        if self.sack.is_some() && (twice || !self.out_of_order.is_empty()) {
             self.add_sack_blocks(seq, twice, ack);
         }
     }
@@ -445,9 +500,10 @@ impl Receiver {
 
     #[cold]
     fn add_sack_blocks(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
-        ack.sacks = self.recent_sack_blocks.blocks_for_ack(seq, twice, self.rcv_nxt, &self.out_of_order);
+        let Some(sack) = &mut self.sack else { return };
+        ack.sacks = sack.recent_blocks.blocks_for_ack(seq, twice, self.rcv_nxt, &self.out_of_order);
         if !ack.sacks.is_empty() {
-            ack.size += self.sack_option + SACK_BLOCK_BYTES * ack.sacks.as_slice().len() as u32;
+            ack.size += sack.option_bytes + SACK_BLOCK_BYTES * ack.sacks.as_slice().len() as u32;
         }
     }
 

@@ -15,6 +15,8 @@
 mod linux;
 mod min_rtt;
 
+use std::mem::offset_of;
+
 use ecnlab_units::{Span, Time};
 
 use self::linux::LinuxEstimator;
@@ -56,8 +58,6 @@ struct TickEstimator {
     srtt: i64,
     /// Mean deviation in 1/4 ticks.
     rttvar: i64,
-    /// Factor of the deviation by the first sample.
-    first_rttvar_factor: i64,
 }
 
 /// State of the connection when a sample is taken.
@@ -80,12 +80,14 @@ impl RttSampleContext {
 }
 
 impl RttEstimator {
+    /// End of the fields that each ACK reads on a host without a timer wheel.
+    pub const PACKET_FIELDS_END: usize = offset_of!(RttEstimator, clock) + size_of::<u64>();
+
     pub fn new(settings: &TcpSettings, clock: HostClock, memory: Option<Box<LinuxRttState>>) -> RttEstimator {
         let arithmetic = match settings.quirks.rto_estimator {
-            RtoEstimatorName::Ticks | RtoEstimatorName::Linux20 => {
-                RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 2 })
+            RtoEstimatorName::Ticks | RtoEstimatorName::Linux20 | RtoEstimatorName::Linux22 => {
+                RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0 })
             }
-            RtoEstimatorName::Linux22 => RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 4 }),
             RtoEstimatorName::Rfc6298 => RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 },
             RtoEstimatorName::Linux => RtoAlgorithm::Linux(memory::reuse_box(memory, LinuxRttState::default())),
         };
@@ -127,7 +129,8 @@ impl RttEstimator {
         let clock = &self.clock;
         self.rto = match &mut self.algorithm {
             RtoAlgorithm::Ticks(ticks) => {
-                let rto = ticks.on_rtt_sample(clock.ticks(now) - clock.ticks(sent));
+                let first_rttvar_factor = if settings.quirks.rto_estimator == RtoEstimatorName::Linux22 { 4 } else { 2 };
+                let rto = ticks.on_rtt_sample(clock.ticks(now) - clock.ticks(sent), first_rttvar_factor);
                 if settings.quirks.rto_estimator == RtoEstimatorName::Ticks {
                     settings.quirks.tick * rto
                 } else {
@@ -226,12 +229,12 @@ impl RttEstimator {
 }
 
 impl TickEstimator {
-    /// Adds a sample in ticks; returns the RTO in ticks.
-    fn on_rtt_sample(&mut self, ticks: u64) -> u64 {
+    /// Adds a sample in ticks; returns the RTO in ticks. The first sample determines the deviation, by this factor.
+    fn on_rtt_sample(&mut self, ticks: u64, first_rttvar_factor: i64) -> u64 {
         let t = ticks.max(1) as i64;
         if self.srtt == 0 {
             self.srtt = t << 3;
-            self.rttvar = t * self.first_rttvar_factor;
+            self.rttvar = t * first_rttvar_factor;
         } else {
             let d = t - (self.srtt >> 3);
             self.srtt = (self.srtt + d).max(1);

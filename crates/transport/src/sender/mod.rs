@@ -3,6 +3,7 @@
 //! The ECN response handles an ACK's echo first. Loss recovery then processes the ACK, and calls the methods of [`Tcb`] that advance the
 //! sequence space, reduce or grow cwnd, and send.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
@@ -33,6 +34,9 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// End of the fields that each ACK reads, counted from the begin of a sender.
+    pub const PACKET_FIELDS_END: usize = offset_of!(Sender, tcb) + Tcb::PACKET_FIELDS_END;
+
     /// Sender with a first write, on a host with this clock.
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         let recovery = RecoveryAlgorithm::new(&settings);
@@ -175,6 +179,12 @@ impl Sender {
         }
     }
 
+    /// Earliest deadline of the sender's timers, or `NEVER`.
+    #[inline]
+    pub fn deadline_or_never(&self) -> Time {
+        if self.only_rto_timer { self.tcb.rto_deadline_or_never() } else { self.deadline().unwrap_or(Time::NEVER) }
+    }
+
     /// Earliest deadline of the sender's timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
@@ -269,6 +279,7 @@ impl Sender {
     }
 
     /// RTT to write into packets; zero before the first sample.
+    #[inline(always)]
     pub fn reported_rtt(&self) -> Span {
         self.tcb.rtt_stats().reported_rtt(self.tcb.settings().quirks.rtt_report)
     }

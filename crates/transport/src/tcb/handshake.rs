@@ -35,11 +35,12 @@ impl Tcb {
         self.ecn.on_syn_ack(ack);
         self.negotiate_accurate(ack);
         let sent_again = self.counters.retransmitted_timeout;
-        self.rto_deadline = None;
+        self.rto_deadline = Time::NEVER;
         self.snd_una = 1;
         self.recovery_point.on_handshake_done();
         self.send_buffer.release_before(self.snd_una);
-        let first_sent = self.timed_segment.take().map(|(_, sent)| sent);
+        let first_sent = self.timed_segment().map(|_| self.timed_segment_sent_at);
+        self.cancel_rtt_timing();
         match self.settings.quirks.syn_rtx_rto {
             SynRtxRto::Rfc6298 => self.init_rto_rfc6298(sent_again, ack, now, out),
             SynRtxRto::Sample => self.init_rto_from_syn_rtt(sent_again, first_sent, ack, now, out),
@@ -104,7 +105,7 @@ impl Tcb {
 
     /// Retransmits the SYN after its RTO, with the RTO doubled and without ECN, since the path may drop ECN-setup SYNs (section 6.1.1.1).
     pub fn on_syn_timeout(&mut self, now: Time, out: &mut impl SenderOutput) {
-        self.rto_deadline = None;
+        self.rto_deadline = Time::NEVER;
         match self.settings.quirks.syn_rtx_rto {
             SynRtxRto::Rfc6298 if self.settings.quirks.ecn_fallback && !self.ecn.is_accurate() => self.ecn.disable(),
             SynRtxRto::Rfc6298 => {}

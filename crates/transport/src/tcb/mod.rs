@@ -38,6 +38,7 @@ mod send_gate;
 mod timing;
 mod window_probe;
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
@@ -57,6 +58,7 @@ use crate::congestion::{
     linux,
 };
 use crate::ecn_response::EcnResponse;
+use crate::memory;
 use crate::processing::ProcessingTime;
 use crate::rtt::{LinuxRttState, MinRtt, RttEstimator, RttSampleContext};
 use crate::segment::{Ack, Segment};
@@ -111,7 +113,11 @@ impl SendCounters {
     }
 }
 
-/// State of a sender without its loss recovery. The fields that each ACK reads come first, so that they share cache lines.
+/// Marker for the absence of a segment.
+const NO_SEGMENT: u64 = u64::MAX;
+
+/// State of a sender without its loss recovery. The fields that each ACK reads come first, so that they share cache lines. State that most
+/// senders do not have is boxed.
 #[repr(C)]
 pub struct Tcb {
     settings: Arc<TcpSettings>,
@@ -123,8 +129,8 @@ pub struct Tcb {
     snd_max: u64,
     /// One past the last segment that fits into the receive window.
     rwnd_right_edge: u64,
-    /// Deadline of the retransmission timer.
-    rto_deadline: Option<Time>,
+    /// Deadline of the retransmission timer, or `NEVER`.
+    rto_deadline: Time,
     send_buffer: SendBuffer,
     window: CongestionWindow,
     recovery_point: RecoveryPoint,
@@ -145,27 +151,29 @@ pub struct Tcb {
     /// The next segment carries PSH.
     push_next_segment: bool,
     last_sent_at: Time,
-    advertised_window: AdvertisedWindow,
-    counters: SendCounters,
+    rtt_stats: RttStats,
+    /// Segment being timed, or `NO_SEGMENT`, and its send time.
+    timed_segment: u64,
+    timed_segment_sent_at: Time,
     control: CongestionController,
     /// HyStart++, present until the first slow start ends.
     hystart: Option<Box<HyStartPlusPlus>>,
     /// Gate that may delay segments which the window allows.
     send_gate: Option<Box<SendGate>>,
+    /// Present with Accurate ECN, offered or negotiated.
+    accurate: Option<Box<AccurateSender>>,
+    ecn_response: EcnResponse,
+    counters: SendCounters,
+    rtt_estimator: RttEstimator,
     /// Present if the increase rule depends on cwnd usage.
     cwnd_validation: Option<Box<CwndValidation>>,
-    rtt_estimator: RttEstimator,
-    rtt_stats: RttStats,
     /// Present if recovery takes RTT samples and the estimator does not keep the minimum.
     min_rtt: Option<Box<MinRtt>>,
     initial_window: u64,
-    /// Segment being timed, and its send time.
-    timed_segment: Option<(u64, Time)>,
-    ecn_response: EcnResponse,
-    /// Present with Accurate ECN, offered or negotiated.
-    accurate: Option<Box<AccurateSender>>,
-    /// Last segment that the RTO timer retransmitted.
-    last_rto_segment: Option<u64>,
+    /// Present once the peer has advertised a window.
+    advertised_window: Option<Box<AdvertisedWindow>>,
+    /// Last segment that the RTO timer retransmitted, or `NO_SEGMENT`.
+    last_rto_segment: u64,
 }
 
 /// Boxes of a connection that is over.
@@ -174,15 +182,20 @@ pub struct TcbMemory {
     control: ControlMemory,
     rtt: Option<Box<LinuxRttState>>,
     cwnd_validation: Option<Box<CwndValidation>>,
+    advertised_window: Option<Box<AdvertisedWindow>>,
 }
 
 impl Tcb {
+    /// End of the fields that each ACK reads.
+    pub const PACKET_FIELDS_END: usize = offset_of!(Tcb, rtt_estimator) + RttEstimator::PACKET_FIELDS_END;
+
     /// Takes the memory out, at the end of a connection.
     pub fn detach_memory(&mut self) -> TcbMemory {
         TcbMemory {
             control: self.control.detach_memory(),
             rtt: self.rtt_estimator.detach_memory(),
             cwnd_validation: self.cwnd_validation.take(),
+            advertised_window: self.advertised_window.take(),
         }
     }
 
@@ -195,8 +208,9 @@ impl Tcb {
             snd_max: 0,
             recovery_point: RecoveryPoint::initial(),
             window: CongestionWindow { cwnd: first_window as f64, ssthresh: settings.max_rwnd as f64 },
-            rto_deadline: None,
-            timed_segment: None,
+            rto_deadline: Time::NEVER,
+            timed_segment: NO_SEGMENT,
+            timed_segment_sent_at: Time::ZERO,
             dupacks: 0,
             ecn: EcnState::new(&settings),
             response_needs_acks: settings.ecn_response == EcnResponseName::Dctcp,
@@ -216,12 +230,12 @@ impl Tcb {
             accurate: AccurateSender::for_settings(&settings),
             initial_window: settings.initial_window,
             cwnd_validation: CwndValidation::for_settings(&settings, memory.cwnd_validation),
-            last_rto_segment: None,
+            last_rto_segment: NO_SEGMENT,
             push_next_segment: false,
             min_rtt: (settings.recovery == RecoveryName::Rack && settings.quirks.rto_estimator != RtoEstimatorName::Linux)
                 .then(Box::default),
             rwnd_right_edge: u64::MAX,
-            advertised_window: AdvertisedWindow::default(),
+            advertised_window: memory.advertised_window.map(|past| memory::reuse_box(Some(past), AdvertisedWindow::default())),
             settings,
         };
         tcb.remember_early_write(app_write);
@@ -371,10 +385,16 @@ impl Tcb {
         &self.rtt_stats
     }
 
+    /// Deadline of the retransmission timer, or `NEVER`.
+    #[inline]
+    pub fn rto_deadline_or_never(&self) -> Time {
+        self.rto_deadline
+    }
+
     /// Deadline of the retransmission timer.
     #[inline]
     pub fn rto_deadline(&self) -> Option<Time> {
-        self.rto_deadline
+        (self.rto_deadline != Time::NEVER).then_some(self.rto_deadline)
     }
 
     /// Time at which a segment delayed by pacing or processing may leave.
@@ -408,9 +428,8 @@ impl Tcb {
     }
 
     /// Segment being timed for an RTT sample.
-    #[cfg(test)]
     pub fn timed_segment(&self) -> Option<u64> {
-        self.timed_segment.map(|(seq, _)| seq)
+        (self.timed_segment != NO_SEGMENT).then_some(self.timed_segment)
     }
 }
 
@@ -430,7 +449,11 @@ impl Tcb {
         if self.settings.quirks.rto_timer_restart == RtoTimerRestart::BeforeSample {
             // With cwnd below one, nothing is sent before the timer fires: it runs even with nothing outstanding.
             let needed = self.snd_nxt >= ack.next || ack.next < self.snd_max || self.window.cwnd < 1.0;
-            self.rto_deadline = needed.then(|| self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings)));
+            if needed {
+                self.restart_rto_timer(now);
+            } else {
+                self.rto_deadline = Time::NEVER;
+            }
         }
         self.dupacks = 0;
         //= RFC 9293, section 3.4: what is acknowledged is not sent again
@@ -443,7 +466,7 @@ impl Tcb {
         match self.settings.quirks.rto_timer_restart {
             RtoTimerRestart::AfterSample => self.restart_rto_timer(now),
             RtoTimerRestart::Rfc6298 if self.snd_una < self.snd_max => self.restart_rto_timer(now),
-            RtoTimerRestart::Rfc6298 => self.rto_deadline = None,
+            RtoTimerRestart::Rfc6298 => self.rto_deadline = Time::NEVER,
             RtoTimerRestart::BeforeSample => {}
         }
         self.send_buffer.release_before(self.snd_una);
@@ -489,11 +512,14 @@ impl Tcb {
             self.rtt_estimator.end_backoff();
             return self.rtt_estimator.on_rtt_sample(ack.echo, now, self.sample_context(), &self.settings);
         }
-        let Some((_, sent)) = self.timed_segment.filter(|&(seq, _)| ack.next > seq) else { return };
+        let sent = self.timed_segment_sent_at;
+        if ack.next <= self.timed_segment {
+            return;
+        }
         if self.ecn.end_backoff_on_sample() {
             self.rtt_estimator.end_backoff();
         }
-        self.timed_segment = None;
+        self.timed_segment = NO_SEGMENT;
         self.rtt_estimator.on_rtt_sample(sent, now, self.sample_context(), &self.settings);
     }
 
@@ -506,13 +532,13 @@ impl Tcb {
     /// Cancels the running RTT sample: the timed segment was retransmitted, or its ACK waits for a retransmission (Karn's algorithm, RFC
     /// 6298, section 3).
     pub fn cancel_rtt_timing(&mut self) {
-        self.timed_segment = None;
+        self.timed_segment = NO_SEGMENT;
     }
 
     /// Cancels the RTT sample of a segment that a partial ACK has covered, and ends the RTO backoff.
     pub fn drop_passed_rtt_timing(&mut self) {
-        if self.timed_segment.is_some_and(|(seq, _)| seq < self.snd_una) {
-            self.timed_segment = None;
+        if self.timed_segment < self.snd_una {
+            self.timed_segment = NO_SEGMENT;
             self.rtt_estimator.end_backoff();
         }
     }
@@ -521,14 +547,14 @@ impl Tcb {
 /// Retransmission timer.
 impl Tcb {
     pub fn restart_rto_timer(&mut self, now: Time) {
-        self.rto_deadline = Some(self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings)));
+        self.rto_deadline = self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings));
     }
 
     /// Starts the timer if cwnd is below one segment. Nothing is sent before it fires (RFC 3168, section 6.1.2), so it runs even with
     /// nothing outstanding.
     pub fn ensure_timer_below_one_segment(&mut self, now: Time) {
         //= RFC 3168, section 6.1.2: at one segment the timer sends
-        if self.rto_deadline.is_none() && self.window.cwnd < 1.0 && self.snd_una < self.queued_segments() {
+        if self.rto_deadline == Time::NEVER && self.window.cwnd < 1.0 && self.snd_una < self.queued_segments() {
             self.restart_rto_timer(now);
         }
     }

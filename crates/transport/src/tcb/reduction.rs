@@ -161,7 +161,7 @@ impl Tcb {
         self.control.on_rto(self.snd_max, now);
         self.recovery_point.record_rto_reduction(self.snd_max);
         self.hystart = None;
-        self.timed_segment = None;
+        self.cancel_rtt_timing();
         self.ecn.queue_cwr();
     }
 
@@ -262,7 +262,7 @@ impl Tcb {
 
     /// Handles the expiry of the retransmission timer: cwnd becomes one segment and the RTO backs off. Recovery decides what to send.
     pub fn on_rto(&mut self, now: Time, out: &mut impl SenderOutput) {
-        self.rto_deadline = None;
+        self.rto_deadline = Time::NEVER;
         self.dupacks = 0;
         let outstanding = self.snd_una < self.snd_max;
         let marked = outstanding && self.is_reduced_for_mark();
@@ -280,7 +280,7 @@ impl Tcb {
             self.back_off_rto();
         }
         self.restart_rto_timer(now);
-        self.timed_segment = None;
+        self.cancel_rtt_timing();
     }
 
     /// Whether a mark has already reduced the ssthresh that an RTO would reduce.
@@ -291,7 +291,8 @@ impl Tcb {
 
     /// Sets cwnd and ssthresh after an RTO. Ssthresh stays in a window reduced for a mark, and with nothing outstanding.
     fn enter_loss(&mut self, idle: bool, marked: bool, now: Time, out: &mut impl SenderOutput) {
-        let again = self.settings.quirks.repeated_rto_keeps_ssthresh && self.last_rto_segment.replace(self.snd_una) == Some(self.snd_una);
+        let again =
+            self.settings.quirks.repeated_rto_keeps_ssthresh && std::mem::replace(&mut self.last_rto_segment, self.snd_una) == self.snd_una;
         if !idle && !marked {
             self.counters.timeouts += 1;
         }

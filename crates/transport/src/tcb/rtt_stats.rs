@@ -6,13 +6,20 @@ use crate::segment::Ack;
 use crate::settings::RttReport;
 
 /// RTT by echoed timestamps.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct RttStats {
     min_rtt: Span,
     last_sample: Span,
     srtt: Span,
-    base_rtt: Span,
+    /// Present if the base RTT is reported.
+    base: Option<Box<BaseRtt>>,
+}
+
+/// The base RTT, which AECN's sender computes.
+#[derive(Clone, Debug, Default)]
+struct BaseRtt {
+    rtt: Span,
     /// Start of the current round of `base`, and the segment whose ACK ends the round.
     round: (Time, u64),
     round_sum: Span,
@@ -31,12 +38,13 @@ impl RttStats {
     }
 
     /// RTT to report in packets; zero before the first sample.
+    #[inline(always)]
     pub fn reported_rtt(&self, report: RttReport) -> Span {
         match report {
             RttReport::Min => self.min_rtt,
             RttReport::Last => self.last_sample,
             RttReport::Smoothed => self.srtt,
-            RttReport::Base => self.base_rtt,
+            RttReport::Base => self.base.as_ref().map_or(Span::ZERO, |base| base.rtt),
         }
     }
 
@@ -55,19 +63,20 @@ impl RttStats {
     /// spent waiting. The base is the minimum, but a round of a single segment resets it. Single segments are timed only while each slot of
     /// the table of `max_rwnd` send times is used for the first time, since the code that would free a slot is never reached.
     pub fn update_base(&mut self, ack: &Ack, next: u64, max_rwnd: u64, now: Time) {
-        let (began, ends) = self.round;
+        let base = self.base.get_or_insert_default();
+        let (began, ends) = base.round;
         if ack.next > ends {
-            let mean = self.round_sum.picos().checked_div(self.round_samples).unwrap_or(now.since(began).picos());
-            if self.base_rtt == Span::ZERO || mean < self.base_rtt.picos() || next <= ends + 1 {
-                self.base_rtt = Span::from_picos(mean);
+            let mean = base.round_sum.picos().checked_div(base.round_samples).unwrap_or(now.since(began).picos());
+            if base.rtt == Span::ZERO || mean < base.rtt.picos() || next <= ends + 1 {
+                base.rtt = Span::from_picos(mean);
             }
-            (self.round, self.round_sum, self.round_samples) = ((now, next), Span::ZERO, 0);
+            (base.round, base.round_sum, base.round_samples) = ((now, next), Span::ZERO, 0);
         }
         if ack.next <= max_rwnd && !ack.echo_retransmission {
             let rtt = now.since(ack.echo);
-            self.round_sum += rtt;
-            self.round_samples += 1;
-            self.base_rtt = self.base_rtt.min(rtt);
+            base.round_sum += rtt;
+            base.round_samples += 1;
+            base.rtt = base.rtt.min(rtt);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Ecn, Time};
 
-use super::{SenderOutput, Tcb};
+use super::{NO_SEGMENT, SenderOutput, Tcb};
 use crate::congestion::CongestionControl;
 use crate::segment::{Segment, SegmentType};
 use crate::settings::Handshake;
@@ -59,7 +59,7 @@ impl Tcb {
         let nothing_outstanding = self.snd_una == self.snd_max;
         self.emit_segment(seq, now, out);
         //= RFC 6298, section 5.1: the timer runs while data is outstanding
-        if self.rto_deadline.is_none() || nothing_outstanding {
+        if self.rto_deadline == Time::NEVER || nothing_outstanding {
             self.restart_rto_timer(now);
         }
     }
@@ -130,8 +130,8 @@ impl Tcb {
             self.counters.retransmitted_timeout += 1;
         } else {
             self.snd_max = seq + 1;
-            if self.timed_segment.is_none() {
-                self.timed_segment = Some((seq, now));
+            if self.timed_segment == NO_SEGMENT {
+                (self.timed_segment, self.timed_segment_sent_at) = (seq, now);
             }
         }
         if let Some(gate) = &mut self.send_gate {

@@ -41,7 +41,7 @@ impl Tcb {
 
     /// Sets or clears the deadline of the retransmission timer.
     pub fn set_rto_deadline(&mut self, at: Option<Time>) {
-        self.rto_deadline = at;
+        self.rto_deadline = at.unwrap_or(Time::NEVER);
     }
 
     /// Current RTO.

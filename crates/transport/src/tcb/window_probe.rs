@@ -50,19 +50,21 @@ impl Tcb {
     }
 
     fn update_snd_wnd(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl SenderOutput) {
-        self.advertised_window.updated_by_last_ack =
-            ack.next > self.snd_una || ack.next == self.snd_una && (!self.uses_rwnd || ack.window > self.advertised_window.bytes);
-        if self.advertised_window.updated_by_last_ack {
+        let advertised = self.advertised_window.get_or_insert_default();
+        advertised.updated_by_last_ack =
+            ack.next > self.snd_una || ack.next == self.snd_una && (!self.uses_rwnd || ack.window > advertised.bytes);
+        if advertised.updated_by_last_ack {
             self.apply_rwnd(ack, reduces, now, out);
         }
     }
 
     fn apply_rwnd(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl SenderOutput) {
         self.uses_rwnd = true;
-        let changed = self.advertised_window.bytes != ack.window;
-        self.advertised_window.bytes = ack.window;
+        let advertised = self.advertised_window.get_or_insert_default();
+        let changed = advertised.bytes != ack.window;
+        advertised.bytes = ack.window;
         if ack.next > self.snd_una {
-            self.advertised_window.unanswered_probes = 0;
+            advertised.unanswered_probes = 0;
         }
         self.send_buffer.on_rwnd(ack.window, self.snd_max);
         self.rwnd_right_edge = ack.next + self.send_buffer.segments_fitting(ack.next, ack.window);
@@ -73,20 +75,23 @@ impl Tcb {
 
     /// Whether the current ACK updates the window, or acknowledges new data.
     pub fn is_window_update(&self, ack: &Ack) -> bool {
-        if ack.window == Ack::WINDOW_UNLIMITED { ack.next > self.snd_una } else { self.advertised_window.updated_by_last_ack }
+        if ack.window == Ack::WINDOW_UNLIMITED {
+            return ack.next > self.snd_una;
+        }
+        self.advertised_window.as_ref().is_some_and(|advertised| advertised.updated_by_last_ack)
     }
 
     /// Recomputes how many segments fit after the segments to send have changed.
     pub(super) fn update_rwnd_right_edge(&mut self) {
-        if self.uses_rwnd {
-            self.rwnd_right_edge = self.snd_una + self.send_buffer.segments_fitting(self.snd_una, self.advertised_window.bytes);
+        if let Some(advertised) = self.advertised_window.as_ref().filter(|_| self.uses_rwnd) {
+            self.rwnd_right_edge = self.snd_una + self.send_buffer.segments_fitting(self.snd_una, advertised.bytes);
         }
     }
 
     /// Deadline of the next window probe.
     #[inline]
     pub fn window_probe_deadline(&self) -> Option<Time> {
-        if self.uses_rwnd { self.advertised_window.probe_at } else { None }
+        if self.uses_rwnd { self.advertised_window.as_ref().and_then(|advertised| advertised.probe_at) } else { None }
     }
 
     /// Whether the next segment waits for the receive window while nothing is outstanding.
@@ -104,16 +109,28 @@ impl Tcb {
     }
 
     fn set_probe_timer(&mut self, was_idle: bool, now: Time) {
-        if !self.is_blocked_by_rwnd() {
-            self.advertised_window.probe_at = None;
+        let (is_blocked, AdvertisedWindow { probe_at, unanswered_probes, .. }) = (self.is_blocked_by_rwnd(), self.rwnd_state());
+        if !is_blocked {
+            let advertised = self.advertised_window.get_or_insert_default();
+            advertised.probe_at = None;
             if was_idle {
-                self.advertised_window.unanswered_probes = 0;
+                advertised.unanswered_probes = 0;
             }
         } else if was_idle {
-            self.advertised_window.probe_at = Some(self.probe_deadline_after(self.advertised_window.unanswered_probes, now));
-        } else if self.advertised_window.probe_at.is_none() {
-            self.advertised_window.probe_at = Some(self.probe_deadline_after(0, now));
+            self.set_probe_deadline_after(unanswered_probes, now);
+        } else if probe_at.is_none() {
+            self.set_probe_deadline_after(0, now);
         }
+    }
+
+    /// The advertised window and its probes.
+    fn rwnd_state(&self) -> AdvertisedWindow {
+        self.advertised_window.as_deref().copied().unwrap_or_default()
+    }
+
+    fn set_probe_deadline_after(&mut self, doublings: u32, now: Time) {
+        let deadline = self.probe_deadline_after(doublings, now);
+        self.advertised_window.get_or_insert_default().probe_at = Some(deadline);
     }
 
     fn probe_deadline_after(&self, doublings: u32, now: Time) -> Time {
@@ -124,26 +141,25 @@ impl Tcb {
     /// Sends a window probe. If a part of the next segment fits, that part becomes a segment, which recovery sends; returns whether it
     /// does. Otherwise sends a segment without data.
     pub fn send_window_probe(&mut self, now: Time, out: &mut impl SenderOutput) -> bool {
-        self.advertised_window.probe_at = None;
+        let advertised = self.advertised_window.get_or_insert_default();
+        advertised.probe_at = None;
+        let bytes = advertised.bytes;
         if !self.is_blocked_by_rwnd() {
             return false;
         }
-        if self.advertised_window.bytes > 0 {
-            self.send_buffer.split_segment(
-                self.snd_max,
-                self.advertised_window.bytes.min(self.send_buffer.segment_payload(self.snd_max)),
-                self.snd_max,
-            );
+        if bytes > 0 {
+            self.send_buffer.split_segment(self.snd_max, bytes.min(self.send_buffer.segment_payload(self.snd_max)), self.snd_max);
             self.update_rwnd_right_edge();
-            self.advertised_window.unanswered_probes = 0;
+            self.advertised_window.get_or_insert_default().unanswered_probes = 0;
             return true;
         }
         let size = self.settings.quirks.ack_size + self.accecn_option_bytes();
         let probe = Segment { ecn: self.pure_ack_codepoint(), ..Segment::window_probe(self.snd_una, size) };
         out.send(if self.ecn.is_accurate() { self.with_accurate_fields(probe) } else { probe });
         self.counters.sent += 1;
-        self.advertised_window.unanswered_probes = (self.advertised_window.unanswered_probes + 1).min(MAX_COUNTED_PROBES);
-        self.advertised_window.probe_at = Some(self.probe_deadline_after(self.advertised_window.unanswered_probes, now));
+        let unanswered_probes = (self.rwnd_state().unanswered_probes + 1).min(MAX_COUNTED_PROBES);
+        self.advertised_window.get_or_insert_default().unanswered_probes = unanswered_probes;
+        self.set_probe_deadline_after(unanswered_probes, now);
         false
     }
 }

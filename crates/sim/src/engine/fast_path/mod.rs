@@ -78,7 +78,7 @@ pub struct FastPath {
     queue_links: Vec<u32>,
     /// Next sample of windows, if there are any.
     next_window_sample: Option<Time>,
-    /// By flow.
+    /// By flow, as far as windows were kept.
     past_windows: Vec<VecDeque<PastWindow>>,
     /// Packets that reached their sinks without an event.
     passed_packets: u64,
@@ -93,12 +93,31 @@ pub struct LinkAhead {
     /// Packets that enter this pipe next, or whose ACKs do, and are left to events on the wire of a queue's link.
     packets_before: u32,
     is_held: bool,
+    /// Present once a timer is set or a packet waits.
+    waiting: Option<Box<WaitingAhead>>,
+}
+
+/// Timers and packets that wait at a link.
+#[derive(Default)]
+struct WaitingAhead {
     /// Timers of sinks that share this return path, some of them outdated.
     sink_timers: BinaryHeap<Reverse<SinkTimer>>,
     /// Number of these timers that was left by the last search for outdated ones.
     searched_sink_timers: usize,
     /// Times at which transmissions of waiting packets begin, of a pipe that computes ahead.
     transmission_starts: VecDeque<Time>,
+}
+
+impl LinkAhead {
+    /// The earliest timer of a sink that shares this return path, some of them outdated.
+    fn first_sink_timer(&self) -> Option<&SinkTimer> {
+        self.waiting.as_ref().and_then(|waiting| waiting.sink_timers.peek()).map(|Reverse(timer)| timer)
+    }
+
+    /// The times at which transmissions of waiting packets begin.
+    fn transmission_starts(&mut self) -> &mut VecDeque<Time> {
+        &mut self.waiting.get_or_insert_default().transmission_starts
+    }
 }
 
 /// A timer of a sink, in the order of events.
@@ -165,7 +184,6 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn add_member_ahead(&mut self, flow: u32, own: &PrivateLinkIds, ahead: MemberAhead) {
         let state = &mut self.flows[flow as usize];
         (state.sink_ahead, state.is_sender_ahead) = (ahead.sink, ahead.is_sender_ahead);
-        self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
         if let Some([to, back]) = own.access.filter(|_| ahead.is_sender_ahead) {
             self.links[to as usize].accepts_ahead = true;
             let back = &mut self.links[back as usize];
@@ -477,7 +495,7 @@ impl<P: Probe> Simulation<P> {
         let arrival = SinkTimer { due: arrives, tie_break: keys, component: ComponentId::new(ComponentKind::Link, at as usize) };
         if state.sink_ahead == SinkAhead::SharedReturnPath {
             let pipe = self.route_hops[state.back_route as usize];
-            let has_earlier = self.fast_path.links[pipe as usize].sink_timers.peek().is_some_and(|Reverse(timer)| *timer < arrival);
+            let has_earlier = self.fast_path.links[pipe as usize].first_sink_timer().is_some_and(|timer| *timer < arrival);
             if has_earlier && !self.run_sink_timers_before(pipe, &arrival) {
                 return false;
             }
@@ -498,7 +516,7 @@ impl<P: Probe> Simulation<P> {
     /// Runs the timers of sinks with a common return path that come before an arrival. Returns whether none of them is left to an event.
     #[inline(never)]
     fn run_sink_timers_before(&mut self, pipe: u32, arrival: &SinkTimer) -> bool {
-        while let Some(Reverse(timer)) = self.fast_path.links[pipe as usize].sink_timers.peek().copied()
+        while let Some(timer) = self.fast_path.links[pipe as usize].first_sink_timer().copied()
             && timer < *arrival
         {
             let flow = timer.component.index();
@@ -507,7 +525,9 @@ impl<P: Probe> Simulation<P> {
             if is_set && state.app_kind == AppKind::WritesWhileIdle && state.is_transfer_acknowledged() {
                 return false;
             }
-            self.fast_path.links[pipe as usize].sink_timers.pop();
+            if let Some(waiting) = &mut self.fast_path.links[pipe as usize].waiting {
+                waiting.sink_timers.pop();
+            }
             if is_set {
                 self.run_sink_timer_ahead(flow, timer.due);
             }
@@ -543,7 +563,8 @@ impl<P: Probe> Simulation<P> {
         let pipe = self.route_hops[self.flows[flow as usize].back_route as usize];
         let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
         let Simulation { flows, calendar, fast_path, .. } = self;
-        let LinkAhead { sink_timers, searched_sink_timers, .. } = &mut fast_path.links[pipe as usize];
+        let waiting = fast_path.links[pipe as usize].waiting.get_or_insert_default();
+        let WaitingAhead { sink_timers, searched_sink_timers, .. } = &mut **waiting;
         sink_timers.push(Reverse(SinkTimer { due, tie_break, component }));
         // A timer that is moved leaves an outdated one behind, which may be due only much later.
         if sink_timers.len() >= MIN_SEARCHED_SINK_TIMERS.max(2 * *searched_sink_timers) {
@@ -610,7 +631,7 @@ impl<P: Probe> Simulation<P> {
         if departs != begins + link.last_transmission() {
             // Carried fractions of a picosecond may delay the start by one. All earlier transmissions are over.
             let start = departs - link.transmission_time(size);
-            let starts = &mut self.fast_path.links[at as usize].transmission_starts;
+            let starts = self.fast_path.links[at as usize].transmission_starts();
             starts.clear();
             starts.push_back(start);
         }
@@ -621,7 +642,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn schedule_busy_pipe_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
         let link = &mut self.links[at as usize];
-        let starts = &mut self.fast_path.links[at as usize].transmission_starts;
+        let starts = self.fast_path.links[at as usize].transmission_starts();
         while starts.front().is_some_and(|&start| start <= then) {
             starts.pop_front();
         }
@@ -693,7 +714,7 @@ impl<P: Probe> Simulation<P> {
     fn may_process_ack_ahead(&mut self, at: u32, next: u64, hop: u32, arrives: Time, keys: TieBreak) -> bool {
         let flow = &self.flows[at as usize];
         let Some(sender) = flow.sender.as_tcp().filter(|_| flow.is_sender_ahead) else { return false };
-        if sender.deadline().is_some_and(|due| due <= arrives) || next >= sender.send_buffer().queued_segments() {
+        if sender.deadline_or_never() <= arrives || next >= sender.send_buffer().queued_segments() {
             return false;
         }
         if flow.app_kind != AppKind::Absent && (sender.is_in_handshake() || sender.is_done() || !self.is_before_app_timer(flow, arrives)) {
@@ -742,6 +763,9 @@ impl<P: Probe> Simulation<P> {
         let Some(&window) = flow.sender.window().filter(|_| flow.row_policy == RowPolicy::OwnRow) else { return };
         let until = self.last_sample_before(next, every, hop, arrives, keys);
         let samples_until = |time: Time| time.since(next).picos() / every.picos();
+        if self.fast_path.past_windows.len() <= at as usize {
+            self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
+        }
         let past = &mut self.fast_path.past_windows[at as usize];
         let is_known = past.back().is_some_and(|last| last.until >= next && samples_until(last.until) == samples_until(until));
         if until >= next && !is_known {

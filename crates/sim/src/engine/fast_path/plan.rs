@@ -1,7 +1,5 @@
 //! Where the fast path applies: queues with known departures, pipes that are entered in order, and flows whose ends may be ahead.
 
-use std::collections::VecDeque;
-
 use ecnlab_queue::{Discipline, Queue};
 use ecnlab_transport::Transport;
 
@@ -65,7 +63,9 @@ impl<P: Probe> Simulation<P> {
         self.choose_queues_ahead(is_possible);
         for (link, candidate) in self.links.iter_mut().zip(self.fast_path.links.iter_mut()) {
             link.accepts_ahead = is_possible && link.has_plain_pipe();
-            candidate.transmission_starts.clear();
+            if let Some(waiting) = &mut candidate.waiting {
+                waiting.transmission_starts.clear();
+            }
         }
         // Delays of these may change under way.
         for link in self.apps.iter().flat_map(App::reassigned_links) {
@@ -236,12 +236,13 @@ impl<P: Probe> Simulation<P> {
     /// Collects what the fast path knows of packets and timers under way.
     fn collect_state_ahead(&mut self) {
         self.fast_path.held_pipes.clear();
-        self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
         self.fast_path.next_window_sample = self.next_window_sample();
         for state in &mut self.fast_path.links {
             state.packets_before = 0;
             state.is_held = false;
-            state.sink_timers.clear();
+            if let Some(waiting) = &mut state.waiting {
+                waiting.sink_timers.clear();
+            }
         }
         for at in 0..self.links.len() {
             let link = &self.links[at];
@@ -253,7 +254,7 @@ impl<P: Probe> Simulation<P> {
                 let (packet, link) = (&self.packets[id], &self.links[at]);
                 if link.queue == NONE {
                     let starts = packet.arrives_at - link.delay() - link.transmission_time(packet.size);
-                    self.fast_path.links[at].transmission_starts.push_back(starts);
+                    self.fast_path.links[at].transmission_starts().push_back(starts);
                     self.hold_pipe(at as u32);
                 } else if let Some(next) = self.next_pipe_ahead(id) {
                     self.fast_path.links[next as usize].packets_before += 1;
