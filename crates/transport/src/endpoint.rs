@@ -277,7 +277,6 @@ impl SenderEndpoint {
 }
 
 /// Receiving endpoint of a flow.
-#[expect(clippy::large_enum_variant, reason = "nearly every sink is the large one, and each packet reads it where it stands")]
 pub enum ReceiverEndpoint {
     Tcp(Receiver),
     /// Accepts all packets without a reply: for datagrams and external hosts.
