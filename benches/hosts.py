@@ -135,7 +135,7 @@ def summary(cells: list[dict[str, Any]]) -> str:
 def draw(cells: list[dict[str, Any]]) -> None:
     """Signals of simulated hosts and of ns-3 beside those of Linux hosts, as a figure of the pages."""
     figure, (axes,) = style.figure_with_panels()
-    with style.PLAIN.apply_to_matplotlib():
+    with style.PLAIN.matplotlib_rc_context():
         places = range(len(cells))
         for hosts, label, marker in (("sim", "ecnlab", "o"), ("ns3", "ns-3", "s")):
             values = [100 * (cell[hosts]["signals"] / cell["uml"]["signals"] - 1) for cell in cells]

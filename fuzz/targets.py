@@ -42,7 +42,7 @@ def batch_json(data: bytes) -> None:
         batch = StoredBatch.open(_folder({"batch.json": data}))  # type: ignore[arg-type]
         batch.is_whole()
         for part in batch.parts:
-            for name in part.tables:
+            for name in part.table_names:
                 with contextlib.suppress(FileNotFoundError):
                     part.read(name)
 
@@ -86,7 +86,7 @@ def uml_console(data: bytes) -> None:
     finally:
         os.close(writer)
     try:
-        for line in console.read_lines_with_timeouts(reader, 1.0):
+        for line in console.lines_or_none_on_timeout(reader, 1.0):
             assert line is not None
             process._parse_progress_seconds(line)
     finally:
@@ -236,13 +236,13 @@ def ran_on_uml(result: bytes) -> Any:
 
     backend, scenario = _uml()
     tmpdir = SimpleNamespace(create_job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserve_cpu_core=nullcontext)
-    before = process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlProcess._run_kernel
+    before = process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlJobRunner._run_kernel
     process.read_guest_program, process.is_program_current, process.tmpdir = bytes, lambda: True, tmpdir  # type: ignore[assignment]
-    process.UmlProcess._run_kernel = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]
+    process.UmlJobRunner._run_kernel = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]
     try:
         return backend.run(scenario, 1, None, None)
     finally:
-        process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlProcess._run_kernel = before  # type: ignore[method-assign]
+        process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlJobRunner._run_kernel = before  # type: ignore[method-assign]
 
 
 @cache
@@ -250,12 +250,12 @@ def _uml() -> tuple[Any, Any]:
     """A backend on a UML process, and what it asks of a scenario. Nothing here reads the job, and its text takes time, so it is empty."""
     from ecnlab.backends.uml import kernels
     from ecnlab.backends.uml.backend import Uml
-    from ecnlab.scenarios.load import read_scenario_text
+    from ecnlab.scenarios.load import scenario_from_toml_text
 
     class Written(Uml):
         _chosen_kernel = kernels.BuiltKernel(Path("6.1"), {"kernel": "6.1"})  # type: ignore[assignment]
 
-    scenario = read_scenario_text(_SCENARIO)
+    scenario = scenario_from_toml_text(_SCENARIO)
     return Written(), SimpleNamespace(
         resolved={"flows": []}, name=scenario.name, hash=scenario.hash, source=scenario.source, duration_s=scenario.duration_s
     )

@@ -7,7 +7,7 @@ from typing import Any
 import ecnlab
 from ecnlab._core import RunResult
 from ecnlab.aqm import Aqm, Arrival, Departure, Packet, TimerContext, Verdict
-from ecnlab.scenarios.load import read_scenario_text
+from ecnlab.scenarios.load import scenario_from_toml_text
 from helpers import EXAMPLES, SMALL
 
 RED_BY_HAND = f"{EXAMPLES / 'red_by_hand.py'}:RedByHand"
@@ -19,7 +19,7 @@ def scenario_with(aqm: type[Aqm] | str, settings: str = "", name: str = "", **ch
     """The small scenario with this AQM in its queue; a text is a reference to a class, or a built-in's name."""
     user_aqms = [] if isinstance(aqm, str) and ":" not in aqm else [aqm]
     called = name or (aqm.__name__ if isinstance(aqm, type) else aqm.rpartition(":")[2])
-    return read_scenario_text(SMALL, {QUEUE: f'{{ aqm = "{called}", limit = 60{settings} }}', **changes}, aqms=user_aqms)
+    return scenario_from_toml_text(SMALL, {QUEUE: f'{{ aqm = "{called}", limit = 60{settings} }}', **changes}, aqms=user_aqms)
 
 
 def run_with(aqm: type[Aqm] | str, settings: str = "", seed: int = 1, **changes: Any) -> RunResult:

@@ -49,7 +49,7 @@ from pathlib import Path
 from ecnlab.storage import atomic
 folder = Path(sys.argv[1])
 atomic.is_process_alive = lambda process: process == os.getpid()
-with atomic.locked_partial(atomic.partial_path(folder / "kept"), folder=True) as kept, atomic.locked_partial(
+with atomic.locked_temporary_path(atomic.partial_path(folder / "kept"), folder=True) as kept, atomic.locked_temporary_path(
     folder / f".gone.1-00000000-1-{atomic.host_name_for_files()}.partial"
 ) as gone:
     atomic.remove_abandoned_partials(folder)
@@ -123,7 +123,7 @@ def test_shells_and_the_build_of_a_kernel_are_refused() -> None:
     with pytest.raises(BackendError, match="shell attach: needs Linux"):
         run_in_running_shell(1, "client", ["true"])
     with pytest.raises(BackendError, match="uml build-kernel: needs Linux"):
-        build.build_kernel(kernels.find_kernel("6.1"))
+        build.build_kernel(kernels.find_buildable_kernel("6.1"))
 
 
 @pytest.mark.usefixtures("without_kernel_hosts")

@@ -41,7 +41,7 @@ def _help_sections(command: click.Command, parent: click.Context | None, name: s
     """The path and the help of a command and of its sub-commands."""
     context = click.Context(command, info_name=name, parent=parent, terminal_width=_HELP_WIDTH, **command.context_settings)
     yield context.command_path, command.get_help(context)
-    for below, found in getattr(command, "subcommands", {}).items():
+    for below, found in getattr(command, "subcommands_by_name", {}).items():
         yield from _help_sections(found, parent, f"{name} {below}")
     if isinstance(command, click.Group):
         for below in command.list_commands(context):

@@ -305,7 +305,7 @@ def measures_page(text: str) -> str:
 
 def traces_page(text: str) -> str:
     """The page of traces with the tables' columns and the rules of a check as they are declared."""
-    rows = ([_as_code(rule.name), rule.section, rule.asks, rule.departs] for rule in analyze.verified_rules())
+    rows = ([_as_code(rule.name), rule.section, rule.asks, rule.departs] for rule in analyze.all_trace_rules())
     rules = _markdown_table(("rule", "section", "requirement", "who is known to depart from it"), rows)
     text = _RULES_MARK.sub(lambda part: f"{part[1]}\n{rules}\n{part[2]}", text)
     return _insert_column_tables_into_page(text, {table.name: table for table in catalog.trace_tables()})

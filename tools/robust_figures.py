@@ -32,10 +32,10 @@ def draw_robustness_page_figures(folder: Path, seeds: int = _SEEDS_OF_PRECISION)
     null = compare(run(ecn, range(21, 31)), run(ecn, range(31, 41)))
     real = compare(run(ecn, range(1, 11)), run(aecn, range(1, 11)))
     figure, (axes,) = style.figure_with_panels()
-    with style.PLAIN.apply_to_matplotlib():
+    with style.PLAIN.matplotlib_rc_context():
         curves = [("ECN and ECN, other seeds", null), ("ECN and AECN", real)]
         tested = [(name, [row.difference.p_value for row in found.rows]) for name, found in curves]
-        robust.draw_p_values(axes, [(name, [p for p in values if p == p]) for name, values in tested])
+        robust.draw_p_values_by_rank(axes, [(name, [p for p in values if p == p]) for name, values in tested])
         style.legend_above(axes)
     figure.save(folder / "robust-discoveries", ["svg"])
 

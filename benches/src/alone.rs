@@ -34,7 +34,7 @@ pub fn run_queue(of: &QueueConfig, rate: Rate, packets: u64) -> QueueRun {
         while due >= 1.0 {
             due -= 1.0;
             queue_run.arrived += 1;
-            let packet = Packet { flow: rng.below(FLOW_COUNT), rtt: Span::from_millis(50), ..Packet::PLAIN };
+            let packet = Packet { flow: rng.below(FLOW_COUNT), rtt: Span::from_millis(50), ..Packet::ECT0_1000_BYTES };
             queue.enqueue(packet, now, &mut own_rng, &mut |event| count_event(&mut queue_run, &event));
         }
         if let DequeueOutcome::Packet { packet, .. } = queue.dequeue(now, &mut own_rng, &mut |event| count_event(&mut queue_run, &event)) {

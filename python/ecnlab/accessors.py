@@ -15,7 +15,7 @@ _FACTORIES = {
 }
 
 
-def make_accessor(accessor: str, owner: object) -> Any:
+def import_and_create_accessor(accessor: str, owner: object) -> Any:
     """The accessor of an object."""
     module, name = _FACTORIES[accessor].split(":")
     return getattr(import_module(module), name)(owner)

@@ -73,7 +73,7 @@ def _files_named_in(file: Path) -> Iterator[Path]:
     if file.suffix == ".toml":
         import tomllib
 
-        for text in _texts_in_tree(tomllib.loads(file.read_text(encoding="utf-8"))):
+        for text in _strings_in_toml(tomllib.loads(file.read_text(encoding="utf-8"))):
             named = (file.parent / text.partition(".py:")[0]).resolve() if text else file
             if ".py:" in text:
                 named = named.with_suffix(".py")
@@ -81,15 +81,15 @@ def _files_named_in(file: Path) -> Iterator[Path]:
                 yield FOLDER / named.relative_to(FOLDER.resolve())
 
 
-def _texts_in_tree(tree: Any) -> Iterator[str]:
+def _strings_in_toml(tree: Any) -> Iterator[str]:
     if isinstance(tree, str):
         yield tree
     elif isinstance(tree, dict):
         for value in tree.values():
-            yield from _texts_in_tree(value)
+            yield from _strings_in_toml(value)
     elif isinstance(tree, list):
         for value in tree:
-            yield from _texts_in_tree(value)
+            yield from _strings_in_toml(value)
 
 
 def _example_name(file: Path) -> str:

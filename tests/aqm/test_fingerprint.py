@@ -18,7 +18,7 @@ import pytest
 import ecnlab
 from ecnlab.aqm import fingerprint, source_files
 from ecnlab.aqm.fingerprint import class_digest, load_aqm_class
-from ecnlab.scenarios.load import read_scenario_text
+from ecnlab.scenarios.load import scenario_from_toml_text
 from helpers import SMALL
 from own_aqms import QUEUE
 
@@ -43,7 +43,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def _key(path: Path, name: str = "Mine") -> str:
-    return read_scenario_text(SMALL, {QUEUE: f'{{ aqm = "{name}", limit = 60 }}'}, aqms=[f"{path}:{name}"]).hash
+    return scenario_from_toml_text(SMALL, {QUEUE: f'{{ aqm = "{name}", limit = 60 }}'}, aqms=[f"{path}:{name}"]).hash
 
 
 def test_a_class_is_found_in_its_file_by_every_way_to_write_the_path(mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_a_character_in_the_class_changes_the_key_and_putting_it_back_restores_i
 
 def test_a_changed_class_goes_into_a_folder_of_its_own(mine: Path, tmp_path: Path) -> None:
     def run() -> None:
-        made = read_scenario_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
+        made = scenario_from_toml_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
         ecnlab.run(made, out=tmp_path / "r")
 
     run()
@@ -126,7 +126,7 @@ def test_a_file_beside_it_that_it_imports_from_is_part_of_the_key(tmp_path: Path
 
 
 def test_a_result_has_the_digest_of_its_aqm(mine: Path, tmp_path: Path) -> None:
-    made = read_scenario_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
+    made = scenario_from_toml_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
     ecnlab.run(made, out=tmp_path / "r")
     import json
 
@@ -137,7 +137,7 @@ def test_a_result_has_the_digest_of_its_aqm(mine: Path, tmp_path: Path) -> None:
 
 
 def test_a_scenario_with_a_class_of_a_file_can_be_pickled_for_another_process(mine: Path) -> None:
-    made = read_scenario_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
+    made = scenario_from_toml_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
     sent = pickle.loads(pickle.dumps(made))
     assert (sent.hash, sent._core.run(1).fingerprint) == (made.hash, made._core.run(1).fingerprint)
 
@@ -264,7 +264,7 @@ def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[ecnlab.Aqm]
 
 
 def _class_with_attribute(aqm: type[ecnlab.Aqm]) -> ecnlab.Scenario:
-    return read_scenario_text(SMALL, {QUEUE: f'{{ aqm = "{aqm.__name__}", limit = 60 }}'}, aqms=[aqm])
+    return scenario_from_toml_text(SMALL, {QUEUE: f'{{ aqm = "{aqm.__name__}", limit = 60 }}'}, aqms=[aqm])
 
 
 def test_what_a_program_sets_on_a_class_of_a_file_is_part_of_the_key(limited: Any, tmp_path: Path) -> None:
@@ -511,7 +511,7 @@ def test_a_base_of_python_s_library_reads_none_of_the_library_s_files(base: Any,
     names: dict[str, Any] = {"__name__": "__main__", "lab": ecnlab, "Base": base}
     exec("class Mine(lab.Aqm, Base):\n    def on_arrival(self, arrival):\n        return lab.PASS\n", names)
     files: list[Path] = []
-    monkeypatch.setattr(source_files, "read_source_file", lambda file: files.append(file) or b"")
+    monkeypatch.setattr(source_files, "read_source_file_bytes", lambda file: files.append(file) or b"")
     assert class_digest(names["Mine"])
     assert files == []
 
@@ -536,7 +536,7 @@ def test_a_change_since_the_scenario_was_read_is_refused_with_the_value_that_dif
         "        return lab.mark() if HOT + level(HELD) + settings.FACTOR > 9 else lab.PASS\n    level = 2\n",
         names,
     )
-    made = read_scenario_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[names["Mine"]])
+    made = scenario_from_toml_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[names["Mine"]])
     exec(change, names)
     with pytest.raises(ecnlab.UsageError) as raised:
         ecnlab.run(made, out=tmp_path / "out")

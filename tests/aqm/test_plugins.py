@@ -4,7 +4,7 @@ import pytest
 
 import ecnlab
 from ecnlab.aqm import PASS, Aqm, Arrival, Verdict, plugins
-from ecnlab.scenarios.load import read_scenario_text
+from ecnlab.scenarios.load import scenario_from_toml_text
 from helpers import SMALL
 from own_aqms import QUEUE, Passes, counted, run_with, scenario_with
 
@@ -134,7 +134,7 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
 )
 def test_a_class_that_is_not_a_valid_aqm_is_refused_with_the_reason(made: Any, told: str) -> None:
     with pytest.raises(ecnlab.UsageError) as raised:
-        read_scenario_text(SMALL, aqms=[made()])
+        scenario_from_toml_text(SMALL, aqms=[made()])
     assert told in str(raised.value)
 
 
@@ -152,7 +152,7 @@ def test_a_class_that_is_not_a_valid_aqm_is_refused_with_the_reason(made: Any, t
 )
 def test_an_invalid_list_of_aqms_is_refused(aqms: Any, told: str) -> None:
     with pytest.raises(ecnlab.UsageError, match=told):
-        read_scenario_text(SMALL, aqms=aqms)
+        scenario_from_toml_text(SMALL, aqms=aqms)
 
 
 def test_a_class_may_be_called_otherwise_than_in_python() -> None:
@@ -163,7 +163,7 @@ def test_a_class_may_be_called_otherwise_than_in_python() -> None:
 
 
 def test_an_aqm_that_no_queue_has_is_warned_of() -> None:
-    made = read_scenario_text(SMALL, aqms=[Passes])
+    made = scenario_from_toml_text(SMALL, aqms=[Passes])
     assert ["the scenario has no queue with the AQM Passes" in warning.message for warning in made.warnings] == [True]
     assert not any("Passes" in warning.message for warning in scenario_with(Passes).warnings)
 
@@ -178,8 +178,8 @@ def test_a_stored_scenario_says_what_it_needs_when_the_class_is_missing() -> Non
 def test_the_same_class_without_and_with_another_has_the_same_key() -> None:
     text = SMALL.replace('aqm = "ecn", limit = 60, min_th = 5, max_th = 15, max_p = 0.5', 'aqm = "Passes", limit = 60')
     other = _aqm_class_with("Other")
-    assert read_scenario_text(text, aqms=[Passes]).hash == read_scenario_text(text, aqms=[other, Passes]).hash
-    assert read_scenario_text(SMALL, aqms=[Passes]).hash == read_scenario_text(SMALL).hash
+    assert scenario_from_toml_text(text, aqms=[Passes]).hash == scenario_from_toml_text(text, aqms=[other, Passes]).hash
+    assert scenario_from_toml_text(SMALL, aqms=[Passes]).hash == scenario_from_toml_text(SMALL).hash
 
 
 def test_two_queues_have_instances_of_their_own() -> None:
@@ -193,7 +193,7 @@ def test_two_queues_have_instances_of_their_own() -> None:
     text = SMALL.replace("[[flows]]", second + 'queue = { aqm = "Instance", limit = 60 }\n\n[[flows]]', 1).replace(
         'to = "sink"\naccess', 'to = "far end"\naccess'
     )
-    made = read_scenario_text(text, {QUEUE: '{ aqm = "Instance", limit = 60 }'}, aqms=[Instance])
+    made = scenario_from_toml_text(text, {QUEUE: '{ aqm = "Instance", limit = 60 }'}, aqms=[Instance])
     made._core.run(1)
     assert len(kept) == 2
     assert kept[0] is not kept[1]
@@ -205,7 +205,7 @@ def test_a_class_stands_inside_a_discipline_too() -> None:
             return ecnlab.mark() if arrival.backlog.packets > 2 else PASS
 
     queue = '{ discipline = "fifo", limit = 60, aqm = { name = "Counted" } }'
-    run = read_scenario_text(SMALL, {QUEUE: queue}, aqms=[Counted])._core.run(1)
+    run = scenario_from_toml_text(SMALL, {QUEUE: queue}, aqms=[Counted])._core.run(1)
     assert counted(run, "marks")[0] > 0
 
 

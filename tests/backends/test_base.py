@@ -95,9 +95,9 @@ def test_results_of_two_backends_do_not_meet_in_a_folder_or_a_store(small: ecnla
 
 def test_identities_that_differ_in_their_guest_program_alone_are_two_texts() -> None:
     here = {"name": "uml", "kernel": "7.2", "program": "1a"}
-    texts = base.differing_identity_texts(here, {**here, "program": "2b"})
+    texts = base.pair_of_distinct_identity_texts(here, {**here, "program": "2b"})
     assert texts == ("uml (kernel 7.2, program 1a)", "uml (kernel 7.2, program 2b)")
-    assert base.differing_identity_texts(here, {**here, "kernel": "6.1"}) == ("uml (kernel 7.2)", "uml (kernel 6.1)")
+    assert base.pair_of_distinct_identity_texts(here, {**here, "kernel": "6.1"}) == ("uml (kernel 7.2)", "uml (kernel 6.1)")
 
 
 def test_refusals_of_all_scenarios_are_reported_before_the_first_run(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ def test_a_run_whose_packets_were_lost_before_the_router_is_refused(small: ecnla
 
 
 def test_a_larger_budget_takes_a_late_run(small: ecnlab.Scenario) -> None:
-    late = registry.backend_with_parameters(LATENESS_SAMPLE, lateness_budget_s=0.02)
+    late = registry.replace_backend_parameters(LATENESS_SAMPLE, lateness_budget_s=0.02)
     assert ecnlab.run(small, [1], backend=late).seeds == [1]
     with pytest.raises(
         ecnlab.UsageError, match="lateness_budget_s: only the backend live runs in real time, not sim; fix: add --backend live"
     ):
-        registry.backend_with_parameters(simulator.SIMULATOR, lateness_budget_s=0.02)
+        registry.replace_backend_parameters(simulator.SIMULATOR, lateness_budget_s=0.02)
 
 
 def test_runs_in_real_time_follow_one_another_unless_threads_are_named(small: ecnlab.Scenario) -> None:
@@ -242,10 +242,10 @@ def test_old_names_of_backends_lead_to_the_new_ones(command: Command, small: ecn
 
 
 def test_a_backend_accepts_changed_parameters_and_names_unsupported_ones() -> None:
-    assert registry.backend_with_parameters(Bench(), ip=6, kernel=None) == Bench(ip=6)
-    assert registry.backend_with_parameters(simulator.SIMULATOR, ip=None) is simulator.SIMULATOR
+    assert registry.replace_backend_parameters(Bench(), ip=6, kernel=None) == Bench(ip=6)
+    assert registry.replace_backend_parameters(simulator.SIMULATOR, ip=None) is simulator.SIMULATOR
     with pytest.raises(ecnlab.UsageError, match=r"ip: .*not sim; fix: (.|\n)*kernel: .*not sim; fix: "):
-        registry.backend_with_parameters(simulator.SIMULATOR, ip=6, kernel="6.1")
+        registry.replace_backend_parameters(simulator.SIMULATOR, ip=6, kernel="6.1")
 
 
 def test_the_command_chooses_ip_and_kernel(command: Command, small_file: Path) -> None:

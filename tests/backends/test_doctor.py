@@ -33,7 +33,7 @@ SOUND: dict[str, Any] = {
     "cores": 4,
     "free_mb": 8000,
     "images": ["6.1.174-abc"],
-    "guest_program": process.engine_builds(),
+    "guest_program": process.engine_router_guest_builds(),
     "missing": {},
     "fetches": True,
 }
@@ -147,7 +147,7 @@ def test_a_guest_program_of_another_build_is_found(tmp_path: Path, monkeypatch: 
     assert facts_with(gzip.compress(b"ecnlab guest of " + b"0123456789abcdef" * 3)) == "-".join(["0123456789abcdef"] * 3)
     assert facts_with(b"damaged") == "unknown"
     found = _check_of("program in the kernel", guest_program="0-0-0").found
-    assert found == f"of build 0-0-0, and the engine of {process.engine_builds()}"
+    assert found == f"of build 0-0-0, and the engine of {process.engine_router_guest_builds()}"
 
 
 def test_what_a_kernel_s_build_needs_keeps_no_backend_from_working() -> None:

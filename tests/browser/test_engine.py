@@ -167,7 +167,7 @@ Engine.page.wasmModule().then((module) => worker.postMessage({ type: "load", mod
 @pytest.fixture(scope="module")
 def server() -> Iterator[PageServer]:
     try:
-        page.require_page()
+        page.require_page_folder()
     except UsageError as error:
         pytest.skip(f"no page of the laboratory: {error}")
     with PageServer(page.page_config(None)) as serving:

@@ -167,7 +167,7 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def single_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
-        page.require_page()
+        page.require_page_folder()
     except UsageError as reason:
         pytest.skip(str(reason))
     file: Path = tmp_path_factory.mktemp("lab") / "lab.html"

@@ -84,17 +84,17 @@ def test_a_page_of_another_build_is_refused(folder: Path) -> None:
     with pytest.raises(
         UsageError, match=rf"engine is of build 0123456789abcdef, and the package's of build {_core.BUILD}; fix: run make web"
     ):
-        page.require_page()
+        page.require_page_folder()
     write_module(folder, None)
     with pytest.raises(UsageError, match="engine is of no build"):
-        page.require_page()
+        page.require_page_folder()
 
 
 @pytest.mark.parametrize("damaged", [b"", b"no gzip", gzip.compress(module_of_build(_core.BUILD))[:-9]])
 def test_a_damaged_module_is_refused(folder: Path, damaged: bytes) -> None:
     (folder / page.PACKED_MODULE).write_bytes(damaged)
     with pytest.raises(UsageError, match="engine is of no build"):
-        page.require_page()
+        page.require_page_folder()
 
 
 def test_the_configuration_has_all_packaged_scenarios_with_their_files() -> None:

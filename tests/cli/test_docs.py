@@ -128,7 +128,7 @@ def test_pages_that_another_process_unpacks_at_the_same_time_are_used(
         path.replace(target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic, "rename", rename_after_another)
+        patch.setattr(atomic, "rename_with_retries", rename_after_another)
         folder = unpacked(command)
     assert (folder / "index.html").read_text() == "<h1>ecnlab of the other process</h1>"
     assert list(folder.parent.iterdir()) == [folder]

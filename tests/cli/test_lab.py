@@ -108,7 +108,7 @@ def test_the_page_is_served_until_ctrl_c(command: Callable[..., Outcome], folder
         raise KeyboardInterrupt
 
     monkeypatch.setattr(webbrowser, "open", open_as_a_text_browser_does)
-    monkeypatch.setattr(lab, "_wait_for", interrupted)
+    monkeypatch.setattr(lab, "_wait_for_server_thread", interrupted)
     done = command("lab")
     assert done.code == 0
     assert read == [200]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ecnlab.cli.plot import parse_figure_width
+from ecnlab.cli.plot import parse_figure_width_inches
 from ecnlab.errors import UsageError
 from helpers import Outcome
 
@@ -86,9 +86,9 @@ def test_a_sweep_is_drawn_in_panels_and_on_logarithmic_axes(command: Command, sm
 
 @pytest.mark.parametrize(("text", "inches"), [("2.54cm", 1.0), (" 3.4 in ", 3.4), ("254mm", 10.0)])
 def test_a_width_is_a_length(text: str, inches: float) -> None:
-    assert parse_figure_width(text) == pytest.approx(inches)
+    assert parse_figure_width_inches(text) == pytest.approx(inches)
 
 
 def test_a_width_without_a_unit_is_refused() -> None:
     with pytest.raises(UsageError):
-        parse_figure_width("3.4")
+        parse_figure_width_inches("3.4")

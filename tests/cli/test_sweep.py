@@ -186,5 +186,5 @@ def test_the_example_sweeps_are_sound() -> None:
 
     paths = sorted((EXAMPLES / "sweeps").glob("*.toml"))
     assert [path.stem for path in paths] == ["max_p", "phase", "schemes"]
-    sizes = [len(run.plan_of_sweep_file(file.read_sweep_file(path)).points) for path in paths]
+    sizes = [len(run.plan_parsed_sweep_file(file.read_sweep_file(path)).points) for path in paths]
     assert sizes == [11, 42, 12]

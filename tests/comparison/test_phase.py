@@ -11,7 +11,7 @@ import pytest
 import ecnlab
 from ecnlab.comparison.phase import PhaseEffect, phase_effects
 from ecnlab.stats.estimates import Estimate, prediction_p_value
-from ecnlab.stats.student_t import t_quantile
+from ecnlab.stats.student_t import two_sided_t_quantile
 from helpers import SMALL, Outcome
 
 Command = Callable[..., Outcome]
@@ -127,20 +127,20 @@ def test_of_a_hundred_measures_without_an_effect_few_are_said_to_move() -> None:
     """A null comparison: the two sides differ by their seeds only, so at most 5 % of such comparisons find a difference."""
     import numpy as np
 
-    from ecnlab.stats.estimates import adjusted_p_values, mean_with_interval, p_value
+    from ecnlab.stats.estimates import fdr_adjusted_p_values, mean_with_interval, p_value
 
     rng = np.random.default_rng(1)
     paired = [[p_value(mean_with_interval(list(changes)), 0.0) for changes in rng.normal(size=(100, 10))] for _ in range(200)]
     one_run = [[prediction_p_value(mean_with_interval(list(row[1:])), row[0]) for row in rng.normal(size=(100, 11))] for _ in range(200)]
     for tries in (paired, one_run):
-        plain, adjusted = (sum(any(p <= 0.05 for p in of(ps)) for ps in tries) for of in (list, adjusted_p_values))
+        plain, adjusted = (sum(any(p <= 0.05 for p in of(ps)) for ps in tries) for of in (list, fdr_adjusted_p_values))
         assert plain > 0.95 * 200
         assert adjusted <= 0.05 * 200 + 4 * math.sqrt(200 * 0.05 * 0.95)
 
 
 def test_a_value_is_judged_as_one_more_of_a_sample() -> None:
     sample = Estimate(mean=10.0, sd=2.0, half_width=1.0, n=9)
-    edge = 10.0 + t_quantile(0.95, 8) * 2.0 * math.sqrt(1 + 1 / 9)
+    edge = 10.0 + two_sided_t_quantile(0.95, 8) * 2.0 * math.sqrt(1 + 1 / 9)
     assert prediction_p_value(sample, edge) == pytest.approx(0.05)
     assert prediction_p_value(sample, 10.0) == 1.0
     constant = Estimate(mean=10.0, sd=0.0, half_width=0.0, n=9)

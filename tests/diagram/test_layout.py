@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecnlab.diagram.layout import place_boxes, stacked_box_middles
+from ecnlab.diagram.layout import fit_stacked_box_middles, place_boxes
 from ecnlab.diagram.network import NetworkBox, node_layers
 
 
@@ -19,16 +19,16 @@ def test_a_long_chain_is_no_deep_recursion() -> None:
 
 
 def test_labels_are_at_their_positions_and_share_the_shift_if_they_overlap() -> None:
-    assert stacked_box_middles([10, 10], [0, 50], [1, 1]) == [0, 50]
-    assert stacked_box_middles([10, 10], [20, 20], [1, 1]) == [15, 25]
-    assert stacked_box_middles([10, 10], [20, 20], [9, 1]) == [19, 29]
-    assert stacked_box_middles([10, 20, 10], [0, 0, 0], [1, 1, 1]) == [-15, 0, 15]
+    assert fit_stacked_box_middles([10, 10], [0, 50], [1, 1]) == [0, 50]
+    assert fit_stacked_box_middles([10, 10], [20, 20], [1, 1]) == [15, 25]
+    assert fit_stacked_box_middles([10, 10], [20, 20], [9, 1]) == [19, 29]
+    assert fit_stacked_box_middles([10, 20, 10], [0, 0, 0], [1, 1, 1]) == [-15, 0, 15]
 
 
 @given(st.lists(st.tuples(st.floats(1, 100), st.floats(-500, 500), st.floats(0.05, 1)), min_size=1, max_size=20))
 def test_stacked_boxes_never_overlap_and_keep_their_order(boxes: list[tuple[float, float, float]]) -> None:
     heights, wanted, weights = zip(*boxes, strict=True)
-    middles = stacked_box_middles(heights, wanted, weights)
+    middles = fit_stacked_box_middles(heights, wanted, weights)
     for (upper, height), (lower, next_height) in pairwise(zip(middles, heights, strict=True)):
         assert lower - upper >= (height + next_height) / 2 - 1e-6
 

@@ -10,7 +10,7 @@ import ecnlab
 from ecnlab import diagram
 from ecnlab.diagram import network
 from ecnlab.diagram.network import NetworkDrawing, text_width
-from ecnlab.scenarios.words import burst_labels, queue_label, readable_parameter_value, shorten_for_diagram
+from ecnlab.scenarios.words import queue_label, readable_parameter_value, send_burst_labels, shorten_for_diagram
 from helpers import EXAMPLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -265,6 +265,6 @@ def test_a_figure_that_is_drawn_between_changes_no_width() -> None:
 def test_a_link_in_bursts_says_so(bursts: dict[str, Any], label: str) -> None:
     link = _link_tree("one", "a", "b", queue={"aqm": "droptail", "limit": 100}, bursts=bursts)
     scenario = ecnlab.scenario(_scenario_tree([link], [_flow_tree("all", **{"from": "a", "to": "b"})]))
-    assert burst_labels(scenario.resolved["link"][0]) == [label]
-    assert burst_labels(scenario.resolved["link"][0]["reverse"]) == []
+    assert send_burst_labels(scenario.resolved["link"][0]) == [label]
+    assert send_burst_labels(scenario.resolved["link"][0]["reverse"]) == []
     assert label in _text_elements(ElementTree.fromstring(diagram.network_svg(scenario)))

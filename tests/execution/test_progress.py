@@ -3,7 +3,7 @@ import io
 import pytest
 
 from ecnlab.execution import progress
-from ecnlab.execution.progress import ProgressLine, progress_line
+from ecnlab.execution.progress import ProgressLine, format_progress_line
 
 
 class _Terminal(io.StringIO):
@@ -29,7 +29,7 @@ def _terminal(monkeypatch: pytest.MonkeyPatch) -> _Terminal:
     ],
 )
 def test_the_line_says_how_much_is_done_and_what_is_left(done: float, total: int, elapsed_s: float, text: str) -> None:
-    assert progress_line("running", done, total, elapsed_s) == text
+    assert format_progress_line("running", done, total, elapsed_s) == text
 
 
 def test_the_line_is_drawn_over_and_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,8 +47,8 @@ def test_the_line_is_drawn_over_and_gone_at_the_end(monkeypatch: pytest.MonkeyPa
 def test_show_fraction_sets_the_total_with_the_done_count(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
     with ProgressLine(0, shown=True, verb="drawing") as bar:
-        bar.show_fraction(0, 3)
-        bar.show_fraction(2, 3)
+        bar.show_done_of_total(0, 3)
+        bar.show_done_of_total(2, 3)
     assert "drawing 2 of 3, 67 %" in terminal.getvalue()
 
 

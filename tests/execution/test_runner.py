@@ -11,7 +11,7 @@ from ecnlab import _core
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.storage.segments import StoredBatch
-from ecnlab.storage.store import ResultsFolder
+from ecnlab.storage.store import ScenarioResultsFolder
 from failing import failing
 from helpers import EXAMPLES
 
@@ -43,7 +43,7 @@ def test_seeds_that_the_folder_has_are_not_run_again(small: ecnlab.Scenario, tmp
     result = ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
     assert result.seeds == [1, 2, 3]
     new = set((tmp_path / "r").glob("batch-*")) - set(before)
-    assert [[list(part.records) for part in StoredBatch.open(path).parts] for path in new] == [[[3]]]
+    assert [[list(part.seed_run_statistics) for part in StoredBatch.open(path).parts] for path in new] == [[[3]]]
 
 
 def test_a_result_holds_only_the_seeds_that_were_asked_for(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_ctrl_c_before_all_folders_are_open_is_reported_too(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ecnlab.run(small, 2, out=tmp_path / "first")
-    create = ResultsFolder.create
+    create = ScenarioResultsFolder.open_or_create
 
-    def interrupted_at_the_second(path: Path, scenario: ecnlab.Scenario) -> ResultsFolder:
+    def interrupted_at_the_second(path: Path, scenario: ecnlab.Scenario) -> ScenarioResultsFolder:
         if path.name == "second":
             raise KeyboardInterrupt
         return create(path, scenario)
 
-    monkeypatch.setattr(ResultsFolder, "create", interrupted_at_the_second)
+    monkeypatch.setattr(ScenarioResultsFolder, "open_or_create", interrupted_at_the_second)
     with pytest.raises(ecnlab.Interrupted, match="interrupted: 2 of 4 runs had finished") as raised:
         run_all([Request(small, [1, 2], tmp_path / "first"), Request(small, [1, 2], tmp_path / "second")])
     assert raised.value.result is None
@@ -141,13 +141,15 @@ def test_progress_grows_within_one_seed(monkeypatch: pytest.MonkeyPatch) -> None
 
     def show(self: ProgressLine, done: float) -> None:
         told.append(done)
-        if len(told) == 4:
+        if len(set(told)) == 4 or len(told) == 1000:  # a busy machine may show the same progress again
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ProgressLine, "show_done_count", show)
     with pytest.raises(ecnlab.Interrupted):
         ecnlab.run(_long_scenario())
-    assert 0 < told[1] < told[2] < told[3] < 1
+    assert told == sorted(told)
+    assert len(set(told)) == 4
+    assert told[-1] < 1
 
 
 def _faulty_run(scenario: ecnlab.Scenario, seed: int) -> _core.EngineFault:

@@ -15,11 +15,11 @@ import pytest
 import ecnlab as package
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.netshell import init
-from ecnlab.netshell.attach import _process_environment, _require_own_process, run_in_running_shell
-from ecnlab.netshell.live import queue_rates_and_delays, queues_status_line
+from ecnlab.netshell.attach import _refuse_root_unless_shell_owner, _shell_variables_of_process, run_in_running_shell
+from ecnlab.netshell.live import highest_delay_queues_status_line, queue_rates_and_delays
 from ecnlab.netshell.process import InitJob, ShellPrograms
 from ecnlab.netshell.session import _NO_DEVICE_TEXT, _require_links_possible_in_shell
-from ecnlab.scenarios.load import read_scenario_text
+from ecnlab.scenarios.load import scenario_from_toml_text
 from helpers import SMALL
 
 pytestmark = pytest.mark.real_time
@@ -150,9 +150,9 @@ def refuse(event, _arguments):
         raise RuntimeError("a process with threads has forked")
 sys.addaudithook(refuse)
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-from ecnlab.scenarios.load import read_scenario_text
+from ecnlab.scenarios.load import scenario_from_toml_text
 from ecnlab.netshell import ShellSpec, LiveView, run_shell
-print(run_shell(ShellSpec(lambda: read_scenario_text(sys.argv[1]), ["sh", "-c", "exit 7"]), LiveView("off")).code)
+print(run_shell(ShellSpec(lambda: scenario_from_toml_text(sys.argv[1]), ["sh", "-c", "exit 7"]), LiveView("off")).code)
 """
 
 
@@ -386,7 +386,7 @@ def test_of_a_shell_s_variables_only_its_own_are_taken_and_only_where_they_are_s
         with subprocess.Popen(["/bin/sleep", "60"], env=given) as process:
             try:
                 assert _wait_for(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n")
-                assert _process_environment(process.pid) == taken
+                assert _shell_variables_of_process(process.pid) == taken
             finally:
                 process.kill()
 
@@ -415,12 +415,12 @@ def test_root_is_refused_the_shell_of_another_user_whose_mounts_it_would_run_as_
         try:
             for pair in ((process.pid, os.getpid()), (os.getpid(), process.pid)):
                 with pytest.raises(UsageError) as raised:
-                    _require_own_process(*pair)
+                    _refuse_root_unless_shell_owner(*pair)
                 assert f"the shell of process {pair[0]} belongs to nobody (user ID 65534)" in str(raised.value)
                 assert f"fix: sudo -u '#65534' ecnlab shell attach {pair[0]} -- ..." in str(raised.value)
         finally:
             process.kill()
-    _require_own_process(os.getpid(), os.getpid())
+    _refuse_root_unless_shell_owner(os.getpid(), os.getpid())
 
 
 def test_a_shell_entered_from_a_directory_that_is_gone_gives_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,7 +428,9 @@ def test_a_shell_entered_from_a_directory_that_is_gone_gives_one_error(tmp_path:
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    monkeypatch.setattr(sys.modules["ecnlab.netshell.attach"], "_outer_and_inner_process", lambda process: (os.getpid(), os.getpid()))
+    monkeypatch.setattr(
+        sys.modules["ecnlab.netshell.attach"], "_processes_on_server_and_client", lambda process: (os.getpid(), os.getpid())
+    )
     with pytest.raises(UsageError, match="cannot read the working directory: No such file or directory; fix: "):
         run_in_running_shell(os.getpid(), "client", ["true"])
 
@@ -521,7 +523,7 @@ def test_pure_rates_are_since_the_last_look() -> None:
     now = {"time_s": 3.0, "queues": [queue | {"departed": 0, "departed_bytes": 251_000, "waits": 30, "waited_s": 1.4}]}
     [row] = queue_rates_and_delays(now, before)
     assert (row["rate_bps"], row["sojourn_s"], row["marks"]) == (1_000_000, 0.02, 7)
-    assert queues_status_line([row]) == "down 1.00 Mbit/s 20.0 ms, 3 wait, 7 marks, 2 drops"
+    assert highest_delay_queues_status_line([row]) == "down 1.00 Mbit/s 20.0 ms, 3 wait, 7 marks, 2 drops"
 
 
 def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -> None:
@@ -543,5 +545,5 @@ def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -
     tcp = { profile = "linux" }
     """
     with pytest.raises(ScenarioError) as refused:
-        _require_links_possible_in_shell(read_scenario_text(file))
+        _require_links_possible_in_shell(scenario_from_toml_text(file))
     assert [problem.place for problem in refused.value.problems] == ["link.path.impair.0.segments", "link.path.queue.kernel"]

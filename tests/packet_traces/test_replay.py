@@ -13,7 +13,7 @@ import pytest
 
 import ecnlab as lab
 from ecnlab.errors import ResultsError, ScenarioError, UnknownName
-from ecnlab.scenarios.load import read_scenario_text
+from ecnlab.scenarios.load import scenario_from_toml_text
 from helpers import EXAMPLES, SMALL, Outcome
 
 THRESHOLD = f"{EXAMPLES / 'threshold.py'}:Threshold"
@@ -22,7 +22,7 @@ RECORDED = {"record.arrivals": True}
 
 def small(queue: str, **more: Any) -> lab.Scenario:
     text = SMALL.replace('{ aqm = "ecn", limit = 60, min_th = 5, max_th = 15, max_p = 0.5 }', queue)
-    return read_scenario_text(text, RECORDED, **more)
+    return scenario_from_toml_text(text, RECORDED, **more)
 
 
 @pytest.mark.parametrize(

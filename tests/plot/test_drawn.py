@@ -32,7 +32,7 @@ def test_labels_are_not_cut_off_where_other_room_makes_other_ticks() -> None:
     figure, (axes,) = style.figure_with_panels()
     axes.yaxis.set_major_locator(_ChangingFormatter())
     axes.yaxis.set_major_formatter(lambda value, _: "a label of many letters" if value == 0.5 else "0")
-    with figure.style.apply_to_matplotlib(), figure._hold_axes_layout():
+    with figure.style.matplotlib_rc_context(), figure._hold_axes_layout():
         figure.draw_without_rendering()
         assert _is_inside(figure)
 
@@ -60,12 +60,12 @@ def test_the_ticks_are_free_again_once_a_figure_is_written() -> None:
 @pytest.mark.parametrize("width", [3.4, 6.4])
 def test_a_long_label_of_a_low_figure_is_wrapped_and_stays_in_it(width: float) -> None:
     chosen = FigureStyle(width_in=width)
-    with chosen.apply_to_matplotlib():
+    with chosen.matplotlib_rc_context():
         figure, (axes,) = style.figure_with_panels(style=chosen)
         axes.plot([0, 1], [0, 1])
         axes.set_ylabel("95th percentile of the time that a transaction took (s)")
     figure.render(["svg"])
-    with chosen.apply_to_matplotlib():
+    with chosen.matplotlib_rc_context():
         figure.draw_without_rendering()
     label = axes.yaxis.label.get_window_extent()
     assert figure.bbox.y0 <= label.y0

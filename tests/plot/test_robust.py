@@ -56,7 +56,7 @@ def test_half_widths_need_ten_seeds_that_differ(small: ecnlab.Scenario) -> None:
 
 def test_p_values_are_drawn_in_ascending_order_against_both_bounds() -> None:
     _, (axes,) = style.figure_with_panels()
-    robust.draw_p_values(axes, [("some", [0.5, 0.001, 0.03, 0.2])])
+    robust.draw_p_values_by_rank(axes, [("some", [0.5, 0.001, 0.03, 0.2])])
     dots, alone, together = axes.lines
     assert list(dots.get_ydata()) == [0.001, 0.03, 0.2, 0.5]
     assert list(alone.get_ydata()) == pytest.approx([0.05, 0.05])

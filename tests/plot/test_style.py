@@ -43,14 +43,14 @@ def test_a_curve_of_any_name_is_drawn_with_its_legend_entry(name: str) -> None:
 @pytest.mark.parametrize("name", ["a$\\frac$b", r"\$1 to \$2", "x^2_$ and $"])
 def test_tex_s_signs_are_letters(name: str) -> None:
     _, (axes,) = style.figure_with_panels()
-    axes.set_title(style.escape_label_text(name))
+    axes.set_title(style.escape_and_wrap_to_letters(name))
     text, is_formula = axes.title._preprocess_math(axes.title.get_text())
     assert (text, bool(is_formula)) == (name, False)
 
 
 def test_different_names_stay_different() -> None:
     names = [*HOSTILE[:5], *HOSTILE[7:], "文字", "_hidden2"]
-    assert len({style.escape_label_text(name).strip() for name in names}) == len(names)
+    assert len({style.escape_and_wrap_to_letters(name).strip() for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("titles", [1, 4], ids=["short title", "long title"])
@@ -58,7 +58,7 @@ def test_different_names_stay_different() -> None:
 @pytest.mark.parametrize("width", [3.3, 6.4])
 def test_the_legend_covers_neither_title_nor_axes_and_nothing_leaves_the_figure(width: float, count: int, titles: int) -> None:
     chosen = FigureStyle(width_in=width)
-    with chosen.apply_to_matplotlib():
+    with chosen.matplotlib_rc_context():
         figure, (axes,) = style.figure_with_panels(style=chosen)
         for at in range(count):
             axes.plot([0, 1], [0, at], label=style.escape_and_wrap_label(axes, f"group number {at}"))
@@ -79,7 +79,7 @@ def test_the_legend_covers_neither_title_nor_axes_and_nothing_leaves_the_figure(
 @pytest.mark.parametrize("width", [3.4, 6.4])
 def test_the_legend_of_many_lines_leaves_the_axes_their_width(width: float, count: int, label: str) -> None:
     chosen = FigureStyle(width_in=width, titles=False)
-    with chosen.apply_to_matplotlib():
+    with chosen.matplotlib_rc_context():
         figure, (axes,) = style.figure_with_panels(style=chosen)
         for at in range(count):
             axes.plot([0, 1], [0, at], label=style.escape_and_wrap_label(axes, label.format(at)))
@@ -135,7 +135,7 @@ def test_a_notebook_shows_a_figure_by_itself() -> None:
 
 
 def _line_figure() -> DrawnFigure:
-    with FigureStyle().apply_to_matplotlib():
+    with FigureStyle().matplotlib_rc_context():
         figure, (axes,) = style.figure_with_panels()
         axes.plot([0, 1], [0, 1], label="a")
         style.legend_above(axes)

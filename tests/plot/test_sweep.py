@@ -95,7 +95,7 @@ def test_what_has_panels_has_no_lines_as_well_unless_named(swept: ecnlab.Sweep) 
 @pytest.mark.parametrize("asked", [{"by": ["scheme", "count"], "x": "max_p"}, {"panels": "count", "x": "max_p"}], ids=["lines", "panels"])
 def test_nothing_of_a_figure_of_a_sweep_leaves_it(swept: ecnlab.Sweep, width: float, asked: dict[str, Any]) -> None:
     figure = swept.plot.styled(width_in=width, titles=False)("goodput_bps", **asked)
-    with figure.style.apply_to_matplotlib():
+    with figure.style.matplotlib_rc_context():
         figure.draw_without_rendering()
     legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     assert len(legends) == 1

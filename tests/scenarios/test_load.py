@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ecnlab
-from ecnlab.scenarios.load import _toml_value
+from ecnlab.scenarios.load import _unquoted_toml_value
 from helpers import SMALL
 
 
@@ -68,11 +68,11 @@ def test_a_tree_with_nan_is_refused() -> None:
 
 @pytest.mark.parametrize("value", [True, 3, 0.1, 1e-12, [1, 2.5], ["0 s", "2 s"], {"kind": "file", "packets": 10}])
 def test_a_python_value_becomes_the_toml_of_that_value(value: object) -> None:
-    assert tomllib.loads(f"x = {_toml_value(value)}")["x"] == value
+    assert tomllib.loads(f"x = {_unquoted_toml_value(value)}")["x"] == value
 
 
 def test_text_is_passed_on_as_a_bare_word() -> None:
-    assert _toml_value("20 Mbps") == "20 Mbps"
+    assert _unquoted_toml_value("20 Mbps") == "20 Mbps"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_scenario_is_read_in_any_thread(small_file: Path, small: ecnlab.Scenar
     ],
 )
 def test_a_value_of_python_or_numpy_is_written_as_toml(value: Any, text: str) -> None:
-    assert _toml_value(value) == text
+    assert _unquoted_toml_value(value) == text
 
 
 @pytest.mark.parametrize("value", [None, object(), {1, 2}, 1j])

@@ -10,8 +10,8 @@ from ecnlab import _core
 from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import UsageError
 from ecnlab.execution import runner
-from ecnlab.scenarios.load import _overrides_as_text
-from ecnlab.scenarios.seeds import SEED_LIMIT, parse_seed, parse_seeds, require_valid_seeds, seeds_as_text, seeds_from_arguments
+from ecnlab.scenarios.load import _override_values_as_toml
+from ecnlab.scenarios.seeds import SEED_LIMIT, parse_seed_to_list, parse_seeds, seeds_as_text, seeds_from_arguments, sorted_valid_seeds
 from own_aqms import Passes, scenario_with
 
 
@@ -45,7 +45,7 @@ def test_seeds_in_a_row_are_listed_by_their_ends() -> None:
 
 def test_no_seed_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="at least one seed"):
-        require_valid_seeds([])
+        sorted_valid_seeds([])
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_a_seed_of_another_kind_is_reported_with_the_argument(seed: Any) -> None
 @pytest.mark.parametrize("text", ["", "a", "1..3", "-1", "1.0", str(SEED_LIMIT), "9" * 5000])
 def test_what_is_not_the_one_seed_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_seed(text)
+        parse_seed_to_list(text)
 
 
 def test_the_one_seed_is_read() -> None:
-    assert parse_seed("20") == [20]
+    assert parse_seed_to_list("20") == [20]
 
 
 # By version of the seed rules: the seeds, the first draws of the queue's stream under some of them, and overrides as text.
@@ -133,5 +133,5 @@ def test_a_change_of_the_rules_of_derivation_changes_their_number(monkeypatch: p
     made = scenario_with(Passes)
     for chosen in ({"seeds": 3}, {"seeds": parse_seeds("1..3,7")}, {"seed": 4}, {}):
         ecnlab.run(made, **chosen)  # type: ignore[arg-type]
-    overrides = _overrides_as_text({"a": 1, "b": 0.1, "c": True, "d": "20 Mbps", "e": [1, "2 s"], "f": {"x": 1}})
+    overrides = _override_values_as_toml({"a": 1, "b": 0.1, "c": True, "d": "20 Mbps", "e": [1, "2 s"], "f": {"x": 1}})
     assert _DERIVED[_core.DERIVATION] == {"seeds": asked, "draws": draws, "overrides": overrides}

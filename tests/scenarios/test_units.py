@@ -2,7 +2,7 @@ import pytest
 
 from ecnlab import Result, UnknownName
 from ecnlab.scenarios import catalog
-from ecnlab.scenarios.units import display_unit_of_column, unit_of
+from ecnlab.scenarios.units import column_display_factor_and_unit, unit_of
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_a_missing_column_is_an_unknown_name() -> None:
 
 
 def test_rates_are_shown_in_mbit_and_times_in_ms() -> None:
-    assert display_unit_of_column("goodput_bps") == (1e-6, "Mbit/s")
-    assert display_unit_of_column("delay_mean_s") == (1e3, "ms")
-    assert display_unit_of_column("marks") == (1.0, "packets")
+    assert column_display_factor_and_unit("goodput_bps") == (1e-6, "Mbit/s")
+    assert column_display_factor_and_unit("delay_mean_s") == (1e3, "ms")
+    assert column_display_factor_and_unit("marks") == (1.0, "packets")
 
 
 def test_only_ratios_have_the_unit_one(small_result: Result) -> None:

@@ -9,14 +9,14 @@ from scipy.stats import false_discovery_control
 
 from ecnlab.errors import UsageError
 from ecnlab.stats.estimates import (
-    adjusted_p_values,
+    fdr_adjusted_p_values,
     mean_with_interval,
     p_value,
     paired_difference,
     welch_half_width,
     welch_p_value,
 )
-from ecnlab.stats.student_t import t_quantile
+from ecnlab.stats.student_t import two_sided_t_quantile
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 DRUG_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
@@ -50,12 +50,12 @@ def test_two_means_without_spread_have_no_interval() -> None:
 
 
 def test_one_sided_spread_has_the_degrees_of_freedom_of_its_side() -> None:
-    assert welch_half_width(2.0, 16, 0.0, 3, confidence=0.95) == pytest.approx(t_quantile(0.95, 15) * 2.0 / 4)
+    assert welch_half_width(2.0, 16, 0.0, 3, confidence=0.95) == pytest.approx(two_sided_t_quantile(0.95, 15) * 2.0 / 4)
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (4, 2.776), (19, 2.093), (120, 1.980)])
 def test_quantiles_are_those_of_the_printed_table(freedom: int, t: float) -> None:
-    assert t_quantile(0.95, freedom) == pytest.approx(t, abs=5e-4)
+    assert two_sided_t_quantile(0.95, freedom) == pytest.approx(t, abs=5e-4)
 
 
 def test_one_value_has_no_interval() -> None:
@@ -88,7 +88,7 @@ BENJAMINI_HOCHBERG = [
 
 
 def test_the_adjustment_rejects_the_four_hypotheses_of_the_published_example() -> None:
-    adjusted = adjusted_p_values(BENJAMINI_HOCHBERG)
+    adjusted = fdr_adjusted_p_values(BENJAMINI_HOCHBERG)
     assert [p <= 0.05 for p in adjusted] == [True] * 4 + [False] * 11
     assert adjusted[:4] == pytest.approx([0.0015, 0.003, 0.0095, 0.035625])
     assert adjusted[5] == adjusted[6] == pytest.approx(0.0298 * 15 / 7), "the smaller bound of a larger p-value counts"
@@ -96,15 +96,15 @@ def test_the_adjustment_rejects_the_four_hypotheses_of_the_published_example() -
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
 def test_the_adjustment_is_scipy_s(p_values: list[float]) -> None:
-    assert adjusted_p_values(p_values) == pytest.approx(list(false_discovery_control(p_values)))
+    assert fdr_adjusted_p_values(p_values) == pytest.approx(list(false_discovery_control(p_values)))
 
 
 def test_a_nan_among_p_values_stays_and_does_not_count() -> None:
-    adjusted = adjusted_p_values([0.04, math.nan, 0.01, math.nan])
-    assert adjusted[0::2] == adjusted_p_values([0.04, 0.01]) == [0.04, 0.02]
+    adjusted = fdr_adjusted_p_values([0.04, math.nan, 0.01, math.nan])
+    assert adjusted[0::2] == fdr_adjusted_p_values([0.04, 0.01]) == [0.04, 0.02]
     assert math.isnan(adjusted[1])
     assert math.isnan(adjusted[3])
-    assert adjusted_p_values([]) == []
+    assert fdr_adjusted_p_values([]) == []
 
 
 def test_p_values_are_those_of_the_sleep_data() -> None:

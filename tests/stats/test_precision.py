@@ -8,7 +8,7 @@ import ecnlab
 from ecnlab.errors import UnknownName, UsageError
 from ecnlab.stats import precision
 from ecnlab.stats.estimates import Estimate
-from ecnlab.stats.student_t import t_quantile
+from ecnlab.stats.student_t import two_sided_t_quantile
 from helpers import FIXED
 
 GROUPS, QUEUES = ["far", "near.far"], ["bottleneck", "far"]
@@ -93,8 +93,8 @@ def test_stages_begin_with_ten_and_grow_by_half_up_to_the_most() -> None:
 )
 def test_a_half_width_is_shown_rounded_up(mean: float, half_width: float, shown: str) -> None:
     measure = precision.parse_measure("marks", [], [])
-    assert precision.half_width_text(measure, Estimate(mean, 1.0, half_width, 5)) == shown
-    assert precision.half_width_text(measure, Estimate(mean, 1.0, math.nan, 5)) == "?"
+    assert precision.relative_half_width_text(measure, Estimate(mean, 1.0, half_width, 5)) == shown
+    assert precision.relative_half_width_text(measure, Estimate(mean, 1.0, math.nan, 5)) == "?"
 
 
 @pytest.mark.parametrize("bound", [0.05, 0.03, 0.02, 0.01])
@@ -106,7 +106,7 @@ def test_intervals_after_sequential_stopping_hold_the_mean_about_as_often_as_the
     stopped, covered = np.zeros(runs, bool), np.zeros(runs, bool)
     for n in precision.seed_stages(most):
         mean = sums[:, n - 1] / n
-        half = t_quantile(0.95, n - 1) * np.sqrt(np.maximum(0, squares[:, n - 1] - n * mean**2) / (n - 1) / n)
+        half = two_sided_t_quantile(0.95, n - 1) * np.sqrt(np.maximum(0, squares[:, n - 1] - n * mean**2) / (n - 1) / n)
         stops = ~stopped & ((half <= bound * mean) | (n == most))
         covered[stops] = (np.abs(mean - 1) <= half)[stops]
         stopped |= stops

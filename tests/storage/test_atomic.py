@@ -26,8 +26,8 @@ from pathlib import Path
 from ecnlab.storage import atomic
 
 place = Path(sys.argv[1])
-file = atomic.locked_partial(atomic.partial_path(place / "summary.json"))
-folder = atomic.locked_partial(atomic.partial_path(place / "build"), folder=True)
+file = atomic.locked_temporary_path(atomic.partial_path(place / "summary.json"))
+folder = atomic.locked_temporary_path(atomic.partial_path(place / "build"), folder=True)
 file.__enter__().write_text("half")
 (folder.__enter__() / "half").write_text("half")
 if sys.argv[2] == "fork" and os.fork() == 0:
@@ -94,7 +94,7 @@ def test_a_forked_process_that_outlives_the_writer_does_not_keep_its_work(tmp_pa
 
 
 def test_a_forked_process_does_not_remove_its_parents_work(tmp_path: Path) -> None:
-    with atomic.locked_partial(atomic.partial_path(tmp_path / "x"), folder=True) as partial:
+    with atomic.locked_temporary_path(atomic.partial_path(tmp_path / "x"), folder=True) as partial:
         child = os.fork()
         if child == 0:
             try:
@@ -109,7 +109,7 @@ def test_work_of_another_thread_stays_and_goes_at_its_end(tmp_path: Path) -> Non
     made, may_end = Event(), Event()
 
     def work() -> None:
-        with atomic.locked_partial(atomic.partial_path(tmp_path / "x")):
+        with atomic.locked_temporary_path(atomic.partial_path(tmp_path / "x")):
             made.set()
             may_end.wait()
 
@@ -136,7 +136,7 @@ def test_a_partial_file_removed_before_it_is_locked_is_created_again(tmp_path: P
         flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with atomic.locked_partial(atomic.partial_path(tmp_path / "x"), folder=folder) as partial:
+    with atomic.locked_temporary_path(atomic.partial_path(tmp_path / "x"), folder=folder) as partial:
         assert removed == [True] * 3
         assert partial.is_dir() == folder
         assert partial.exists()
@@ -158,7 +158,7 @@ def test_without_locks_files_are_written_and_nothing_is_removed(tmp_path: Path, 
 
 
 def test_what_has_been_renamed_stays(tmp_path: Path) -> None:
-    with atomic.locked_partial(atomic.partial_path(tmp_path / "x"), folder=True) as partial:
+    with atomic.locked_temporary_path(atomic.partial_path(tmp_path / "x"), folder=True) as partial:
         (partial / "a").write_text("a")
         partial.rename(tmp_path / "x")
     assert (tmp_path / "x" / "a").read_text() == "a"

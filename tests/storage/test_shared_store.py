@@ -21,7 +21,7 @@ from ecnlab.execution import runner
 from ecnlab.execution.jobs import Job
 from ecnlab.storage import atomic, segments
 from ecnlab.storage.results import result_from_store
-from ecnlab.storage.segments import BatchFolder, StoredBatch
+from ecnlab.storage.segments import BatchCollection, StoredBatch
 from failing import failing
 
 # Prints each run to standard output, and may be killed after a number of stored runs.
@@ -66,7 +66,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     run = Job.run
 
     def counted(self: Job, *args: Any) -> Any:
-        done.append((self.key, self.seed))
+        done.append((self.scenario_key, self.seed))
         return run(self, *args)
 
     monkeypatch.setattr(Job, "run", counted)
@@ -117,8 +117,8 @@ def test_a_run_that_several_requests_ask_for_is_done_once(small_file: Path, tmp_
 def test_a_store_that_was_killed_runs_only_what_is_missing(small_file: Path, tmp_path: Path) -> None:
     killed = _run_script(small_file, tmp_path / "s", 5, 8, die_at=25)
     assert killed.wait() == -signal.SIGKILL
-    kept = BatchFolder(tmp_path / "s" / _core.BUILD)
-    stored = {(part.key, seed) for key in kept.scenario_keys for part in kept.parts_of_scenario(key) for seed in part.records}
+    kept = BatchCollection(tmp_path / "s" / _core.BUILD)
+    stored = {(part.key, seed) for key in kept.scenario_keys for part in kept.parts_of_scenario(key) for seed in part.seed_run_statistics}
     assert 16 <= len(stored) < 25, "24 batches of one run each and one that merges 16 of them were begun before"
     again = _run_script(small_file, tmp_path / "s", 5, 8)
     told, _ = again.communicate()
@@ -136,9 +136,9 @@ def test_two_processes_at_one_time_share_the_work(small_file: Path, tmp_path: Pa
     assert all(ran == alone for ran, alone in counts), "no process runs anything twice"
     assert 120 <= sum(ran for ran, _ in counts) < 180
     found = ecnlab.Store(tmp_path / "s").batches
-    assert sorted({(key, seed) for key in found.scenario_keys for part in found.parts_of_scenario(key) for seed in part.records}) == (
-        [(key, seed) for key in found.scenario_keys for seed in range(1, 13)]
-    )
+    assert sorted(
+        {(key, seed) for key in found.scenario_keys for part in found.parts_of_scenario(key) for seed in part.seed_run_statistics}
+    ) == ([(key, seed) for key in found.scenario_keys for seed in range(1, 13)])
 
 
 def test_who_comes_second_begins_at_the_end_and_others_anywhere(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
@@ -157,18 +157,18 @@ def test_what_another_process_stores_meanwhile_is_not_run_again(
     scenarios: list[ecnlab.Scenario], tmp_path: Path, ran: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_FLUSH_INTERVAL_S", 0.0)
-    flush = runner._OnDiskRunStore.flush_runs
+    flush = runner._OnDiskRunStore.flush_and_refresh_runs
     others = ecnlab.run_all(_requests_of(scenarios[3:], range(1, 13)))
 
     def write_by_another_process_first(self: runner._OnDiskRunStore) -> None:
-        monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", flush)
-        elsewhere = BatchFolder(self.batches.path)
+        monkeypatch.setattr(runner._OnDiskRunStore, "flush_and_refresh_runs", flush)
+        elsewhere = BatchCollection(self.batches.path)
         (kept,) = {id(part): part for part in others.results[0]._part_by_seed.values()}.values()
         elsewhere.write_batch(kept._runs, {})  # type: ignore[attr-defined]
         flush(self)
 
     ran.clear()
-    monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", write_by_another_process_first)
+    monkeypatch.setattr(runner._OnDiskRunStore, "flush_and_refresh_runs", write_by_another_process_first)
     outcome = ecnlab.run_all(_requests_of(scenarios[2:], range(1, 13)), store=tmp_path / "s", threads=1)
     assert [len(result.seeds) for result in outcome.results] == [12, 12]
     assert len(ran) <= 12 + 5
@@ -193,7 +193,7 @@ def test_many_batches_become_few_and_merged_ones_are_the_same(
 def _write_many_batches(store: Path, scenario: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch, count: int = 20) -> None:
     """A store with a batch for each seed."""
     with monkeypatch.context() as patched:
-        patched.setattr(BatchFolder, "merge_small_batches", lambda self: None)
+        patched.setattr(BatchCollection, "merge_small_batches", lambda self: None)
         for seed in range(1, count + 1):
             ecnlab.run_all([ecnlab.Request(scenario, [seed])], store=store)
 
@@ -205,7 +205,7 @@ def test_a_result_whose_batches_are_merged_is_read_all_the_same(
     store = ecnlab.Store(tmp_path / "s")
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 21))], store=store).results[0]
     early = result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
-    BatchFolder(store.batches.path).merge_small_batches()
+    BatchCollection(store.batches.path).merge_small_batches()
     assert len(list(store.batches.path.glob("batch-*"))) == 1
     alone = ecnlab.run(small, 20)
     for one in (result, early):
@@ -230,26 +230,28 @@ def test_a_merge_that_is_interrupted_loses_nothing(
             *((segments, "fsync_files") if at == "before it is there" else (segments, "remove_folder")), raise_keyboard_interrupt
         )
         with pytest.raises(KeyboardInterrupt):
-            BatchFolder(folder).merge_small_batches()
+            BatchCollection(folder).merge_small_batches()
     assert before <= {path.name for path in folder.glob("batch-*")}
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 22))], store=tmp_path / "s").results[0]
     assert result.fingerprints == ecnlab.run(small, 21).fingerprints
     assert len(list(folder.glob("batch-*"))) <= 2
-    assert sorted(seed for part in BatchFolder(folder).parts_of_scenario(small.hash) for seed in part.records) == list(range(1, 22))
+    assert sorted(seed for part in BatchCollection(folder).parts_of_scenario(small.hash) for seed in part.seed_run_statistics) == list(
+        range(1, 22)
+    )
 
 
 def test_two_processes_may_merge_at_one_time(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write_many_batches(tmp_path / "s", small, monkeypatch)
     folder = tmp_path / "s" / _core.BUILD
-    put = BatchFolder._write_batch
+    put = BatchCollection._write_batch
 
-    def write_by_another_process_first(self: BatchFolder, *given: Any) -> None:
-        monkeypatch.setattr(BatchFolder, "_write_batch", put)
-        BatchFolder(folder).merge_small_batches()
+    def write_by_another_process_first(self: BatchCollection, *given: Any) -> None:
+        monkeypatch.setattr(BatchCollection, "_write_batch", put)
+        BatchCollection(folder).merge_small_batches()
         put(self, *given)
 
-    slow = BatchFolder(folder)
-    monkeypatch.setattr(BatchFolder, "_write_batch", write_by_another_process_first)
+    slow = BatchCollection(folder)
+    monkeypatch.setattr(BatchCollection, "_write_batch", write_by_another_process_first)
     slow.merge_small_batches()
     assert result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).fingerprints == ecnlab.run(small, 20).fingerprints
 
@@ -271,8 +273,8 @@ def test_a_disk_that_is_full_keeps_what_was_stored_and_the_same_command_goes_on(
         patched.setattr(segments, "write_unflushed", raise_when_disk_full)
         with pytest.raises(ecnlab.ResultsError, match=r"cannot store .*: No space left on device; .*stored; the same command continues"):
             ecnlab.run_all(_requests_of(bare), store=tmp_path / "s", threads=1)
-    kept = BatchFolder(tmp_path / "s" / _core.BUILD)
-    stored = sum(len(part.records) for key in kept.scenario_keys for part in kept.parts_of_scenario(key))
+    kept = BatchCollection(tmp_path / "s" / _core.BUILD)
+    stored = sum(len(part.seed_run_statistics) for key in kept.scenario_keys for part in kept.parts_of_scenario(key))
     assert 0 < stored < 12
     ran.clear()
     assert [result.seeds for result in ecnlab.run_all(_requests_of(bare), store=tmp_path / "s").results] == [[1, 2, 3]] * 4
@@ -369,7 +371,7 @@ def test_a_run_that_a_store_lacks_and_cannot_take_is_refused_before_it_is_run(
     def raise_read_only(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("ecnlab.storage.store.locked_partial", raise_read_only)
+    monkeypatch.setattr("ecnlab.storage.store.locked_temporary_path", raise_read_only)
     with pytest.raises(ecnlab.ResultsError, match=r"cannot write to .*: Read-only file system"):
         ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     assert ran == []
@@ -568,13 +570,13 @@ def test_a_scenario_of_a_batch_that_is_merged_while_it_is_asked_for_is_found(sce
     merging = ecnlab.Store(tmp_path / "s").batches
     whole = merging.batches
     merging._write_batch(
-        segments._merge_parts_of_batches(whole), segments._scenarios_of_batches(whole), [batch.path.name for batch in whole]
+        segments._merge_parts_of_batches(whole), segments._scenario_headers_of_batches(whole), [batch.path.name for batch in whole]
     )
     merging.refresh_from_disk()
     merging.remove_merged_batches()
     for batch in whole:
         shutil.rmtree(batch.path, ignore_errors=True)
-    assert reading.scenario_of_key(scenarios[0].hash)["hash"] == scenarios[0].hash
+    assert reading.scenario_header_of_key(scenarios[0].hash)["hash"] == scenarios[0].hash
 
 
 def test_a_scenario_that_no_batch_describes_is_reported_with_the_folder_to_delete(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:

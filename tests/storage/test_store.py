@@ -346,14 +346,14 @@ def test_the_summary_is_of_all_stored_seeds(small: ecnlab.Scenario, tmp_path: Pa
 def test_the_summary_includes_runs_that_another_process_stores_meanwhile(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = store.ResultsFolder.write_summary
+    write = store.ScenarioResultsFolder.write_summary
 
-    def write_by_another_process_first(folder: store.ResultsFolder, summary: Any) -> None:
-        monkeypatch.setattr(store.ResultsFolder, "write_summary", write)
+    def write_by_another_process_first(folder: store.ScenarioResultsFolder, summary: Any) -> None:
+        monkeypatch.setattr(store.ScenarioResultsFolder, "write_summary", write)
         ecnlab.run(small, [7, 8], out=tmp_path / "r")
         write(folder, summary)
 
-    monkeypatch.setattr(store.ResultsFolder, "write_summary", write_by_another_process_first)
+    monkeypatch.setattr(store.ScenarioResultsFolder, "write_summary", write_by_another_process_first)
     ecnlab.run(small, [1, 2], out=tmp_path / "r")
     assert _read_batch(tmp_path / "r" / "summary.json")["seeds"] == [1, 2, 7, 8]
 
@@ -407,7 +407,7 @@ def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small
         (tmp_path / "r" / name).mkdir()
     (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{atomic.host_name_for_files()}.partial").write_text("half")
     (tmp_path / "r" / ".mine.partial").write_text("mine")
-    with atomic.locked_partial(tmp_path / "r" / living, folder=True):
+    with atomic.locked_temporary_path(tmp_path / "r" / living, folder=True):
         ecnlab.run(small, 1, out=tmp_path / "r")
         assert {entry.name for entry in (tmp_path / "r").glob(".*")} == {other, living, ".mine.partial"}
     assert not (tmp_path / "r" / living).exists()

@@ -54,13 +54,13 @@ def test_its_page_says_what_was_asked_and_has_a_place_for_its_claims(study: Stud
 
 @each
 def test_the_verdicts_on_its_page_are_those_of_its_claims(study: Study) -> None:
-    assert list(page.verdicts_in_full(study.name)) in ([], [claim.id for claim in study.claims])
+    assert list(page.read_full_run_verdicts(study.name)) in ([], [claim.id for claim in study.claims])
 
 
 @each
 def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
     found = judgements.reader_judgements_of_study(study.name)
-    claims = {claim.id: judgements.claim_digest(claim) for claim in judgements.judged_claims(study)}
+    claims = {claim.id: judgements.claim_digest(claim) for claim in judgements.claims_of_paper(study)}
     assert {id_: judged.digest for id_, judged in found.items()} == claims, "a claim has changed since readers saw it, or none has seen it"
     for judged in found.values():
         assert len(judged.words) == 2
@@ -69,7 +69,7 @@ def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
 
 @each
 def test_a_claim_quotes_its_paper_and_gives_a_reason_if_not_reproduced(study: Study) -> None:
-    in_full = page.verdicts_in_full(study.name)
+    in_full = page.read_full_run_verdicts(study.name)
     for claim in study.claims:
         assert claim.own or claim.quote, claim.id
         assert in_full.get(claim.id, ClaimVerdict.REPRODUCED).is_supported or claim.why, claim.id
@@ -78,6 +78,7 @@ def test_a_claim_quotes_its_paper_and_gives_a_reason_if_not_reproduced(study: St
 @each
 def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
     counts = [
-        len(runner.select_from_study(study, runner.full_seeds(study), all_setups=every).plan.planned_scenarios) for every in (True, False)
+        len(runner.select_from_study(study, runner.seeds_of_full_run(study), all_setups=every).plan.planned_scenarios)
+        for every in (True, False)
     ]
     assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (reference_pages.DOCS / "studies" / "index.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import ecnlab
 from ecnlab.errors import UsageError
 from ecnlab.scenarios.units import UNITS, parse_quantity
-from ecnlab.sweeps.values import ValueKind, parse_axis_values_text
+from ecnlab.sweeps.values import ValueKindAndUnit, parse_axis_values_text
 
 
 @pytest.mark.parametrize(
@@ -59,20 +59,20 @@ def test_a_list_that_cannot_be_read_is_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("values", "kind", "cells"),
     [
-        ([True, False], ValueKind("flag"), [True, False]),
-        ([1, 2, None], ValueKind("whole"), [1, 2, None]),
-        ([1, 2.5], ValueKind("real"), [1.0, 2.5]),
-        (["5 ms", "1 s"], ValueKind("real", "s"), [0.005, 1.0]),
-        (["500 kbps", "1 Mbps"], ValueKind("real", "bit/s"), [5e5, 1e6]),
-        (["5 ms", "1 Mbps"], ValueKind("name"), ["5 ms", "1 Mbps"]),
-        ([1, "auto"], ValueKind("name"), ["1", "auto"]),
-        ([True, 2], ValueKind("name"), ["true", "2"]),
-        ([{"b": 1, "a": 2}, ["x"]], ValueKind("name"), ['{"a": 2, "b": 1}', '["x"]']),
-        ([None], ValueKind("name"), [None]),
+        ([True, False], ValueKindAndUnit("flag"), [True, False]),
+        ([1, 2, None], ValueKindAndUnit("whole"), [1, 2, None]),
+        ([1, 2.5], ValueKindAndUnit("real"), [1.0, 2.5]),
+        (["5 ms", "1 s"], ValueKindAndUnit("real", "s"), [0.005, 1.0]),
+        (["500 kbps", "1 Mbps"], ValueKindAndUnit("real", "bit/s"), [5e5, 1e6]),
+        (["5 ms", "1 Mbps"], ValueKindAndUnit("name"), ["5 ms", "1 Mbps"]),
+        ([1, "auto"], ValueKindAndUnit("name"), ["1", "auto"]),
+        ([True, 2], ValueKindAndUnit("name"), ["true", "2"]),
+        ([{"b": 1, "a": 2}, ["x"]], ValueKindAndUnit("name"), ['{"a": 2, "b": 1}', '["x"]']),
+        ([None], ValueKindAndUnit("name"), [None]),
     ],
 )
-def test_a_column_has_the_narrowest_kind_that_holds_its_values(values: list[Any], kind: ValueKind, cells: list[Any]) -> None:
-    assert ValueKind.narrowest_kind_of(values) == kind
+def test_a_column_has_the_narrowest_kind_that_holds_its_values(values: list[Any], kind: ValueKindAndUnit, cells: list[Any]) -> None:
+    assert ValueKindAndUnit.narrowest_kind_of(values) == kind
     assert list(map(kind.convert_to_cell, values)) == cells
 
 

@@ -7,7 +7,7 @@ import pytest
 import reference_pages
 from ecnlab.storage.results import Result
 from ecnlab.validation import formula_page, laws
-from ecnlab.validation.formula_checks import formula_checks, ns2_rates
+from ecnlab.validation.formula_checks import formula_checks, ns2_packet_rates_by_agent_and_loss
 from ecnlab.validation.formulas import AGREES, FAILS, FormulaCheck, judge_formula_check, run_formula_checks
 from ecnlab.validation.samples import SampleStatistics
 
@@ -30,7 +30,7 @@ def test_the_quick_set_agrees() -> None:
 def test_the_laws_give_what_their_papers_print() -> None:
     assert [round(laws.reno_link_utilisation(f), 3) for f in (0.048, 1.0)] == [0.784, 1.0]
     assert [round(1.2 / 1.2247 * laws.reno_window(p)) for p in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)] == [12, 38, 120, 379, 1200]
-    assert [round(laws.cubic_window(p, 0.1)) for p in (1e-4, 1e-6)] == [187, 5926]
+    assert [round(laws.cubic_mean_window(p, 0.1)) for p in (1e-4, 1e-6)] == [187, 5926]
     assert laws.pftk_rate(0.02, 0.1, 0.4) == pytest.approx(73.24, abs=0.05)
     assert laws.dctcp_mark_fraction(50.0) == 0.2
     assert laws.dctcp_queue_amplitude(85.0, 40.0, 1) == pytest.approx(math.sqrt(250) / 2)
@@ -61,11 +61,11 @@ def test_checks_have_names_of_their_own_and_the_quick_ones_are_among_them() -> N
     names = [(check.formula, check.setting) for check in formula_checks()]
     assert len(set(names)) == len(names)
     assert {(check.formula, check.setting) for check in formula_checks(quick=True)} < set(names)
-    assert all(sample.n == 20 for sample in ns2_rates().values())
+    assert all(sample.n == 20 for sample in ns2_packet_rates_by_agent_and_loss().values())
 
 
 def test_the_page_is_of_today_s_checks() -> None:
-    assert formula_page.is_formula_page_current(PAGE.read_text(encoding="utf-8"), formula_checks()), (
+    assert formula_page.is_page_current_except_measurements(PAGE.read_text(encoding="utf-8"), formula_checks()), (
         "run ecnlab validate formulas --write docs/trust/formulas.md"
     )
 
@@ -73,10 +73,10 @@ def test_the_page_is_of_today_s_checks() -> None:
 def test_a_stale_page_is_noticed() -> None:
     listed = [replace(check, slack=1.0, ns2=None) for check in formula_checks()[:3]]
     page = formula_page.formula_page([judge_formula_check(check, [check.predicted]) for check in listed])
-    assert formula_page.is_formula_page_current(page, listed)
-    assert not formula_page.is_formula_page_current(page, listed[:2])
-    assert not formula_page.is_formula_page_current(page, [*listed[:2], replace(listed[2], predicted=0.5)])
-    assert not formula_page.is_formula_page_current(page.replace("Mathis", "Matthis"), listed)
+    assert formula_page.is_page_current_except_measurements(page, listed)
+    assert not formula_page.is_page_current_except_measurements(page, listed[:2])
+    assert not formula_page.is_page_current_except_measurements(page, [*listed[:2], replace(listed[2], predicted=0.5)])
+    assert not formula_page.is_page_current_except_measurements(page.replace("Mathis", "Matthis"), listed)
 
 
 def test_every_source_of_the_table_is_in_the_package() -> None:

@@ -40,7 +40,7 @@ pub enum AddressFamily {
 
 impl AddressFamily {
     /// From a version number: 6, or 4 for any other.
-    pub fn from_version(version: u32) -> AddressFamily {
+    pub fn from_ip_version_or_v4(version: u32) -> AddressFamily {
         if version == 6 { AddressFamily::V6 } else { AddressFamily::V4 }
     }
 }
@@ -95,7 +95,7 @@ impl AddressFamily {
 }
 
 /// The slot and side of an address; `None` if it is not in the plan.
-pub fn slot_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> {
+pub fn slot_and_side_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> {
     let (side, group, number) = match address {
         IpAddr::V4(address) => {
             let bits = address.to_bits();
@@ -139,7 +139,7 @@ pub struct FlowAddressMap {
 impl FlowAddressMap {
     /// The slot of a flow that opens a connection or sends datagrams, the same at each call; `None` if no address is left.
     pub fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
-        if let Some((slot, _)) = self.address_slot_of_flow(flow) {
+        if let Some((slot, _)) = self.slot_and_side_of_flow(flow) {
             return Some(slot);
         }
         if group >= MAX_GROUPS {
@@ -164,7 +164,7 @@ impl FlowAddressMap {
     /// # Panics
     /// If the other flow has no slot.
     pub fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
-        let (slot, _) = self.address_slot_of_flow(opener).expect("a flow is answered once it has opened a connection");
+        let (slot, _) = self.slot_and_side_of_flow(opener).expect("a flow is answered once it has opened a connection");
         let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
         let before = reverse.replace(flow);
         if let Some(before) = before.filter(|before| *before != flow) {
@@ -183,7 +183,7 @@ impl FlowAddressMap {
     }
 
     /// Slot of a flow, and the side that it sends from.
-    pub fn address_slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
+    pub fn slot_and_side_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
         self.flows.get(flow as usize).copied().flatten()
     }
 
@@ -194,9 +194,11 @@ impl FlowAddressMap {
     }
 
     /// Flow of a packet by its addresses and whether it carries data; `None` if it belongs to no flow.
-    pub fn flow_of_packet(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<PacketFlow> {
-        let ((from, side), (to, _)) =
-            (slot_of_address(from)?, slot_of_address(to).filter(|(_, far)| slot_of_address(from).is_some_and(|(_, near)| near != *far))?);
+    pub fn packet_flow_by_addresses(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<PacketFlow> {
+        let ((from, side), (to, _)) = (
+            slot_and_side_of_address(from)?,
+            slot_and_side_of_address(to).filter(|(_, far)| slot_and_side_of_address(from).is_some_and(|(_, near)| near != *far))?,
+        );
         if from != to {
             return None;
         }
@@ -219,7 +221,7 @@ mod tests {
                 for number in [0, 1, 255, 256, MAX_HOSTS_PER_SUBNET - 1] {
                     for side in [Side::Near, Side::Far] {
                         let slot = AddressSlot { group, number };
-                        assert_eq!(Some((slot, side)), slot_of_address(family.address(slot, side)));
+                        assert_eq!(Some((slot, side)), slot_and_side_of_address(family.address(slot, side)));
                     }
                 }
             }
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn addresses_outside_the_plan_have_no_slot() {
         for address in ["10.0.0.0", "10.0.255.255", "11.0.0.1", "127.0.0.1", "fe80::1", "fd00::", "fd00:80::1", "fd00::1:0:1", "::1"] {
-            assert_eq!(None, slot_of_address(address.parse().unwrap()), "{address}");
+            assert_eq!(None, slot_and_side_of_address(address.parse().unwrap()), "{address}");
         }
     }
 
@@ -242,9 +244,15 @@ mod tests {
         let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V4.address(slot, side));
         let sink = Some(PacketFlow { flow: 7, direction: Direction::Forward });
         let source = Some(PacketFlow { flow: 7, direction: Direction::Back });
-        assert_eq!([sink, sink], [true, false].map(|occupies_sequence_space| slots.flow_of_packet(near, far, occupies_sequence_space)));
-        assert_eq!([source, source], [true, false].map(|occupies_sequence_space| slots.flow_of_packet(far, near, occupies_sequence_space)));
-        assert_eq!([None, None], [slots.flow_of_packet(near, near, true), slots.flow_of_packet(far, far, true)]);
+        assert_eq!(
+            [sink, sink],
+            [true, false].map(|occupies_sequence_space| slots.packet_flow_by_addresses(near, far, occupies_sequence_space))
+        );
+        assert_eq!(
+            [source, source],
+            [true, false].map(|occupies_sequence_space| slots.packet_flow_by_addresses(far, near, occupies_sequence_space))
+        );
+        assert_eq!([None, None], [slots.packet_flow_by_addresses(near, near, true), slots.packet_flow_by_addresses(far, far, true)]);
     }
 
     #[test]
@@ -254,10 +262,10 @@ mod tests {
         assert_eq!(slot, slots.slot_for_answering_flow(5, 4));
         assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| slots.flow_sending_from(slot, side)));
         let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V6.address(slot, side));
-        assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Forward }), slots.flow_of_packet(near, far, true));
-        assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Back }), slots.flow_of_packet(near, far, false));
-        assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Forward }), slots.flow_of_packet(far, near, true));
-        assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Back }), slots.flow_of_packet(far, near, false));
+        assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Forward }), slots.packet_flow_by_addresses(near, far, true));
+        assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Back }), slots.packet_flow_by_addresses(near, far, false));
+        assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Forward }), slots.packet_flow_by_addresses(far, near, true));
+        assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Back }), slots.packet_flow_by_addresses(far, near, false));
     }
 
     #[test]
@@ -269,6 +277,6 @@ mod tests {
         assert_eq!(None, slots.slot_for_opening_flow(2, MAX_GROUPS));
         let (other, _) = (slots.slot_for_opening_flow(2, 1).unwrap(), ());
         let [mine, theirs] = [(first.unwrap(), Side::Near), (other, Side::Far)].map(|(slot, side)| AddressFamily::V4.address(slot, side));
-        assert_eq!(None, slots.flow_of_packet(mine, theirs, true));
+        assert_eq!(None, slots.packet_flow_by_addresses(mine, theirs, true));
     }
 }

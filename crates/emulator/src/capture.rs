@@ -88,7 +88,7 @@ impl PacketCapture {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&mut self, now: Time, slab: &mut PacketSlab) -> io::Result<()> {
+    pub fn write_packets_until(&mut self, now: Time, slab: &mut PacketSlab) -> io::Result<()> {
         while self.future.peek().is_some_and(|Reverse(first)| first.time <= now) {
             self.ready.extend(self.future.pop().map(|Reverse(first)| first));
         }
@@ -102,7 +102,7 @@ impl PacketCapture {
             }
             self.writer.write_bytes(seen.interface, seen.time, packet, &mut self.bytes);
         }
-        if self.bytes.len() >= WRITE_CHUNK_BYTES { self.write_buffered() } else { Ok(()) }
+        if self.bytes.len() >= WRITE_CHUNK_BYTES { self.write_buffered_bytes() } else { Ok(()) }
     }
 
     /// Writes all remaining packets. This ends the file.
@@ -110,11 +110,11 @@ impl PacketCapture {
     /// # Errors
     /// If the file cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.write_buffered()?;
+        self.write_buffered_bytes()?;
         self.out.flush()
     }
 
-    fn write_buffered(&mut self) -> io::Result<()> {
+    fn write_buffered_bytes(&mut self) -> io::Result<()> {
         self.out.write_all(&self.bytes)?;
         self.bytes.clear();
         Ok(())

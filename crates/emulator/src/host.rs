@@ -66,7 +66,7 @@ impl Host {
     /// Without the privilege, or if the kernel refuses a setting, which the error names.
     pub fn create(spec: &HostSpec) -> io::Result<Host> {
         let namespace = Namespace::create()?;
-        let tun = namespace.run_inside(|| configure_namespace(spec))?;
+        let tun = namespace.run_inside(|| configure_namespace_with_tun(spec))?;
         Ok(Host { group: spec.group, side: spec.side, namespace, tun, rewrites_ect1: spec.rewrites_ect1 })
     }
 
@@ -79,7 +79,7 @@ impl Host {
     }
 }
 
-fn configure_namespace(spec: &HostSpec) -> io::Result<Tun> {
+fn configure_namespace_with_tun(spec: &HostSpec) -> io::Result<Tun> {
     match spec.family {
         // A kernel without IPv6 has no such setting and does not need it.
         AddressFamily::V4 => DISABLE_IPV6_SYSCTLS.iter().try_for_each(|name| {

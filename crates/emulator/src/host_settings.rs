@@ -39,7 +39,7 @@ pub struct SocketSettings {
 
 /// Sockets for datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DatagramSettings {
+pub struct DatagramSocketSettings {
     pub ecn: Ecn,
     /// Application data in a full packet, in bytes.
     pub payload: u32,
@@ -57,5 +57,5 @@ pub struct HostSettings {
     /// The router makes ECT(1) of ECT(0) in packets that leave either host.
     pub rewrites_ect1: bool,
     pub tcp: Option<SocketSettings>,
-    pub datagrams: Option<DatagramSettings>,
+    pub datagrams: Option<DatagramSocketSettings>,
 }

@@ -9,7 +9,7 @@
 #![deny(unsafe_code)]
 
 /// A digest of this crate's sources, on which results in front of real hosts depend beside those of the simulator.
-pub const BUILD: &str = env!("ECNLAB_EMULATOR");
+pub const SOURCE_DIGEST: &str = env!("ECNLAB_EMULATOR");
 
 pub mod address;
 pub mod background_writer;

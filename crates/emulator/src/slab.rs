@@ -1,6 +1,6 @@
 //! Buffers of packets in the network, by their handles.
 
-use ecnlab_wire::TcpSegment;
+use ecnlab_wire::TcpHeaderWithPorts;
 
 use crate::address::AddressSlot;
 
@@ -22,7 +22,7 @@ pub struct DeliveryInfo {
     pub to_host: u32,
     /// Offset of the TCP or UDP header.
     pub transport_at: u32,
-    pub tcp: Option<TcpSegment>,
+    pub tcp: Option<TcpHeaderWithPorts>,
     pub slot: AddressSlot,
 }
 

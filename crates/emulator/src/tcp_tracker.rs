@@ -18,7 +18,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use ecnlab_wire::{Flags, TcpSegment, Timestamps};
+use ecnlab_wire::{Flags, TcpHeaderWithPorts, Timestamps};
 
 use crate::address::{AddressSlot, Side};
 
@@ -27,7 +27,7 @@ pub const MAX_PENDING_TSVALS: usize = 64;
 /// Time after which an echo is no longer expected.
 const PENDING_TSVAL_TIMEOUT: Span = Span::from_secs(60);
 /// Ports of a side that has sent nothing.
-const NO_PORTS: (u16, u16) = (0, 0);
+const UNSET_PORTS: (u16, u16) = (0, 0);
 /// AE, CWR and ECE: of a SYN that requests Accurate ECN, of the SYN-ACKs that do not agree, and of the count of a host without a mark
 /// (RFC 9768, sections 3.1.1 and 3.2.1).
 const ACE_OF_ACCECN_SYN: u8 = 0b111;
@@ -98,12 +98,12 @@ pub fn seq_before(a: u32, b: u32) -> bool {
 
 impl TcpTracker {
     /// Records a packet that a host sends; returns whether it is a retransmission.
-    pub fn on_sent(&mut self, slot: AddressSlot, side: Side, tcp: &TcpSegment, payload: u32, now: Time) -> bool {
+    pub fn on_sent(&mut self, slot: AddressSlot, side: Side, tcp: &TcpHeaderWithPorts, payload: u32, now: Time) -> bool {
         let ports = if side == Side::Near { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
         let sent = &mut self.connection_mut(slot).sides[side as usize];
         if sent.ports != ports {
             // The earlier connection may still send its end, even after the first packet of this one.
-            if sent.ports != NO_PORTS && !tcp.header.flags.has(Flags::SYN) {
+            if sent.ports != UNSET_PORTS && !tcp.header.flags.has(Flags::SYN) {
                 return false;
             }
             // The minimum RTT belongs to the path, so the next connection keeps it.
@@ -113,7 +113,7 @@ impl TcpTracker {
     }
 
     /// Records a packet that the host at a side receives.
-    pub fn on_delivered(&mut self, slot: AddressSlot, side: Side, tcp: &TcpSegment, now: Time) -> AckInfo {
+    pub fn on_delivered(&mut self, slot: AddressSlot, side: Side, tcp: &TcpHeaderWithPorts, now: Time) -> AckInfo {
         let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
         let connection = self.connection_mut(slot);
         if connection.sides[side as usize].ports != ports {
@@ -133,7 +133,7 @@ impl TcpTracker {
     }
 
     /// The round-trip time that a side's packets show to queues.
-    pub fn rtt(&self, slot: AddressSlot, side: Side) -> Option<Span> {
+    pub fn min_rtt(&self, slot: AddressSlot, side: Side) -> Option<Span> {
         let connection = self.groups.get(slot.group as usize)?.get(slot.number as usize)?;
         let [near, far] = connection.sides.each_ref().map(|sent| sent.min_rtt.min());
         if side == Side::Near { near.or(far) } else { far.or(near) }
@@ -162,7 +162,7 @@ impl TrackedConnection {
 }
 
 impl SenderState {
-    fn on_segment_sent(&mut self, tcp: &TcpSegment, payload: u32, now: Time) -> bool {
+    fn on_segment_sent(&mut self, tcp: &TcpHeaderWithPorts, payload: u32, now: Time) -> bool {
         if tcp.header.flags.has(Flags::SYN) {
             self.syn_ace |= tcp.header.flags.ace();
             self.after_syn = Some(tcp.header.seq.wrapping_add(1));
@@ -200,7 +200,7 @@ impl SenderState {
         self.newest_tsval = Some(clock);
     }
 
-    fn take_rtt_sample(&mut self, tcp: &TcpSegment, now: Time) -> Option<Span> {
+    fn take_rtt_sample(&mut self, tcp: &TcpHeaderWithPorts, now: Time) -> Option<Span> {
         let began = match tcp.header.timestamps {
             None => self
                 .timed_segment
@@ -220,7 +220,7 @@ impl SenderState {
 
 impl SenderState {
     /// Whether the other side has counted another mark.
-    fn is_new_ace_count(&mut self, tcp: &TcpSegment) -> bool {
+    fn is_new_ace_count(&mut self, tcp: &TcpHeaderWithPorts) -> bool {
         let (acked, count) = self.last_ace.unwrap_or((tcp.header.ack, INITIAL_ACE_COUNT));
         let is_old = !tcp.header.flags.has(Flags::ACK) || seq_before(tcp.header.ack, acked) || self.after_syn == Some(tcp.header.ack);
         if !is_old {
@@ -230,7 +230,7 @@ impl SenderState {
     }
 
     /// Whether an acknowledgement that echoes a mark is the first such in its window.
-    fn is_first_echo_in_window(&mut self, tcp: &TcpSegment) -> bool {
+    fn is_first_echo_in_window(&mut self, tcp: &TcpHeaderWithPorts) -> bool {
         let is_new = self.echo_window_end.is_none_or(|echoed| seq_before(echoed, tcp.header.ack));
         if is_new {
             self.echo_window_end = self.snd_nxt;
@@ -269,20 +269,20 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    fn segment(ports: (u16, u16), seq: u32, flags: u16, timestamps: Option<(u32, u32)>) -> TcpSegment {
+    fn segment(ports: (u16, u16), seq: u32, flags: u16, timestamps: Option<(u32, u32)>) -> TcpHeaderWithPorts {
         let timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
-        TcpSegment { ports, header: Tcp { seq, flags: Flags(flags), timestamps, ..Tcp::default() } }
+        TcpHeaderWithPorts { ports, header: Tcp { seq, flags: Flags(flags), timestamps, ..Tcp::default() } }
     }
 
-    fn with_ack(segment: TcpSegment, ack: u32) -> TcpSegment {
-        TcpSegment { header: Tcp { ack, ..segment.header }, ..segment }
+    fn with_ack(segment: TcpHeaderWithPorts, ack: u32) -> TcpHeaderWithPorts {
+        TcpHeaderWithPorts { header: Tcp { ack, ..segment.header }, ..segment }
     }
 
-    fn near_segment(seq: u32, flags: u16, timestamps: Option<(u32, u32)>) -> TcpSegment {
+    fn near_segment(seq: u32, flags: u16, timestamps: Option<(u32, u32)>) -> TcpHeaderWithPorts {
         segment((50_000, 80), seq, flags, timestamps)
     }
 
-    fn far_segment(flags: u16, timestamps: Option<(u32, u32)>) -> TcpSegment {
+    fn far_segment(flags: u16, timestamps: Option<(u32, u32)>) -> TcpHeaderWithPorts {
         segment((80, 50_000), 0, flags, timestamps)
     }
 
@@ -294,8 +294,8 @@ mod tests {
         let ended = [(7, 50), (8, 90)]
             .map(|(clock, at)| connections.on_delivered(SLOT, Side::Near, &far_segment(ACK, Some((clock, 100))), ms(at)).rtt);
         assert_eq!([Some(Span::from_millis(40)), None], ended);
-        assert_eq!(Some(Span::from_millis(40)), connections.rtt(SLOT, Side::Near));
-        assert_eq!(Some(Span::from_millis(40)), connections.rtt(SLOT, Side::Far), "whose own is not known");
+        assert_eq!(Some(Span::from_millis(40)), connections.min_rtt(SLOT, Side::Near));
+        assert_eq!(Some(Span::from_millis(40)), connections.min_rtt(SLOT, Side::Far), "whose own is not known");
     }
 
     #[test]
@@ -303,10 +303,10 @@ mod tests {
         let mut connections = TcpTracker::default();
         connections.on_sent(SLOT, Side::Far, &far_segment(ACK, Some((7, 0))), 0, ms(0));
         connections.on_delivered(SLOT, Side::Far, &near_segment(1, ACK, Some((9, 7))), ms(5000));
-        assert_eq!(None, connections.rtt(SLOT, Side::Far));
+        assert_eq!(None, connections.min_rtt(SLOT, Side::Far));
     }
 
-    fn far_ack(ack: u32, flags: u16) -> TcpSegment {
+    fn far_ack(ack: u32, flags: u16) -> TcpHeaderWithPorts {
         with_ack(far_segment(flags, None), ack)
     }
 
@@ -338,7 +338,13 @@ mod tests {
     fn rtt_samples_of_the_old_connection_end_until_the_far_side_answers_the_new_one() {
         let mut connections = TcpTracker::default();
         connections.on_sent(SLOT, Side::Far, &far_segment(ACK, Some((7, 0))), 1000, ms(0));
-        connections.on_sent(SLOT, Side::Near, &TcpSegment { ports: (50_001, 80), ..near_segment(1, SYN, Some((90, 0))) }, 0, ms(30));
+        connections.on_sent(
+            SLOT,
+            Side::Near,
+            &TcpHeaderWithPorts { ports: (50_001, 80), ..near_segment(1, SYN, Some((90, 0))) },
+            0,
+            ms(30),
+        );
         assert_eq!(Some(Span::from_millis(40)), connections.on_delivered(SLOT, Side::Far, &near_segment(1, ACK, Some((9, 7))), ms(40)).rtt);
     }
 
@@ -475,13 +481,13 @@ mod tests {
     #[test]
     fn a_repeated_syn_is_a_retransmission_also_after_segments_of_the_old_connection() {
         let mut connections = TcpTracker::default();
-        let old = |flags| TcpSegment { ports: (49_999, 80), ..near_segment(90, flags, None) };
+        let old = |flags| TcpHeaderWithPorts { ports: (49_999, 80), ..near_segment(90, flags, None) };
         connections.on_sent(SLOT, Side::Near, &old(SYN), 0, ms(0));
         let sent = [
             (Side::Near, near_segment(7, SYN, None)),
             (Side::Near, old(ACK)),
             (Side::Near, old(ACK | FIN)),
-            (Side::Far, TcpSegment { ports: (80, 49_999), ..far_segment(ACK | FIN, None) }),
+            (Side::Far, TcpHeaderWithPorts { ports: (80, 49_999), ..far_segment(ACK | FIN, None) }),
             (Side::Near, near_segment(7, SYN, None)),
         ];
         let is_retransmission: Vec<_> = (1..).zip(sent).map(|(at, (side, tcp))| connections.on_sent(SLOT, side, &tcp, 0, ms(at))).collect();
@@ -492,7 +498,13 @@ mod tests {
     fn segments_of_the_old_connection_do_not_disturb_the_handshake_s_rtt_sample() {
         let mut connections = TcpTracker::default();
         connections.on_sent(SLOT, Side::Near, &near_segment(7, SYN, Some((100, 0))), 0, ms(0));
-        connections.on_sent(SLOT, Side::Near, &TcpSegment { ports: (49_999, 80), ..near_segment(90, ACK, Some((100, 5))) }, 0, ms(1));
+        connections.on_sent(
+            SLOT,
+            Side::Near,
+            &TcpHeaderWithPorts { ports: (49_999, 80), ..near_segment(90, ACK, Some((100, 5))) },
+            0,
+            ms(1),
+        );
         assert_eq!(
             Some(Span::from_millis(30)),
             connections.on_delivered(SLOT, Side::Near, &far_segment(SYN | ACK, Some((1, 100))), ms(30)).rtt
@@ -504,9 +516,9 @@ mod tests {
         let mut connections = TcpTracker::default();
         connections.on_sent(SLOT, Side::Near, &near_segment(9000, SYN, Some((100, 0))), 0, ms(0));
         connections.on_delivered(SLOT, Side::Near, &far_segment(SYN | ACK, Some((1, 100))), ms(30));
-        let other = TcpSegment { ports: (50_001, 80), ..near_segment(5, SYN, Some((90, 0))) };
+        let other = TcpHeaderWithPorts { ports: (50_001, 80), ..near_segment(5, SYN, Some((90, 0))) };
         assert!(!connections.on_sent(SLOT, Side::Near, &other, 0, ms(40)));
         assert!(!connections.on_sent(SLOT, Side::Near, &segment(other.ports, 6, ACK, Some((90, 0))), 100, ms(41)));
-        assert_eq!(Some(Span::from_millis(30)), connections.rtt(SLOT, Side::Near));
+        assert_eq!(Some(Span::from_millis(30)), connections.min_rtt(SLOT, Side::Near));
     }
 }

@@ -94,7 +94,7 @@ fn drive(family: AddressFamily, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRu
 
 /// What the capture has seen before the link and behind it, by codepoint.
 fn seen(capture: &[u8]) -> [[usize; 4]; 2] {
-    let mut reader = Reader::open(capture).unwrap();
+    let mut reader = Reader::from_reader(capture).unwrap();
     let mut seen = [[0; 4]; 2];
     while let Some(event) = reader.read_record() {
         let Some(event) = event.unwrap() else { continue };

@@ -3,10 +3,10 @@
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 
-use ecnlab_emulator::address::{FlowAddressMap, Side, slot_of_address};
+use ecnlab_emulator::address::{FlowAddressMap, Side, slot_and_side_of_address};
 use ecnlab_emulator::tcp_tracker::TcpTracker;
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Span, Time};
-use ecnlab_wire::{PacketView, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
+use ecnlab_wire::{ParsedHeaders, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
 
 /// TCP or UDP over either version, with data and, of TCP, some options.
 fn any_packet() -> impl Strategy<Value = Vec<u8>> {
@@ -60,17 +60,17 @@ fn are_checksums_right(bytes: &[u8]) -> bool {
 
 /// All that the router does with a packet's headers.
 fn process_headers(bytes: &mut [u8], slots: &FlowAddressMap, connections: &mut TcpTracker, now: Time) {
-    let Ok(view) = PacketView::parse(bytes) else { return };
+    let Ok(view) = ParsedHeaders::parse(bytes) else { return };
     assert!(view.payload <= view.size && view.size as usize == bytes.len());
-    let direction = slots.flow_of_packet(view.source, view.destination, view.occupies_sequence_space());
-    if let (Some(_), Some((here, side)), TransportHeader::Tcp(tcp)) = (direction, slot_of_address(view.source), view.transport) {
+    let direction = slots.packet_flow_by_addresses(view.source, view.destination, view.occupies_sequence_space());
+    if let (Some(_), Some((here, side)), TransportHeader::Tcp(tcp)) = (direction, slot_and_side_of_address(view.source), view.transport) {
         connections.on_sent(here, side, &tcp, view.payload, now);
         connections.on_delivered(here, side.other(), &tcp, now + Span::from_millis(7));
-        assert!(connections.rtt(here, side).is_none_or(|rtt| rtt <= Span::from_secs(60)));
+        assert!(connections.min_rtt(here, side).is_none_or(|rtt| rtt <= Span::from_secs(60)));
     }
     for ecn in [Ecn::Ce, Ecn::NotEct, view.ecn] {
         rewrite_ecn(bytes, ecn);
-        assert_eq!(Ok(ecn), PacketView::parse(bytes).map(|view| view.ecn));
+        assert_eq!(Ok(ecn), ParsedHeaders::parse(bytes).map(|view| view.ecn));
     }
     if let TransportHeader::Tcp(_) = view.transport {
         rewrite_ece_cwr(bytes, view.transport_at as usize, true, false);
@@ -105,7 +105,7 @@ proptest! {
     #[test]
     fn a_real_packet_cut_short_is_not_carried(packet in any_packet(), keep in 0.0..1.0_f64) {
         let kept = (packet.len() as f64 * keep) as usize;
-        prop_assert!(PacketView::parse(&packet[..kept]).is_err());
+        prop_assert!(ParsedHeaders::parse(&packet[..kept]).is_err());
     }
 
     #[test]
@@ -127,9 +127,9 @@ proptest! {
         let ecn_semantics = if mecn { EcnSemantics::Mecn } else { EcnSemantics::Classic };
         prop_assert!(are_checksums_right(&packet));
         for congested in levels {
-            let before = PacketView::parse(&packet).unwrap().ecn;
+            let before = ParsedHeaders::parse(&packet).unwrap().ecn;
             rewrite_ecn(&mut packet, ecn_semantics.apply_mark(before, if congested { CongestionLevel::Congested } else { CongestionLevel::Incipient }));
-            let after = PacketView::parse(&packet).unwrap().ecn;
+            let after = ParsedHeaders::parse(&packet).unwrap().ecn;
             prop_assert!(ecn_semantics.level_of(after) >= ecn_semantics.level_of(before) && after.is_capable() == before.is_capable());
             prop_assert!(are_checksums_right(&packet));
         }
@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn echoes_leave_checksums_right(mut packet in any_packet(), ece: bool, cwr: bool) {
-        let view = PacketView::parse(&packet).unwrap();
+        let view = ParsedHeaders::parse(&packet).unwrap();
         if let TransportHeader::Tcp(_) = view.transport {
             rewrite_ece_cwr(&mut packet, view.transport_at as usize, ece, cwr);
             prop_assert!(are_checksums_right(&packet));
@@ -146,8 +146,8 @@ proptest! {
 
     #[test]
     fn packets_of_a_slot_belong_to_its_flow(packet in any_packet()) {
-        let view = PacketView::parse(&packet).unwrap();
-        prop_assert_eq!(Some(Side::Near), slot_of_address(view.source).map(|(_, side)| side));
-        prop_assert!(slots().flow_of_packet(view.source, view.destination, view.occupies_sequence_space()).is_some());
+        let view = ParsedHeaders::parse(&packet).unwrap();
+        prop_assert_eq!(Some(Side::Near), slot_and_side_of_address(view.source).map(|(_, side)| side));
+        prop_assert!(slots().packet_flow_by_addresses(view.source, view.destination, view.occupies_sequence_space()).is_some());
     }
 }

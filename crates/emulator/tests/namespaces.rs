@@ -9,7 +9,7 @@ use ecnlab_emulator::sys::namespace::device_tx_drops;
 use ecnlab_emulator::sys::netlink::{Netlink, Route, set_route_request};
 use ecnlab_emulator::sys::poll::Interest;
 use ecnlab_emulator::sys::{Poller, sysctl};
-use ecnlab_wire::{PacketView, TransportHeader};
+use ecnlab_wire::{ParsedHeaders, TransportHeader};
 use netlink_packet_route::route::RouteMetric;
 
 /// A host, or why this machine lets none be made, which is printed.
@@ -44,13 +44,13 @@ fn a_datagram_crosses(family: AddressFamily) {
         let ready: Vec<_> = poller.ready().collect();
         assert_eq!([(7, true)], ready.iter().map(|ready| (ready.token, ready.read)).collect::<Vec<_>>()[..]);
         let length = near.tun.read(&mut buffer).unwrap().expect("a packet");
-        let view = PacketView::parse(&buffer[..length]).unwrap();
+        let view = ParsedHeaders::parse(&buffer[..length]).unwrap();
         // IPv6 looks for routers and groups of its own.
         if view.transport != TransportHeader::Icmp {
             break &buffer[..length];
         }
     };
-    let view = PacketView::parse(packet).unwrap();
+    let view = ParsedHeaders::parse(packet).unwrap();
     assert_eq!((from, to, 5, Some((1000, 2000))), (view.source, view.destination, view.payload, view.ports()));
     assert!(far.tun.write(packet).unwrap());
     let mut heard = [0; 10];

@@ -24,7 +24,7 @@ pub fn refusals(
     accurate_ecn: bool,
 ) -> PyResult<Vec<ProblemTuple>> {
     let problems = match backend {
-        "sim" => Some(scenario.0.needs_kernel()),
+        "sim" => Some(scenario.0.problems_without_kernel()),
         _ => py.detach(|| emulator::refusals(&scenario.0, backend, controls, ip, accurate_ecn)),
     };
     let problems = problems.ok_or_else(|| PyValueError::new_err(format!("unknown backend {backend:?}")))?;

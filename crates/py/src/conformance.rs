@@ -2,7 +2,7 @@
 
 use ecnlab_queue::Registry;
 use ecnlab_testkit::rfc7567::{RequirementResult, measure_all};
-use ecnlab_testkit::{DeviceUnderTest, InvariantCheck, check_while};
+use ecnlab_testkit::{DeviceUnderTest, InvariantResult, check_counting_accepted_cases};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -13,7 +13,7 @@ use crate::panic::catch_panic;
 #[pyfunction]
 pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
     let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("unknown discipline \"{name}\"")))?;
-    let judged = py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::discipline(entry), &mut || true)));
+    let judged = py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::from_discipline_with_default_aqm(entry), &mut || true)));
     judged.map(|judged| judged.to_string()).map_err(PyRuntimeError::new_err)
 }
 
@@ -21,15 +21,15 @@ pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
 /// `sentence`, `ok` (null if no case of it was completed) and `found`; each duty has `name`, `section`, `sentence`, `verdict` and `found`.
 /// `accepts` is called after each test case and after the measurements; if it returns false, the results do not count.
 pub fn check_to_json(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Json {
-    let report = check_while(dut, accepts);
-    let checks: Vec<_> = report.checks.iter().map(check_json).collect();
+    let report = check_counting_accepted_cases(dut, accepts);
+    let checks: Vec<_> = report.checks.iter().map(invariant_check_json).collect();
     let measured = measure_all(dut);
     let accepted = accepts();
     let duties: Vec<_> = measured.iter().map(|one| if accepted { requirement_json(one) } else { not_judged_json(one) }).collect();
     json!({ "name": report.name, "checks": checks, "duties": duties })
 }
 
-fn check_json(check: &InvariantCheck) -> Json {
+fn invariant_check_json(check: &InvariantResult) -> Json {
     let ok = if check.violation.is_some() { Some(false) } else { check.completed.then_some(true) };
     let found = check.violation.as_ref().map_or("", |violation| violation.message.as_str());
     json!({ "name": check.invariant.word(), "sentence": check.invariant.sentence(), "ok": ok, "found": found })

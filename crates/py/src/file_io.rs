@@ -8,7 +8,7 @@ use std::path::Path;
 const MAX_FILE_BYTES: u64 = 200_000_000;
 
 /// Text of a file named by a scenario, relative to the scenario's `folder`.
-pub fn read_text(folder: &Path, name: &str) -> Result<String, String> {
+pub fn read_file_in_folder(folder: &Path, name: &str) -> Result<String, String> {
     let path = folder.join(name);
     let file_metadata = std::fs::metadata(&path).map_err(error_text)?;
     if !file_metadata.is_file() && !file_metadata.is_dir() {

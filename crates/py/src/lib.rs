@@ -66,7 +66,7 @@ fn units_text() -> String {
 #[pyo3(name = "join")]
 fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
     let tables: Vec<_> = tables.iter().map(|(seed, table)| (*seed, &table.get().0)).collect();
-    let joined = py.detach(|| table::concatenate_runs(key, &tables));
+    let joined = py.detach(|| table::concatenate_run_tables(key, &tables));
     joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
@@ -74,7 +74,8 @@ fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<
 #[pyfunction]
 fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, String)>) -> PyResult<ParquetFile> {
     let tables: Vec<_> = tables.iter().map(|table| &table.get().0).collect();
-    let (data, extents) = py.detach(|| parquet::write(&tables, metadata)).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let (data, extents) =
+        py.detach(|| parquet::write_tables(&tables, metadata)).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((Cow::Owned(data), extents))
 }
 
@@ -82,10 +83,10 @@ fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, 
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panic::install_hook();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("BUILD", ecnlab_scenario::BUILD)?;
-    module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;
-    module.add("EMULATOR", emulator::BUILD)?;
-    module.add("GUEST", emulator::GUEST)?;
+    module.add("BUILD", ecnlab_scenario::SOURCES_DIGEST)?;
+    module.add("DERIVATION", ecnlab_scenario::RUN_DERIVATION_VERSION)?;
+    module.add("EMULATOR", emulator::EMULATOR_SOURCES_DIGEST)?;
+    module.add("GUEST", emulator::GUEST_SOURCES_DIGEST)?;
     module.add("FORMAT", FORMAT_VERSION)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;

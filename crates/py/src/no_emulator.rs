@@ -4,8 +4,8 @@
 use ecnlab_scenario::{Problem, Scenario};
 use pyo3::prelude::*;
 
-pub const BUILD: Option<&str> = None;
-pub const GUEST: Option<&str> = None;
+pub const EMULATOR_SOURCES_DIGEST: Option<&str> = None;
+pub const GUEST_SOURCES_DIGEST: Option<&str> = None;
 
 /// None: this build has no backend with kernel hosts.
 pub fn refusals(_: &Scenario, _: &str, _: Option<Vec<String>>, _: u32, _: bool) -> Option<Vec<Problem>> {

@@ -46,14 +46,14 @@ pub type RowGroupExtent = (u64, u64);
 ///
 /// # Errors
 /// If the tables' columns differ.
-pub fn write(tables: &[&Table], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<RowGroupExtent>)> {
+pub fn write_tables(tables: &[&Table], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<RowGroupExtent>)> {
     let Some(first) = tables.first() else { return Err(ParquetError::General("no table to write".to_owned())) };
     if tables.iter().any(|table| !have_same_columns(first, table)) {
         return Err(ParquetError::General("tables of one file must have the same columns".to_owned()));
     }
     let height = tables.iter().map(|table| table.height()).sum();
     let mut file = TableWriter::of(first, height, metadata, Vec::new())?;
-    let extents = tables.iter().map(|table| file.push(table)).collect::<Result<_>>()?;
+    let extents = tables.iter().map(|table| file.write_row_group(table)).collect::<Result<_>>()?;
     Ok((file.finish()?, extents))
 }
 
@@ -76,7 +76,7 @@ pub struct TableWriter<W: Write + Send> {
 
 impl<W: Write + Send> TableWriter<W> {
     /// Starts a file of tables with the columns of `template` and many rows.
-    pub fn begin(template: &Table, out: W) -> Result<TableWriter<W>> {
+    pub fn with_columns_of(template: &Table, out: W) -> Result<TableWriter<W>> {
         TableWriter::of(template, MIN_COMPRESSED_ROWS, Vec::new(), out)
     }
 
@@ -85,7 +85,7 @@ impl<W: Write + Send> TableWriter<W> {
     }
 
     /// Appends a table as a row group.
-    pub fn push(&mut self, table: &Table) -> Result<RowGroupExtent> {
+    pub fn write_row_group(&mut self, table: &Table) -> Result<RowGroupExtent> {
         let mut rows = self.writer.next_row_group()?;
         for (_, column) in &table.columns {
             if let Some(mut writer) = rows.next_column()? {
@@ -165,11 +165,11 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
     Ok(())
 }
 
-/// Parses the footer of a file written by [`write`], from the bytes after its last row group.
+/// Parses the footer of a file written by [`write_tables`], from the bytes after its last row group.
 ///
 /// # Errors
 /// If it is damaged.
-pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
+pub fn parse_footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let short = || ParquetError::EOF("a footer is longer than that".to_owned());
     let end = tail.len().checked_sub(FOOTER_TRAILER_BYTES).ok_or_else(short)?;
     let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
@@ -179,17 +179,17 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     ParquetMetaDataReader::decode_metadata(footer)
 }
 
-/// Largest page before compression. [`write`] begins a new page at 1 MB, the default of the crate `parquet`.
+/// Largest page before compression. [`write_tables`] begins a new page at 1 MB, the default of the crate `parquet`.
 const MAX_ACCEPTED_PAGE_BYTES: i64 = 2 << 20;
 
-/// Encodings of pages of [`write`]: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY of `parquet.thrift`.
-const PAGE_ENCODINGS: [i64; 3] = [0, 2, 8];
+/// Encodings of pages of [`write_tables`]: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY of `parquet.thrift`.
+const ACCEPTED_PAGE_ENCODINGS: [i64; 3] = [0, 2, 8];
 
-/// Most values in a page. [`write`] begins a new page at 20 000 rows, the default of the crate `parquet`.
+/// Most values in a page. [`write_tables`] begins a new page at 20 000 rows, the default of the crate `parquet`.
 const MAX_ACCEPTED_PAGE_VALUES: i64 = 1 << 16;
 
 /// Bytes of the smallest value in a dictionary: a 32-bit number, or the length of an empty text.
-const MIN_DICTIONARY_VALUE_BYTES: i64 = 4;
+const SMALLEST_DICTIONARY_VALUE_BYTES: i64 = 4;
 
 /// Most columns of a table.
 const MAX_COLUMNS: i64 = 4096;
@@ -234,7 +234,7 @@ const fn field(id: i16, kind: FieldKind) -> ThriftField {
     ThriftField { id, kind }
 }
 
-const fn value(id: i16, thrift_type: u8) -> ThriftField {
+const fn value_field(id: i16, thrift_type: u8) -> ThriftField {
     field(id, FieldKind::Value(thrift_type))
 }
 
@@ -246,71 +246,78 @@ const fn structures(id: i16, fields: &'static [ThriftField]) -> ThriftField {
     field(id, FieldKind::Structs(fields))
 }
 
-/// `FileMetaData` of `parquet.thrift`, as far as [`write`] writes it.
+/// `FileMetaData` of `parquet.thrift`, as far as [`write_tables`] writes it.
 const FILE_METADATA: &[ThriftField] = &[
-    value(1, I32),
+    value_field(1, I32),
     structures(2, SCHEMA_ELEMENT),
-    value(3, I64),
+    value_field(3, I64),
     structures(4, ROW_GROUP),
-    structures(5, &[value(1, TEXT), value(2, TEXT)]),
-    value(6, TEXT),
+    structures(5, &[value_field(1, TEXT), value_field(2, TEXT)]),
+    value_field(6, TEXT),
     structures(7, &[structure(1, &[])]),
 ];
 
 const SCHEMA_ELEMENT: &[ThriftField] = &[
-    value(1, I32),
-    value(3, I32),
-    value(4, TEXT),
+    value_field(1, I32),
+    value_field(3, I32),
+    value_field(4, TEXT),
     field(5, FieldKind::Columns),
-    value(6, I32),
+    value_field(6, I32),
     // Text, and an integer's width and sign.
-    structure(10, &[structure(1, &[]), structure(10, &[value(1, BYTE), field(2, FieldKind::Flag)])]),
+    structure(10, &[structure(1, &[]), structure(10, &[value_field(1, BYTE), field(2, FieldKind::Flag)])]),
 ];
 
-const ROW_GROUP: &[ThriftField] = &[structures(1, COLUMN_CHUNK), value(2, I64), value(3, I64), value(5, I64), value(6, I64), value(7, I16)];
+const ROW_GROUP: &[ThriftField] =
+    &[structures(1, COLUMN_CHUNK), value_field(2, I64), value_field(3, I64), value_field(5, I64), value_field(6, I64), value_field(7, I16)];
 
-const COLUMN_CHUNK: &[ThriftField] = &[value(2, I64), structure(3, COLUMN_METADATA)];
+const COLUMN_CHUNK: &[ThriftField] = &[value_field(2, I64), structure(3, COLUMN_METADATA)];
 
 const COLUMN_METADATA: &[ThriftField] = &[
-    value(1, I32),
+    value_field(1, I32),
     field(2, FieldKind::Values(I32)),
     field(3, FieldKind::Values(TEXT)),
-    value(4, I32),
-    value(5, I64),
-    value(6, I64),
-    value(7, I64),
-    value(9, I64),
-    value(11, I64),
+    value_field(4, I32),
+    value_field(5, I64),
+    value_field(6, I64),
+    value_field(7, I64),
+    value_field(9, I64),
+    value_field(11, I64),
     structure(12, STATISTICS),
-    structures(13, &[value(1, I32), value(2, I32), value(3, I32)]),
-    structure(16, &[value(1, I64), field(2, FieldKind::Values(I64)), field(3, FieldKind::Values(I64))]),
+    structures(13, &[value_field(1, I32), value_field(2, I32), value_field(3, I32)]),
+    structure(16, &[value_field(1, I64), field(2, FieldKind::Values(I64)), field(3, FieldKind::Values(I64))]),
 ];
 
 const STATISTICS: &[ThriftField] = &[
-    value(1, TEXT),
-    value(2, TEXT),
-    value(3, I64),
-    value(4, I64),
-    value(5, TEXT),
-    value(6, TEXT),
+    value_field(1, TEXT),
+    value_field(2, TEXT),
+    value_field(3, I64),
+    value_field(4, I64),
+    value_field(5, TEXT),
+    value_field(6, TEXT),
     field(7, FieldKind::Flag),
     field(8, FieldKind::Flag),
 ];
 
 /// `PageHeader` of `parquet.thrift`: a page of data or a dictionary.
 const PAGE_HEADER: &[ThriftField] = &[
-    value(1, I32),
+    value_field(1, I32),
     field(2, FieldKind::PageBytes),
-    value(3, I32),
-    value(4, I32),
+    value_field(3, I32),
+    value_field(4, I32),
     structure(
         5,
-        &[field(1, FieldKind::PageValues), field(2, FieldKind::PageEncoding), value(3, I32), value(4, I32), structure(5, STATISTICS)],
+        &[
+            field(1, FieldKind::PageValues),
+            field(2, FieldKind::PageEncoding),
+            value_field(3, I32),
+            value_field(4, I32),
+            structure(5, STATISTICS),
+        ],
     ),
     structure(7, &[field(1, FieldKind::DictionaryValues), field(2, FieldKind::PageEncoding), field(3, FieldKind::Flag)]),
 ];
 
-/// Checks a footer or a page header before it is decoded (Thrift's compact protocol): each field is one that [`write`] writes, of its own
+/// Checks a footer or a page header before it is decoded (Thrift's compact protocol): each field is one that [`write_tables`] writes, of its own
 /// type, and numbers that the decoder allocates are bounded. The decoder reads a known field by its number, whichever type the file
 /// declares, and skips an unknown one element by element, which may take no bytes. A few bytes could then keep it busy for an arbitrary
 /// time, or hide a number from this check.
@@ -393,10 +400,10 @@ impl ThriftChecker<'_> {
                 (0..=MAX_ACCEPTED_PAGE_VALUES).contains(&self.zigzag()?).then_some(()).ok_or("more values than a page has")
             }
             (FieldKind::PageEncoding, I32) => {
-                PAGE_ENCODINGS.contains(&self.zigzag()?).then_some(()).ok_or("an encoding that tables do not have")
+                ACCEPTED_PAGE_ENCODINGS.contains(&self.zigzag()?).then_some(()).ok_or("an encoding that tables do not have")
             }
             (FieldKind::DictionaryValues, I32) => {
-                let most = self.page_bytes / MIN_DICTIONARY_VALUE_BYTES;
+                let most = self.page_bytes / SMALLEST_DICTIONARY_VALUE_BYTES;
                 (0..=most).contains(&self.zigzag()?).then_some(()).ok_or("a dictionary that does not fit its page")
             }
             _ => Err("a field of another type than its own"),
@@ -425,8 +432,8 @@ impl ThriftChecker<'_> {
 /// Reads one row group of a file, from its bytes only: all columns, or those with the wanted names.
 ///
 /// # Errors
-/// If it is damaged, does not belong to this file, or has columns that `write` does not write.
-pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Bytes, wanted: Option<&[String]>) -> Result<Table> {
+/// If it is damaged, does not belong to this file, or has columns that `write_tables` does not write.
+pub fn read_row_group(metadata: &ParquetMetaData, row_group: usize, data: Bytes, wanted: Option<&[String]>) -> Result<Table> {
     let none = || ParquetError::General(format!("no row group {row_group}"));
     let told = metadata.row_groups().get(row_group).ok_or_else(none)?;
     let begin = told.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
@@ -482,7 +489,7 @@ fn read_column(rows: &dyn RowGroupReader, at: usize, height: usize) -> Result<Co
         ColumnReader::Int32ColumnReader(reader) => {
             Ok(Column::Index(read_values(reader, height)?.into_iter().map(|value| value as u32).collect()))
         }
-        ColumnReader::ByteArrayColumnReader(reader) => names_column(&read_values(reader, height)?),
+        ColumnReader::ByteArrayColumnReader(reader) => name_column_from_texts(&read_values(reader, height)?),
         _ => Err(ParquetError::General(format!("column {at} is of a type that tables do not have"))),
     }
 }
@@ -500,7 +507,7 @@ fn read_values<T: DataType>(mut reader: ColumnReaderImpl<T>, height: usize) -> R
 }
 
 /// Texts as indices into the distinct ones, in order of first occurrence.
-fn names_column(texts: &[ByteArray]) -> Result<Column> {
+fn name_column_from_texts(texts: &[ByteArray]) -> Result<Column> {
     let mut places: BTreeMap<&[u8], u32> = BTreeMap::new();
     let mut names = Vec::new();
     let mut index = Vec::with_capacity(texts.len());

@@ -21,18 +21,18 @@ impl ProgressWatch {
     }
 
     /// Reports the progress if it is due; returns whether the work should stop.
-    pub fn should_stop(&mut self, done: f64) -> bool {
+    pub fn report_and_ask_stop(&mut self, done: f64) -> bool {
         if self.last_poll.elapsed() < POLL_INTERVAL {
             return false;
         }
         self.last_poll = Instant::now();
-        Python::attach(|py| self.call(py, done)).unwrap_or_else(|failure| {
+        Python::attach(|py| self.check_signals_and_call(py, done)).unwrap_or_else(|failure| {
             self.failure = Some(failure);
             true
         })
     }
 
-    fn call(&self, py: Python<'_>, done: f64) -> PyResult<bool> {
+    fn check_signals_and_call(&self, py: Python<'_>, done: f64) -> PyResult<bool> {
         py.check_signals()?;
         match &self.callable {
             Some(callable) => callable.call1(py, (done,))?.is_truthy(py),

@@ -59,8 +59,8 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
         let changed_from = changed_from.as_ref().map(|scenario| scenario.get());
-        Scenario::read_scenario(py, changed_from, || {
-            ValidScenario::from_toml(text, &overrides, &registry, &|name| file_io::read_text(&folder, name))
+        Scenario::run_reader_without_gil(py, changed_from, || {
+            ValidScenario::from_toml(text, &overrides, &registry, &|name| file_io::read_file_in_folder(&folder, name))
         })
     }
 
@@ -76,8 +76,8 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
         let changed_from = changed_from.as_ref().map(|scenario| scenario.get());
-        Scenario::read_scenario(py, changed_from, || {
-            ValidScenario::from_json(text, &overrides, &registry, &|name| file_io::read_text(&folder, name))
+        Scenario::run_reader_without_gil(py, changed_from, || {
+            ValidScenario::from_json(text, &overrides, &registry, &|name| file_io::read_file_in_folder(&folder, name))
         })
     }
 
@@ -168,7 +168,7 @@ impl Scenario {
     #[pyo3(signature = (seed, watch = None, trace = None))]
     fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>, trace: Option<TraceFileOptions>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
-        let needs_kernel = self.0.needs_kernel();
+        let needs_kernel = self.0.problems_without_kernel();
         if !needs_kernel.is_empty() {
             return Err(scenario_error(py, needs_kernel));
         }
@@ -208,7 +208,7 @@ type Tables = Vec<(&'static str, measures::Table)>;
 impl Scenario {
     /// Reads a scenario without the interpreter's lock: a large file takes seconds, in which other threads must receive Ctrl-C.
     /// A scenario that is another one with changes shares its network if they do not concern it.
-    fn read_scenario(
+    fn run_reader_without_gil(
         py: Python<'_>,
         changed_from: Option<&Scenario>,
         read: impl FnOnce() -> Result<ValidScenario, Vec<Problem>> + Send,
@@ -223,12 +223,12 @@ impl Scenario {
     fn run_to_end(&self, seed: u64, watch: &mut ProgressWatch, trace: Option<&TraceFileOptions>) -> Result<(Run, Tables), RunFailure> {
         let recording = self.0.record.recording();
         if trace.is_none() && recording == RecordingConfig::default() {
-            let (run, NoProbe) = self.execute(seed, NoProbe, watch, SLICE_EVENTS, |_| Ok(()))?;
+            let (run, NoProbe) = self.run_in_slices(seed, NoProbe, watch, SLICE_EVENTS, |_| Ok(()))?;
             return Ok((run, Vec::new()));
         }
         let recorder = Recorder::new(recording, Time::ZERO + self.0.duration);
         let (run, recorder) = match trace {
-            None => self.execute(seed, recorder, watch, SLICE_EVENTS, |_| Ok(()))?,
+            None => self.run_in_slices(seed, recorder, watch, SLICE_EVENTS, |_| Ok(()))?,
             Some(to) => self.run_traced(seed, recorder, watch, to)?,
         };
         let extra_tables = recorder.tables(&run.names).map_err(RunFailure::RecordingLimit)?;
@@ -245,14 +245,15 @@ impl Scenario {
     ) -> Result<(Run, Recorder), RunFailure> {
         let mut file = to.create().map_err(RunFailure::TraceNotWritten)?;
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
-        let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE_EVENTS, |probe| file.write_pending(&mut probe.tracer))?;
+        let (run, mut probe) =
+            self.run_in_slices(seed, probe, watch, TRACED_SLICE_EVENTS, |probe| file.write_pending(&mut probe.tracer))?;
         probe.tracer.write_remaining_transmissions(Time::ZERO + self.0.duration);
         file.finish(&mut probe.tracer).map_err(RunFailure::TraceNotWritten)?;
         Ok((run, probe.recorder))
     }
 
     /// Runs the scenario in slices of events; `between` them it may drain the probe.
-    fn execute<P: Probe>(
+    fn run_in_slices<P: Probe>(
         &self,
         seed: u64,
         probe: P,
@@ -276,7 +277,7 @@ impl Scenario {
             if let Some(reached) = simulation.probe().recording_limit_reached() {
                 return Err(RunFailure::RecordingLimit(reached));
             }
-            if watch.should_stop(simulation.now().seconds()) {
+            if watch.report_and_ask_stop(simulation.now().seconds()) {
                 return Err(RunFailure::Stopped);
             }
         }

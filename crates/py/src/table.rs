@@ -55,7 +55,7 @@ impl Table {
     /// Bytes of all values.
     #[getter]
     fn size(&self) -> usize {
-        self.0.columns.iter().map(|(_, column)| column.len() * size_of_values(column)).sum()
+        self.0.columns.iter().map(|(_, column)| column.len() * bytes_per_value(column)).sum()
     }
 
     /// Values of a column as Python objects. Raises KeyError if there is no such column.
@@ -75,7 +75,7 @@ impl Table {
     #[getter]
     fn plain<'py>(&self, py: Python<'py>) -> Vec<PlainColumn<'py>> {
         let told = |(name, column): &(Cow<'static, str>, Column)| {
-            let (kind, bytes, names) = column.to_raw_parts();
+            let (kind, bytes, names) = column.to_kind_bytes_and_names();
             (name.to_string(), kind, PyBytes::new(py, &bytes), names)
         };
         self.0.columns.iter().map(told).collect()
@@ -106,23 +106,24 @@ impl Footer {
     /// Parses the bytes after the file's last row group. Raises OSError if they are damaged.
     #[new]
     fn new(tail: &[u8]) -> PyResult<Footer> {
-        from_parquet(|| parquet::footer(tail)).map(Footer)
+        catch_parquet_errors(|| parquet::parse_footer(tail)).map(Footer)
     }
 
     /// One of the file's row groups, from its bytes, with all columns or those of some names. Raises OSError if they are damaged.
     #[pyo3(signature = (row_group, data, columns=None))]
     fn table(&self, py: Python<'_>, row_group: usize, data: PyBackedBytes, columns: Option<Vec<String>>) -> PyResult<Table> {
-        py.detach(|| from_parquet(|| parquet::read(&self.0, row_group, Bytes::from_owner(data), columns.as_deref()))).map(Table)
+        py.detach(|| catch_parquet_errors(|| parquet::read_row_group(&self.0, row_group, Bytes::from_owner(data), columns.as_deref())))
+            .map(Table)
     }
 }
 
-fn from_parquet<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
+fn catch_parquet_errors<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
     let outcome = panic::catch_panic(|| read().map_err(|error| error.to_string()));
     outcome.and_then(|value| value).map_err(PyOSError::new_err)
 }
 
 /// Concatenates the tables of several runs of one scenario, with its key and each seed in front.
-pub fn concatenate_runs(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
+pub fn concatenate_run_tables(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
     let Some((_, first)) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
     if tables.iter().any(|(_, table)| !parquet::have_same_columns(first, table)) {
         return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
@@ -132,13 +133,13 @@ pub fn concatenate_runs(key: &str, tables: &[(u64, &measures::Table)]) -> Result
     let seeds = tables.iter().flat_map(|(seed, table)| std::iter::repeat_n(*seed, table.height())).collect();
     let mut columns = vec![(parquet::RUN_COLUMNS[0].into(), keys), (parquet::RUN_COLUMNS[1].into(), Column::Count(seeds))];
     for (at, (name, _)) in first.columns.iter().enumerate() {
-        columns.push((name.clone(), concatenate(tables.iter().map(|(_, table)| &table.columns[at].1))));
+        columns.push((name.clone(), concatenate_columns(tables.iter().map(|(_, table)| &table.columns[at].1))));
     }
     Ok(measures::Table { columns })
 }
 
 /// Concatenates columns of one kind.
-fn concatenate<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
+fn concatenate_columns<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
     macro_rules! values {
         ($kind:ident) => {
             columns.flat_map(|column| if let Column::$kind(values) = column { &values[..] } else { &[] }).copied().collect()
@@ -178,7 +179,7 @@ fn slice_column(column: &Column, rows: Range<usize>) -> Column {
     }
 }
 
-fn size_of_values(column: &Column) -> usize {
+fn bytes_per_value(column: &Column) -> usize {
     match column {
         Column::Real(_) | Column::Count(_) => 8,
         Column::Index(_) | Column::Name { .. } => 4,
@@ -187,11 +188,11 @@ fn size_of_values(column: &Column) -> usize {
 
 fn column_from_bytes(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<Column> {
     match kind {
-        "real" => Ok(Column::Real(parse_numbers(bytes, f64::from_le_bytes))),
-        "count" => Ok(Column::Count(parse_numbers(bytes, u64::from_le_bytes))),
-        "index" => Ok(Column::Index(parse_numbers(bytes, u32::from_le_bytes))),
+        "real" => Ok(Column::Real(numbers_from_bytes(bytes, f64::from_le_bytes))),
+        "count" => Ok(Column::Count(numbers_from_bytes(bytes, u64::from_le_bytes))),
+        "index" => Ok(Column::Index(numbers_from_bytes(bytes, u32::from_le_bytes))),
         "name" => {
-            let index = parse_numbers(bytes, u32::from_le_bytes);
+            let index = numbers_from_bytes(bytes, u32::from_le_bytes);
             match index.iter().find(|&&at| at as usize >= names.len()) {
                 Some(at) => Err(PyValueError::new_err(format!("no name {at}"))),
                 None => Ok(Column::Name { index, names: names.into_iter().map(Arc::from).collect() }),
@@ -201,6 +202,6 @@ fn column_from_bytes(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<C
     }
 }
 
-fn parse_numbers<const WIDTH: usize, T>(bytes: &[u8], read: impl Fn([u8; WIDTH]) -> T) -> Vec<T> {
+fn numbers_from_bytes<const WIDTH: usize, T>(bytes: &[u8], read: impl Fn([u8; WIDTH]) -> T) -> Vec<T> {
     bytes.chunks_exact(WIDTH).filter_map(|part| part.try_into().ok()).map(read).collect()
 }

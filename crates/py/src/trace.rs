@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ecnlab_scenario::registry;
-use ecnlab_trace::check::{Finding, KnownDeparture, Rule, RuleCount};
+use ecnlab_trace::check::{Finding, FindingCounts, KnownDeparture, Rule};
 use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Event, Format, ReadError, Reader};
@@ -44,13 +44,13 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The declared tables of a trace.
 #[pyfunction]
 fn trace_columns() -> String {
-    registry::columns_of(&ecnlab_trace::tables()).to_string()
+    registry::columns_of(&ecnlab_trace::describe_tables()).to_string()
 }
 
 /// The declared rules of the ECN check.
 #[pyfunction]
 fn trace_rules() -> String {
-    Rule::ALL.map(|rule| rule_json(rule, RuleCount::default())).into_iter().collect::<Json>().to_string()
+    Rule::ALL.map(|rule| rule_json(rule, FindingCounts::default())).into_iter().collect::<Json>().to_string()
 }
 
 /// Reads a trace; without a path, from standard input. `watch` is called with the bytes read about every 50 ms, and returns whether to
@@ -72,7 +72,7 @@ fn read_trace(
     let span = |seconds: f64| Span::from_secs_f64(seconds).ok_or_else(|| PyValueError::new_err(format!("{seconds} s is not a time")));
     let (from, to) = (from_s.map(span).transpose()?, to_s.map(span).transpose()?);
     let options = Options { from, to, bin: span(bin_s)?, flows, sequence_flows: drawn, header_bytes: header };
-    let (report, about) = read_without_gil(py, path, watch, |input| analyze(input, options))?;
+    let (report, about) = read_without_gil(py, path, watch, |input| analyze_trace_input(input, options))?;
     let tables = PyDict::new(py);
     for (name, table) in report.tables {
         tables.set_item(name, Py::new(py, Table(table))?)?;
@@ -115,7 +115,7 @@ fn read_without_gil<T: Send>(
     let watch = ProgressWatch::new(watch);
     let outcome = py.detach(|| {
         catch_panic(|| {
-            let reader = Reader::open(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(open_error)?;
+            let reader = Reader::from_reader(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(read_error_to_open_error)?;
             let mut input = TraceInput::new(reader, bytes_read, watch);
             let worked = work(&mut input);
             Ok((worked, input.is_stopped, input.watch))
@@ -134,7 +134,7 @@ enum OpenError {
     Failed(io::Error),
 }
 
-fn open_error(error: ReadError) -> OpenError {
+fn read_error_to_open_error(error: ReadError) -> OpenError {
     match error.kind {
         ecnlab_wire::ReadErrorKind::Input(error) => OpenError::Failed(error),
         _ => OpenError::Unreadable(error.to_string()),
@@ -170,7 +170,7 @@ impl<'a> TraceInput<'a> {
             self.records_until_poll -= 1;
             if self.records_until_poll == 0 {
                 self.records_until_poll = RECORDS_PER_POLL;
-                self.is_stopped = self.watch.should_stop(self.bytes_read.load(Ordering::Relaxed) as f64);
+                self.is_stopped = self.watch.report_and_ask_stop(self.bytes_read.load(Ordering::Relaxed) as f64);
             }
             if self.is_stopped {
                 return None;
@@ -185,7 +185,7 @@ impl<'a> TraceInput<'a> {
     }
 
     /// Names of the interfaces, if there are new ones.
-    fn new_interfaces(&mut self) -> Option<Vec<String>> {
+    fn interface_names_if_changed(&mut self) -> Option<Vec<String>> {
         let interfaces = self.reader.interfaces();
         if interfaces.len() == self.interfaces {
             return None;
@@ -229,12 +229,12 @@ impl<'a> TraceInput<'a> {
     }
 }
 
-fn analyze(input: &mut TraceInput, options: Options) -> Result<(TraceReport, Json), String> {
+fn analyze_trace_input(input: &mut TraceInput, options: Options) -> Result<(TraceReport, Json), String> {
     let Some(first) = input.next_event() else { return Err(input.no_events_error()) };
     let mut analysis = Analysis::new(options, input.starts_at_first_event());
     let mut event = Some(first);
     while let Some(next) = event {
-        if let Some(names) = input.new_interfaces() {
+        if let Some(names) = input.interface_names_if_changed() {
             analysis.set_interfaces(names);
         }
         analysis.on_event(&next);
@@ -265,7 +265,7 @@ fn check(input: &mut TraceInput) -> Result<Json, String> {
     let mut check = EcnCheck::default();
     let mut event = Some(first);
     while let Some(next) = event {
-        if let Some(names) = input.new_interfaces() {
+        if let Some(names) = input.interface_names_if_changed() {
             check.set_interface_count(names.len());
         }
         check.on_event(&next, input.reader.packets(), Time::ZERO + next.time.since(origin));
@@ -276,14 +276,14 @@ fn check(input: &mut TraceInput) -> Result<Json, String> {
     about["events"] = report.events.into();
     about["connections"] = report.connections.into();
     about["one_way_connections"] = report.one_way_connections.into();
-    let broken_rules = Rule::ALL.iter().zip(report.rule_counts).filter(|(_, rule_count)| *rule_count != RuleCount::default());
+    let broken_rules = Rule::ALL.iter().zip(report.rule_counts).filter(|(_, rule_count)| *rule_count != FindingCounts::default());
     let rules: Vec<_> = broken_rules.map(|(rule, rule_count)| rule_json(*rule, rule_count)).collect();
     let known: Vec<_> = report.known.iter().map(|(&(rule, known), &count)| departure_json(rule, known, count)).collect();
     let findings: Vec<_> = report.findings.iter().map(finding_json).collect();
     Ok(json!({ "about": about, "rules": rules, "known": known, "findings": findings }))
 }
 
-fn rule_json(rule: Rule, rule_count: RuleCount) -> Json {
+fn rule_json(rule: Rule, rule_count: FindingCounts) -> Json {
     let about = rule.info();
     json!({
         "name": about.name,
@@ -296,7 +296,7 @@ fn rule_json(rule: Rule, rule_count: RuleCount) -> Json {
 }
 
 fn departure_json(rule: Rule, known: KnownDeparture, count: u64) -> Json {
-    json!({ "rule": rule.info().name, "section": rule.info().section, "whose": known.description(), "count": count })
+    json!({ "rule": rule.info().name, "section": rule.info().section, "whose": known.hosts_description(), "count": count })
 }
 
 fn finding_json(finding: &Finding) -> Json {
@@ -308,7 +308,7 @@ fn finding_json(finding: &Finding) -> Json {
         "rule": finding.rule.info().name,
         "section": finding.rule.info().section,
         "is_departure": finding.known.is_some(),
-        "whose": finding.known.map_or("", KnownDeparture::description),
+        "whose": finding.known.map_or("", KnownDeparture::hosts_description),
         "found": finding.found,
     })
 }

@@ -36,11 +36,11 @@ pub struct TraceFileOptions {
 pub struct TraceFile {
     path: PathBuf,
     partial: PathBuf,
-    sink: Option<TraceSink>,
+    sink: Option<TraceFormatWriter>,
 }
 
 /// Writer of a trace's format.
-enum TraceSink {
+enum TraceFormatWriter {
     Bytes(CompressedWriter),
     Rows(Box<TableWriter<BufWriter<File>>>),
     /// Rows, until the first of them determines the columns.
@@ -71,10 +71,10 @@ impl TraceFileOptions {
     pub fn create(&self) -> io::Result<TraceFile> {
         let out = BufWriter::with_capacity(1 << 20, File::create(&self.partial)?);
         let sink = match (self.form.as_str(), self.compression.as_str()) {
-            ("parquet", _) => TraceSink::EmptyRows(out),
-            (_, "gzip") => TraceSink::Bytes(CompressedWriter::Gzip(GzEncoder::new(out, Compression::fast()))),
-            (_, "zstd") => TraceSink::Bytes(CompressedWriter::Zstd(zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?)),
-            _ => TraceSink::Bytes(CompressedWriter::Plain(out)),
+            ("parquet", _) => TraceFormatWriter::EmptyRows(out),
+            (_, "gzip") => TraceFormatWriter::Bytes(CompressedWriter::Gzip(GzEncoder::new(out, Compression::fast()))),
+            (_, "zstd") => TraceFormatWriter::Bytes(CompressedWriter::Zstd(zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?)),
+            _ => TraceFormatWriter::Bytes(CompressedWriter::Plain(out)),
         };
         Ok(TraceFile { path: self.path.clone(), partial: self.partial.clone(), sink: Some(sink) })
     }
@@ -88,8 +88,8 @@ pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceFileOptions) -> PyR
         let mut chunk = vec![0; 1 << 20];
         loop {
             match source.read(&mut chunk)? {
-                0 => return file.close(),
-                length => file.write_bytes(&chunk[..length])?,
+                0 => return file.close_and_rename(),
+                length => file.write_capture_bytes(&chunk[..length])?,
             }
         }
     })?)
@@ -99,7 +99,7 @@ impl TraceFile {
     /// Writes the pending output of a tracer.
     pub fn write_pending(&mut self, tracer: &mut Tracer) -> io::Result<()> {
         self.write_rows(tracer, ROW_GROUP_ROWS)?;
-        let (Some(bytes), Some(TraceSink::Bytes(out))) = (tracer.bytes_mut(), &mut self.sink) else { return Ok(()) };
+        let (Some(bytes), Some(TraceFormatWriter::Bytes(out))) = (tracer.bytes_mut(), &mut self.sink) else { return Ok(()) };
         out.write_all(bytes)?;
         bytes.clear();
         Ok(())
@@ -109,16 +109,16 @@ impl TraceFile {
     pub fn finish(mut self, tracer: &mut Tracer) -> io::Result<()> {
         self.write_pending(tracer)?;
         self.write_rows(tracer, 0)?;
-        self.close()
+        self.close_and_rename()
     }
 
     /// Writes bytes that do not come from a tracer, into a file of bytes.
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write_capture_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.sink {
-            Some(TraceSink::Bytes(out)) => out.write_all(bytes),
+            Some(TraceFormatWriter::Bytes(out)) => out.write_all(bytes),
             _ => Err(io::Error::other("only a capture accepts raw bytes")),
         }
     }
@@ -127,11 +127,11 @@ impl TraceFile {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn close(mut self) -> io::Result<()> {
+    pub fn close_and_rename(mut self) -> io::Result<()> {
         let out = match self.sink.take() {
-            Some(TraceSink::Bytes(out)) => out.finish()?,
-            Some(TraceSink::Rows(rows)) => rows.finish()?,
-            Some(TraceSink::EmptyRows(out)) => out,
+            Some(TraceFormatWriter::Bytes(out)) => out.finish()?,
+            Some(TraceFormatWriter::Rows(rows)) => rows.finish()?,
+            Some(TraceFormatWriter::EmptyRows(out)) => out,
             None => return Ok(()),
         };
         out.into_inner()?.sync_all()?;
@@ -143,15 +143,15 @@ impl TraceFile {
     fn write_rows(&mut self, tracer: &mut Tracer, min_rows: u64) -> io::Result<()> {
         let Some(table) = tracer.drain_rows(min_rows) else { return Ok(()) };
         let mut rows = match self.sink.take() {
-            Some(TraceSink::Rows(rows)) => rows,
-            Some(TraceSink::EmptyRows(out)) => Box::new(TableWriter::begin(&table, out)?),
+            Some(TraceFormatWriter::Rows(rows)) => rows,
+            Some(TraceFormatWriter::EmptyRows(out)) => Box::new(TableWriter::with_columns_of(&table, out)?),
             other => {
                 self.sink = other;
                 return Ok(());
             }
         };
-        rows.push(&table)?;
-        self.sink = Some(TraceSink::Rows(rows));
+        rows.write_row_group(&table)?;
+        self.sink = Some(TraceFormatWriter::Rows(rows));
         Ok(())
     }
 }

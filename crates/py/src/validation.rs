@@ -1,6 +1,6 @@
 //! Comparison with ns-2 and with a kernel, for `ecnlab validate`.
 
-use ecnlab_validation::kernel::{CaseMode, CaseResult, Verdict, validate_json};
+use ecnlab_validation::kernel::{CaseMode, CaseResult, Verdict, validate_case_from_json};
 use ecnlab_validation::ns2;
 use ecnlab_validation::packetdrill::{self, ScriptResult};
 use pyo3::exceptions::PyValueError;
@@ -14,7 +14,7 @@ use crate::panic::catch_panic;
 #[pyfunction]
 #[pyo3(name = "packet_exact")]
 pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
-    let result = ns2::validate_json(case_json).map_err(PyValueError::new_err)?;
+    let result = ns2::validate_case_from_json(case_json).map_err(PyValueError::new_err)?;
     let is_ok = result.difference.is_none();
     Ok(json!({ "name": result.name, "ok": is_ok, "events": result.events, "difference": result.difference }).to_string())
 }
@@ -25,7 +25,7 @@ pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
 pub fn validate_kernel_case(py: Python<'_>, case_json: &str, way: &str) -> PyResult<String> {
     let unknown = || PyValueError::new_err(format!("unknown way {way}; fix: use one of {}", CaseMode::WORDS.join(", ")));
     let mode = CaseMode::from_word(way).ok_or_else(unknown)?;
-    let result = py.detach(|| catch_panic(|| validate_json(case_json, mode))).map_err(EngineFault::new_err)?;
+    let result = py.detach(|| catch_panic(|| validate_case_from_json(case_json, mode))).map_err(EngineFault::new_err)?;
     result.map(|result| to_json(&result).to_string()).map_err(PyValueError::new_err)
 }
 

@@ -50,12 +50,12 @@ impl BurstSchedule {
     pub fn new(bursts: Bursts) -> BurstSchedule {
         assert!(bursts.period > Span::ZERO, "a period must be above zero");
         let schedule = BurstSchedule { bursts, slot: 0, next_slot: 0, next_allowance: 0, left: 0, continues_at: Time::ZERO };
-        assert!(schedule.aggregate() > 0, "an aggregate must be above zero");
-        BurstSchedule { next_allowance: schedule.aggregate(), ..schedule }
+        assert!(schedule.allowance_per_burst() > 0, "an aggregate must be above zero");
+        BurstSchedule { next_allowance: schedule.allowance_per_burst(), ..schedule }
     }
 
     /// The aggregate in its unit.
-    fn aggregate(&self) -> u64 {
+    fn allowance_per_burst(&self) -> u64 {
         match self.bursts.aggregate {
             None => u64::MAX,
             Some(Limit::Packets(packets)) => packets.into(),
@@ -65,7 +65,7 @@ impl BurstSchedule {
 
     /// For a link whose transmitter is free and before which packets wait: the slot for which they have to wait. `None` if a packet may
     /// leave now, in the burst in progress or in one that begins.
-    pub fn wait_for_slot(&mut self, now: Time) -> Option<Time> {
+    pub fn start_burst_or_slot_time(&mut self, now: Time) -> Option<Time> {
         if self.left > 0 && now == self.continues_at {
             return None;
         }
@@ -74,8 +74,8 @@ impl BurstSchedule {
         if begins > now {
             return Some(begins);
         }
-        self.left = if slot == self.next_slot { self.next_allowance } else { self.aggregate() };
-        (self.slot, self.next_slot, self.next_allowance) = (slot, slot + 1, self.aggregate());
+        self.left = if slot == self.next_slot { self.next_allowance } else { self.allowance_per_burst() };
+        (self.slot, self.next_slot, self.next_allowance) = (slot, slot + 1, self.allowance_per_burst());
         self.continues_at = now;
         None
     }

@@ -70,7 +70,7 @@ impl QueueConfig {
     }
 
     /// The kernel's queue that it is, if it is one.
-    pub fn kernel_qdisc(&self) -> Option<&KernelQdisc> {
+    pub fn as_kernel_qdisc(&self) -> Option<&KernelQdisc> {
         match &self.child {
             Child::Kernel(queue) => Some(queue),
             Child::Aqm { .. } | Child::Buffer { .. } | Child::Queue(_) => None,
@@ -106,7 +106,7 @@ impl QueueConfig {
 
     /// The rate to which the discipline shapes its child, if it is a shaper.
     pub fn shaped_rate(&self) -> Option<Rate> {
-        matches!(self.discipline.kind, DisciplineKind::Cbq | DisciplineKind::TokenBucket).then(|| self.values.get("rate"))
+        matches!(self.discipline.kind, DisciplineKind::Cbq | DisciplineKind::TokenBucket).then(|| self.values.get_as("rate"))
     }
 
     /// The names of the bands that its packets are served in, where there are several.
@@ -127,9 +127,9 @@ impl QueueConfig {
     }
 
     /// Whether a threshold of it marks ECT(1) packets earlier than others in the same flow queue.
-    pub fn has_l4s_step(&self) -> bool {
+    pub fn marks_ect1_earlier(&self) -> bool {
         let (in_discipline, in_aqm) = match &self.child {
-            Child::Queue(inner) => return inner.has_l4s_step(),
+            Child::Queue(inner) => return inner.marks_ect1_earlier(),
             Child::Aqm { aqm, .. } => (
                 matches!(self.discipline.kind, DisciplineKind::FlowQueues(_)) && (self.discipline.lowest_mark)(&self.values).is_some(),
                 (aqm.entry.marks_ect1_earlier)(&aqm.values),
@@ -158,7 +158,7 @@ impl QueueConfig {
     }
 
     /// Name and digest of the AQMs in it that are not part of this crate.
-    pub fn user_aqms(&self) -> Vec<(&'static str, &'static str)> {
+    pub fn user_aqm_names_and_digests(&self) -> Vec<(&'static str, &'static str)> {
         self.aqm().map(|aqm| (aqm.entry.name, aqm.entry.source_digest)).filter(|(_, digest)| !digest.is_empty()).into_iter().collect()
     }
 
@@ -182,7 +182,7 @@ impl AqmConfig {
 impl std::fmt::Debug for QueueConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.discipline.name)?;
-        let child = self.aqm().map(|aqm| aqm.entry.name).or(self.kernel_qdisc().map(|queue| queue.name.as_str()));
+        let child = self.aqm().map(|aqm| aqm.entry.name).or(self.as_kernel_qdisc().map(|queue| queue.name.as_str()));
         child.map_or(Ok(()), |name| write!(f, " {name}"))
     }
 }

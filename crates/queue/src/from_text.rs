@@ -29,12 +29,12 @@ impl Registry {
         let limit = match (discipline.child, &child) {
             (ChildKind::Aqm(_), Child::Aqm { limit, .. }) | (ChildKind::Buffer, Child::Buffer { limit }) => Some((*limit).into()),
             (ChildKind::Queue, Child::Queue(_)) => None,
-            (child_kind, _) => return Err(format!("discipline \"{name}\" takes {} as its child", child_description(child_kind))),
+            (child_kind, _) => return Err(format!("discipline \"{name}\" takes {} as its child", describe_child_kind(child_kind))),
         };
         let values = values_from_texts(name, discipline.parameters, values)?;
-        refuse_contradictions(name, (discipline.check)(&values, limit))?;
+        contradictions_to_result(name, (discipline.check)(&values, limit))?;
         if let (Child::Aqm { aqm, .. }, Some(limit)) = (&child, limit) {
-            refuse_contradictions(aqm.entry.name, aqm.entry.contradictions(&aqm.values, limit))?;
+            contradictions_to_result(aqm.entry.name, aqm.entry.contradictions(&aqm.values, limit))?;
         }
         Ok(QueueConfig { discipline, values, child })
     }
@@ -55,12 +55,12 @@ fn values_from_texts(name: &str, declared: &'static [Parameter], given: &[(&str,
     }
 }
 
-fn refuse_contradictions(name: &str, contradictions: Contradictions) -> Result<(), String> {
+fn contradictions_to_result(name: &str, contradictions: Contradictions) -> Result<(), String> {
     let texts: Vec<String> = contradictions.into_iter().map(|(key, why)| format!("{key} of \"{name}\": {why}")).collect();
     if texts.is_empty() { Ok(()) } else { Err(texts.join("; ")) }
 }
 
-fn child_description(child: ChildKind) -> &'static str {
+fn describe_child_kind(child: ChildKind) -> &'static str {
     match child {
         ChildKind::Aqm(_) => "an AQM and a buffer",
         ChildKind::Buffer => "a buffer and no AQM",
@@ -91,7 +91,7 @@ mod tests {
         let fifo = registry.queue_config("fifo", &[], red(&[("min_th", "10"), ("max_th", "30")])).unwrap();
         let shaped = registry.queue_config("tbf", &[("rate", "1.5 Mbps"), ("burst", "10 KB")], Child::Queue(Box::new(fifo))).unwrap();
         assert_eq!("tbf red", format!("{shaped:?}"));
-        assert_eq!(30.0, shaped.aqm().unwrap().values.get::<f64>("max_th"));
+        assert_eq!(30.0, shaped.aqm().unwrap().values.get_as::<f64>("max_th"));
     }
 
     #[test]

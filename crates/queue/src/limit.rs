@@ -1,6 +1,6 @@
 //! Buffer limits, in packets or in bytes.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 
 /// Largest backlog of a buffer; the packet in transmission is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub enum Limit {
     Bytes(u64),
 }
 
-impl From<Limit> for Amount {
-    fn from(limit: Limit) -> Amount {
+impl From<Limit> for PacketsOrBytes {
+    fn from(limit: Limit) -> PacketsOrBytes {
         match limit {
-            Limit::Packets(packets) => Amount::Packets(f64::from(packets)),
-            Limit::Bytes(bytes) => Amount::Bytes(bytes as f64),
+            Limit::Packets(packets) => PacketsOrBytes::Packets(f64::from(packets)),
+            Limit::Bytes(bytes) => PacketsOrBytes::Bytes(bytes as f64),
         }
     }
 }

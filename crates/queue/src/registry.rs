@@ -93,18 +93,18 @@ pub static DISCIPLINES: &[&DisciplineEntry] = &[
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::quantity::Amount;
+    use ecnlab_units::quantity::PacketsOrBytes;
     use ecnlab_units::{Rate, Rng, Values};
 
     use super::*;
     use crate::aqm::entry::LinkParams;
-    use crate::{AVERAGE_GAUGE, Arrival, Backlog, Limit};
+    use crate::{AVERAGE_GAUGE_NAME, Arrival, Backlog, Limit};
 
     #[test]
     fn every_declared_default_fits_its_own_kind_and_agrees_with_the_rest() {
         for entry in AQMS {
             let values = Values::defaults(entry.parameters);
-            assert!((entry.check)(&values, Amount::Packets(100.0)).is_empty(), "{}", entry.name);
+            assert!((entry.check)(&values, PacketsOrBytes::Packets(100.0)).is_empty(), "{}", entry.name);
             entry.test_values();
         }
     }
@@ -137,11 +137,11 @@ mod tests {
         for entry in AQMS {
             let mut aqm = (entry.make)(&entry.test_values(), &line);
             for packets in 0..10 {
-                aqm.on_enqueue(&Arrival { backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, rng);
+                aqm.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN }, rng);
             }
             let mut shown = None;
             aqm.report_gauges(&mut |name, value| {
-                if name == AVERAGE_GAUGE {
+                if name == AVERAGE_GAUGE_NAME {
                     shown = Some(value);
                 }
             });

@@ -174,14 +174,14 @@ impl<F: QueueItem> VirtualLink<F> {
 
     /// Starts to transmit the next packet, if the queue releases one and the link may send.
     fn start_transmission(&mut self) {
-        if let Some(due) = self.wait_for_slot() {
+        if let Some(due) = self.start_burst_or_slot_time() {
             self.transmitter = Some(Deadline { due, scheduled_at: self.now });
             self.is_transmitting = true;
             return;
         }
         match self.queue.dequeue(self.now, &mut self.rng, &mut |_| {}) {
             DequeueOutcome::Packet { packet, .. } => {
-                let departs = self.schedule_departure(packet.size());
+                let departs = self.compute_transmission_end(packet.size());
                 self.bursts.iter_mut().for_each(|bursts| bursts.on_departure(packet.size(), departs));
                 self.transmitter = Some(Deadline { due: departs, scheduled_at: self.now });
                 self.is_transmitting = true;
@@ -197,11 +197,11 @@ impl<F: QueueItem> VirtualLink<F> {
     }
 
     /// The slot for which waiting packets have to wait, if they may not leave now.
-    fn wait_for_slot(&mut self) -> Option<Time> {
+    fn start_burst_or_slot_time(&mut self) -> Option<Time> {
         if self.queue.is_empty() {
             return None;
         }
-        self.bursts.as_mut()?.wait_for_slot(self.now)
+        self.bursts.as_mut()?.start_burst_or_slot_time(self.now)
     }
 
     fn end_burst(&mut self) {
@@ -209,7 +209,7 @@ impl<F: QueueItem> VirtualLink<F> {
     }
 
     /// End of a transmission that begins now. Times of packets sent back to back add up exactly.
-    fn schedule_departure(&mut self, size: u32) -> Time {
+    fn compute_transmission_end(&mut self, size: u32) -> Time {
         if self.now > self.free_at {
             (self.free_at, self.free_at_remainder) = (self.now, 0);
         }

@@ -171,7 +171,7 @@ fn drive(bursts: &[(usize, u32, u64, u64)], mut on_packet: impl FnMut(u64, Optio
         }
         for _ in 0..packets {
             number += 1;
-            on_packet(clock, Some(Packet { number, size, ecn: Ecn::NotEct, ..Packet::PLAIN }));
+            on_packet(clock, Some(Packet { number, size, ecn: Ecn::NotEct, ..Packet::ECT0_1000_BYTES }));
         }
     }
 }
@@ -205,7 +205,7 @@ fn run_overloaded(aqm_under_test: &mut AqmUnderTest, ecn: Ecn, milliseconds: u64
     let mut drops = Vec::new();
     for half in 0..2 * milliseconds {
         let now = MS + half * MS / 2;
-        aqm_under_test.enqueue(Packet { number: half, size: 1500, ecn, ..Packet::PLAIN }, now);
+        aqm_under_test.enqueue(Packet { number: half, size: 1500, ecn, ..Packet::ECT0_1000_BYTES }, now);
         let before = aqm_under_test.dropped.len() + aqm_under_test.marked.len();
         if half % 2 == 1 {
             aqm_under_test.dequeue(now);

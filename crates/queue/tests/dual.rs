@@ -13,7 +13,7 @@ const CLASSIC: u8 = 1;
 const SIZE: u32 = 1500;
 
 fn packet(number: u64, ecn: Ecn) -> Packet {
-    Packet { number, ecn, flow: 1, size: SIZE, ..Packet::PLAIN }
+    Packet { number, ecn, flow: 1, size: SIZE, ..Packet::ECT0_1000_BYTES }
 }
 
 /// The queue, and what it has told.
@@ -271,8 +271,8 @@ fn the_bands_share_one_buffer_and_count_apart() {
     (0..600).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.enqueue(ecn)));
     assert_eq!((1000, 200), (dual.queue.len(), dual.dropped.len()));
     assert!(dual.dropped.iter().all(|&(_, cause)| cause == SignalCause::Overflow));
-    let dropped = [LOW_LATENCY, CLASSIC].map(|band| dual.queue.counters(band).dropped_packets());
-    let arrived = [LOW_LATENCY, CLASSIC].map(|band| dual.queue.counters(band).arrived.packets);
+    let dropped = [LOW_LATENCY, CLASSIC].map(|band| dual.queue.band_counters(band).dropped_packets());
+    let arrived = [LOW_LATENCY, CLASSIC].map(|band| dual.queue.band_counters(band).arrived.packets);
     assert_eq!(([100, 100], [600, 600]), (dropped, arrived));
 }
 

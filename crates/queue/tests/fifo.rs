@@ -23,7 +23,7 @@ impl Aqm for ScriptedAqm {
         AqmRequirements { groups: usize::from(GROUPS), dequeue_hook: false }
     }
 
-    fn group_of(&self, packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         packet.flow as u8
     }
 
@@ -154,7 +154,7 @@ fn packets() -> impl Strategy<Value = Vec<(Packet, u8)>> {
         ecn,
         ecn_semantics,
         flow,
-        ..Packet::PLAIN
+        ..Packet::ECT0_1000_BYTES
     });
     prop::collection::vec((packet, 0u8..3), 1..300)
 }
@@ -194,7 +194,7 @@ fn a_packet_that_is_marked_already_is_not_marked_again() {
         EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early },
         20,
     );
-    let marks = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| enqueue(&mut fifo, Packet { ecn, ..Packet::PLAIN }).len() - 1);
+    let marks = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| enqueue(&mut fifo, Packet { ecn, ..Packet::ECT0_1000_BYTES }).len() - 1);
     assert_eq!(([1, 0, 1], 2), (marks, fifo.total_counters().marked[SignalCause::Early]));
 }
 
@@ -209,7 +209,7 @@ fn an_incipient_signal_is_written_only_where_the_network_knows_it() {
             (EcnSemantics::Mecn, Ecn::Ect1),
             (EcnSemantics::Classic, Ecn::Ect1),
         ] {
-            enqueue(&mut fifo, Packet { ecn_semantics, ecn, ..Packet::PLAIN });
+            enqueue(&mut fifo, Packet { ecn_semantics, ecn, ..Packet::ECT0_1000_BYTES });
         }
         let remaining: Vec<Ecn> = stored_packets(&fifo).iter().map(|packet| packet.ecn).collect();
         assert_eq!(
@@ -223,8 +223,8 @@ fn an_incipient_signal_is_written_only_where_the_network_knows_it() {
 #[test]
 fn an_aqm_that_knows_no_overflow_gets_the_arriving_packet_dropped() {
     let mut fifo = fifo_with_verdict(EnqueueVerdict::Pass, 1);
-    enqueue(&mut fifo, Packet::PLAIN);
-    let second = Packet { number: 1, ..Packet::PLAIN };
+    enqueue(&mut fifo, Packet::ECT0_1000_BYTES);
+    let second = Packet { number: 1, ..Packet::ECT0_1000_BYTES };
     assert_eq!(vec![PacketEvent::Dropped(second, SignalCause::Overflow)], enqueue(&mut fifo, second));
 }
 
@@ -236,7 +236,7 @@ fn drop_from_front_takes_the_oldest_and_keeps_the_newest() {
     let line = ecnlab_queue::LinkParams { rate: ecnlab_units::Rate::from_bps(1_000_000).unwrap(), limit: Limit::Packets(3) };
     let mut fifo = Fifo::new((entry.make)(&values, &line), Limit::Packets(3));
     for number in 0..5 {
-        enqueue(&mut fifo, Packet { number, rtt: Span::ZERO, ..Packet::PLAIN });
+        enqueue(&mut fifo, Packet { number, rtt: Span::ZERO, ..Packet::ECT0_1000_BYTES });
     }
     assert_eq!(vec![2, 3, 4], stored_packets(&fifo).iter().map(|packet| packet.number).collect::<Vec<_>>());
 }

@@ -77,7 +77,7 @@ impl QueueUnderTest {
     /// Offers the next packet of a flow.
     fn enqueue_one(&mut self, flow: u64, size: u32) -> Vec<u64> {
         self.numbers += 1;
-        self.enqueue(Packet { number: self.numbers, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN }, Time::ZERO)
+        self.enqueue(Packet { number: self.numbers, flow, size, ecn: Ecn::NotEct, ..Packet::ECT0_1000_BYTES }, Time::ZERO)
     }
 
     /// The next packet to leave, and its band.
@@ -255,7 +255,7 @@ proptest! {
         for (number, operation) in (0..).zip(operations) {
             match operation {
                 Some((flow, size)) => {
-                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
+                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::ECT0_1000_BYTES };
                     prop_assert_eq!(theirs.enqueue_fq(packet), ours.enqueue(packet, Time::ZERO));
                 }
                 None => prop_assert_eq!(theirs.dequeue_fq(), ours.dequeue(Time::ZERO)),
@@ -273,7 +273,7 @@ proptest! {
         for (number, operation) in (0..).zip(operations) {
             match operation {
                 Some((flow, size)) => {
-                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
+                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::ECT0_1000_BYTES };
                     prop_assert_eq!(theirs.enqueue_round_robin(packet, quantum, packets), ours.enqueue(packet, Time::ZERO));
                 }
                 None => prop_assert_eq!(theirs.dequeue_sfq(), ours.dequeue(Time::ZERO)),
@@ -289,7 +289,7 @@ proptest! {
         for (number, operation) in (0..).zip(operations) {
             // The loop sends a turn at one blow: packets arrive between turns.
             if let (Some((flow, size)), true) = (operation, turn.is_empty()) {
-                let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
+                let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::ECT0_1000_BYTES };
                 prop_assert_eq!(theirs.enqueue_round_robin(packet, 0, bytes), ours.enqueue(packet, Time::ZERO));
                 continue;
             }
@@ -314,7 +314,7 @@ proptest! {
             match operation {
                 Some((flow, size)) => {
                     let ecn = if number % 7 == 6 { Ecn::Ce } else { [Ecn::Ect0, Ecn::Ect1][(flow % 2) as usize] };
-                    queue.enqueue(Packet { number, flow, size, ecn, ..Packet::PLAIN }, now);
+                    queue.enqueue(Packet { number, flow, size, ecn, ..Packet::ECT0_1000_BYTES }, now);
                 }
                 None => {
                     if let Some((packet, _)) = queue.dequeue(now) {
@@ -593,7 +593,7 @@ fn packets_that_a_change_of_the_hash_moves_count_in_freds_flows_where_they_wait(
         let flow = mix_bits(step) % 12;
         if waiting[flow as usize] < 4 {
             queue.numbers += 1;
-            let packet = Packet { number: queue.numbers, flow, size: 1000, ecn: Ecn::Ect0, ..Packet::PLAIN };
+            let packet = Packet { number: queue.numbers, flow, size: 1000, ecn: Ecn::Ect0, ..Packet::ECT0_1000_BYTES };
             assert_eq!(Vec::<u64>::new(), queue.enqueue(packet, now), "flow {flow} has {} packets waiting", waiting[flow as usize]);
             waiting[flow as usize] += 1;
         }
@@ -644,7 +644,7 @@ fn the_bands_count_new_and_old_queues_apart() {
         bands
     });
     assert_eq!([2, 2], bands);
-    assert_eq!(bands, [0, 1].map(|band| queue.queue.counters(band).departed.packets));
+    assert_eq!(bands, [0, 1].map(|band| queue.queue.band_counters(band).departed.packets));
     assert_eq!(4, queue.queue.total_counters().arrived.packets);
 }
 
@@ -658,15 +658,15 @@ fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() 
     for entry in AQMS {
         let average_after_a_minute = |moved: bool| {
             let (mut aqm, mut rng) = ((entry.make)(&Values::defaults(entry.parameters), &line), Rng::for_role(1, "idle"));
-            let groups = vec![Backlog::of_packets(1); aqm.requirements().groups];
-            let arrival = |now| Arrival { now, backlog: Backlog::of_packets(3), groups: &groups, ..Arrival::PLAIN };
+            let groups = vec![Backlog::of_1000_byte_packets(1); aqm.requirements().groups];
+            let arrival = |now| Arrival { now, backlog: Backlog::of_1000_byte_packets(3), groups: &groups, ..Arrival::PLAIN };
             for millis in 0..5_000 {
                 aqm.on_enqueue(&arrival(at(millis)), &mut rng);
             }
             let before = aqm.average_queue_length()?;
             aqm.on_queue_empty(at(5_000));
             if moved {
-                aqm.on_moved_in(&PacketInfo::PLAIN, at(5_000));
+                aqm.on_moved_in(&PacketInfo::EXAMPLE_ECT0, at(5_000));
             }
             aqm.on_enqueue(&arrival(at(65_000)), &mut rng);
             Some(aqm.average_queue_length().unwrap() / before)
@@ -683,7 +683,7 @@ fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() 
 fn codepoints_at_departure(queue: &mut QueueUnderTest, codepoints: [Ecn; 2], packets: u64) -> Vec<(u64, Ecn, Ecn)> {
     let flows: [u64; 2] = flows_in_distinct_queues();
     for (number, (flow, ecn)) in (0..).zip((0..packets).flat_map(|_| flows.into_iter().zip(codepoints))) {
-        queue.enqueue(Packet { number, flow, ecn, ..Packet::PLAIN }, Time::ZERO);
+        queue.enqueue(Packet { number, flow, ecn, ..Packet::ECT0_1000_BYTES }, Time::ZERO);
     }
     let leave = |quarter: u64| {
         let (packet, _) = queue.dequeue(Time::ZERO + Span::from_micros(250) * quarter)?;
@@ -737,7 +737,7 @@ fn an_l4s_step_is_a_mark_even_around_an_aqm_that_marks_nothing() {
         values.set_from_text("l4s_step", step).unwrap();
         let aqm = AqmConfig { entry: aqm("droptail"), values: Values::defaults(aqm("droptail").parameters) };
         let config = QueueConfig { discipline: &FQ, values, child: Child::Aqm { aqm, limit: Limit::Packets(9) } };
-        (config.lowest_mark_level(), config.has_l4s_step())
+        (config.lowest_mark_level(), config.marks_ect1_earlier())
     };
     assert_eq!([(None, false), (Some(CongestionLevel::Congested), true)], ["off", "1 ms"].map(lowest_mark));
 }

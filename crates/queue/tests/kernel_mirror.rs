@@ -9,9 +9,9 @@ fn packets_leave_as_the_kernel_reports_and_every_one_is_counted() {
     let mut queue = KernelQueueMirror::default();
     let mut rng = Rng::for_role(1, "outside");
     for flow in 0..4 {
-        queue.enqueue(Packet { flow, ecn: Ecn::Ect0, ..Packet::PLAIN }, Time::ZERO, &mut rng, &mut |_| {});
+        queue.enqueue(Packet { flow, ecn: Ecn::Ect0, ..Packet::ECT0_1000_BYTES }, Time::ZERO, &mut rng, &mut |_| {});
     }
-    assert_eq!((4, 0), (queue.drain_unreported().count(), queue.drain_unreported().count()));
+    assert_eq!((4, 0), (queue.arrivals_since_last_call().count(), queue.arrivals_since_last_call().count()));
     let later = Time::ZERO + Span::from_millis(3);
     let (packet, sojourn) = queue.on_kernel_dequeue(|packet| packet.flow == 2, |_| true, later).unwrap();
     assert_eq!((2, Span::from_millis(3)), (packet.flow, sojourn));

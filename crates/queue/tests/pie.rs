@@ -97,18 +97,21 @@ struct PieUnderTest(Pie, Rng);
 
 impl PieModel for PieUnderTest {
     fn accepts(&mut self, now: Time, waiting: u32) -> bool {
-        let packet = PacketInfo { size: SIZE, ..PacketInfo::PLAIN };
-        self.0.on_enqueue(&Arrival { now, packet, backlog: Backlog::of_packets(waiting), ..Arrival::PLAIN }, &mut self.1)
+        let packet = PacketInfo { size: SIZE, ..PacketInfo::EXAMPLE_ECT0 };
+        self.0.on_enqueue(&Arrival { now, packet, backlog: Backlog::of_1000_byte_packets(waiting), ..Arrival::PLAIN }, &mut self.1)
             == EnqueueVerdict::Pass
     }
 
     fn record_departure(&mut self, now: Time, sojourn: Span, waiting: u32) {
-        let packet = PacketInfo { size: SIZE, ..PacketInfo::PLAIN };
-        self.0.on_dequeue(&Departure { now, packet, sojourn, backlog: Backlog::of_packets(waiting), ..Departure::PLAIN }, &mut self.1);
+        let packet = PacketInfo { size: SIZE, ..PacketInfo::EXAMPLE_ECT0 };
+        self.0.on_dequeue(
+            &Departure { now, packet, sojourn, backlog: Backlog::of_1000_byte_packets(waiting), ..Departure::PLAIN },
+            &mut self.1,
+        );
     }
 
     fn update(&mut self, now: Time, waiting: u32, head_sojourn: Span) {
-        self.0.on_timer(&TimerContext { now, backlog: Backlog::of_packets(waiting), head_sojourn }, &mut self.1);
+        self.0.on_timer(&TimerContext { now, backlog: Backlog::of_1000_byte_packets(waiting), head_sojourn }, &mut self.1);
     }
 
     fn probability(&self) -> f64 {
@@ -273,7 +276,7 @@ fn once_nothing_waits_each_update_takes_the_integral_term_and_two_percent() {
     let mut now = Time::ZERO;
     let mut update = |pie: &mut Pie, packets, sojourn| {
         now += Span::from_millis(15);
-        let (packet, backlog) = (PacketInfo::PLAIN, Backlog::of_packets(packets));
+        let (packet, backlog) = (PacketInfo::EXAMPLE_ECT0, Backlog::of_1000_byte_packets(packets));
         pie.on_dequeue(&Departure { now, packet, sojourn, backlog, ..Departure::PLAIN }, &mut rng);
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, &mut rng);
     };
@@ -295,7 +298,7 @@ fn with_fixed_probability(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
     let mut now = Time::ZERO;
     while probability(&pie) < p {
         now += Span::from_millis(15);
-        let (sojourn, backlog) = (Span::from_millis(40), Backlog::of_packets(50));
+        let (sojourn, backlog) = (Span::from_millis(40), Backlog::of_1000_byte_packets(50));
         pie.on_dequeue(&Departure { now, sojourn, backlog, ..Departure::PLAIN }, rng);
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, rng);
     }
@@ -303,7 +306,7 @@ fn with_fixed_probability(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
 }
 
 fn verdict(pie: &mut Pie, rng: &mut Rng) -> EnqueueVerdict {
-    pie.on_enqueue(&Arrival { backlog: Backlog::of_packets(50), ..Arrival::PLAIN }, rng)
+    pie.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(50), ..Arrival::PLAIN }, rng)
 }
 
 #[test]
@@ -345,7 +348,7 @@ fn with_a_threshold_it_is_inactive_until_the_queue_reaches_it_and_when_calm_retu
     let mut now = Time::ZERO;
     let mut update = |pie: &mut Pie, rng: &mut Rng, packets: u32, delay_ms: u64| {
         now += Span::from_millis(15);
-        let (sojourn, backlog) = (Span::from_millis(delay_ms), Backlog::of_packets(packets));
+        let (sojourn, backlog) = (Span::from_millis(delay_ms), Backlog::of_1000_byte_packets(packets));
         pie.on_enqueue(&Arrival { now, backlog, ..Arrival::PLAIN }, rng);
         pie.on_dequeue(&Departure { now, sojourn, backlog, ..Departure::PLAIN }, rng);
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, rng);
@@ -365,11 +368,11 @@ fn the_departure_rate_tells_the_delay_by_littles_law() {
     let mut pie = pie(&[("delay", "departure-rate")]);
     let every = Span::from_millis(1);
     for at in 1..=200u64 {
-        let departure = Departure { now: Time::ZERO + every * at, backlog: Backlog::of_packets(30), ..Departure::PLAIN };
+        let departure = Departure { now: Time::ZERO + every * at, backlog: Backlog::of_1000_byte_packets(30), ..Departure::PLAIN };
         pie.on_dequeue(&departure, &mut rng);
     }
     pie.on_timer(
-        &TimerContext { now: Time::ZERO + Span::from_secs(1), backlog: Backlog::of_packets(30), head_sojourn: Span::ZERO },
+        &TimerContext { now: Time::ZERO + Span::from_secs(1), backlog: Backlog::of_1000_byte_packets(30), head_sojourn: Span::ZERO },
         &mut rng,
     );
     let mut delay = 0.0;
@@ -395,7 +398,7 @@ fn becoming_active_again_it_measures_the_departure_rate_anew() {
         pie.report_gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
         delay
     };
-    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), Backlog::of_packets(30));
+    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), Backlog::of_1000_byte_packets(30));
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     close(packets(&mut pie, 17, slow, busy), 0.300 * 17.0 / 16.384);
     (0..3).for_each(|_| close(packets(&mut pie, 1, slow, Backlog::EMPTY), 0.0));

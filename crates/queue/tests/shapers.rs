@@ -6,7 +6,7 @@ use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 
 fn not_ect_packet(number: u32, size: u32) -> Packet {
-    Packet { number: u64::from(number), size, ecn: Ecn::NotEct, ..Packet::PLAIN }
+    Packet { number: u64::from(number), size, ecn: Ecn::NotEct, ..Packet::ECT0_1000_BYTES }
 }
 
 /// A packet that began its transmission.

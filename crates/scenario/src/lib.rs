@@ -19,7 +19,7 @@ pub use ecnlab_queue::Registry;
 pub use problem::Problem;
 use read::Reader;
 pub use read::{FileReader, no_files};
-pub use scenario::{BUILD, DERIVATION, Scenario};
+pub use scenario::{RUN_DERIVATION_VERSION, SOURCES_DIGEST, Scenario};
 pub use sections::record::Record;
 use sections::root::NETWORK;
 use tree::Node;
@@ -65,7 +65,7 @@ impl Scenario {
         let mut problems = overrides::apply_overrides(&mut root, &of_topology);
         let hosts = topologies::insert_topology(&mut root, &mut reader);
         problems.extend(overrides::apply_overrides(&mut root, &others));
-        topologies::add_private_links(&mut root, &hosts);
+        topologies::replace_hosts_by_private_links(&mut root, &hosts);
         if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {
             return Err(reader.problems);
         }

@@ -26,7 +26,7 @@ impl OverrideWriter {
         if steps.iter().any(|step| step.is_empty()) {
             return Err(Problem::new(path, "an override is written as flows.fragile.count=40".to_owned()));
         }
-        let value = Node::parse_override(value).map_err(|message| Problem::new(path, message))?;
+        let value = Node::parse_override_value(value).map_err(|message| Problem::new(path, message))?;
         self.set_at_root(root, &steps, &value).map_err(|message| Problem::new(path, message))
     }
 
@@ -39,8 +39,8 @@ impl OverrideWriter {
             self.indices.remove(steps[0]);
             return set_at(root, steps, 0, value);
         };
-        let index = self.indices.entry((*key).to_owned()).or_insert_with(|| names_by_index(members));
-        set_in_members(members, index, step, (steps, 2), value)?;
+        let index = self.indices.entry((*key).to_owned()).or_insert_with(|| member_indices_by_name(members));
+        set_in_matching_members(members, index, step, (steps, 2), value)?;
         if matches!(rest, [] | ["name", ..]) {
             self.indices.remove(*key);
         }
@@ -48,10 +48,10 @@ impl OverrideWriter {
     }
 }
 
-fn names_by_index(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
+fn member_indices_by_name(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
     let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, member) in members.iter().enumerate() {
-        if let Some(name) = member.get("name").and_then(Node::scalar) {
+        if let Some(name) = member.get("name").and_then(Node::as_scalar) {
             names.entry(name.text.clone()).or_default().push(at);
         }
     }
@@ -76,8 +76,8 @@ fn set_at(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(),
             Ok(())
         }
         NodeValue::List(members) => {
-            let index = names_by_index(members);
-            set_in_members(members, &index, step, (path, rest), value)
+            let index = member_indices_by_name(members);
+            set_in_matching_members(members, &index, step, (path, rest), value)
         }
         NodeValue::Scalar(Scalar { text, .. }) => Err(not_a_table_message(text, path, at)),
     }
@@ -89,7 +89,7 @@ fn not_a_table_message(text: &str, path: &[&str], at: usize) -> String {
     format!("\"{text}\" has no member {}; fix: give a table instead, or set {beside}", path[at])
 }
 
-fn set_in_members(
+fn set_in_matching_members(
     members: &mut [Node],
     index: &BTreeMap<String, Vec<usize>>,
     step: &str,
@@ -101,7 +101,7 @@ fn set_in_members(
         (_, Some(named), _) => named.clone(),
         (_, None, Ok(member)) if member < members.len() => vec![member],
         _ => {
-            let names: Vec<&str> = members.iter().filter_map(|member| Some(member.get("name")?.scalar()?.text.as_str())).collect();
+            let names: Vec<&str> = members.iter().filter_map(|member| Some(member.get("name")?.as_scalar()?.text.as_str())).collect();
             return Err(format!("unknown member \"{step}\"; fix: use one of {}", format_names(&names)));
         }
     };

@@ -71,7 +71,7 @@ impl<'a> TableInput<'a> {
 impl ReadValues {
     /// A value, unless it is invalid.
     pub fn get<T: ParameterType>(&self, name: &str) -> Option<T> {
-        (!self.invalid_keys.contains(&name)).then(|| self.values.get(name))
+        (!self.invalid_keys.contains(&name)).then(|| self.values.get_as(name))
     }
 
     /// All values, unless one of them is invalid.
@@ -142,11 +142,11 @@ impl<'r> Reader<'r> {
     /// Reads some of the declared keys over existing values.
     pub fn read_keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadValues {
         let mut invalid_keys = Vec::new();
-        let members = members_by_parameter(given.node, &values);
+        let members = nodes_by_parameter_index(given.node, &values);
         for parameter in declared {
             let member = values.position(parameter.name).and_then(|at| Some((at, members[at]?)));
             match (member, parameter.required) {
-                (Some((at, node)), _) => match read(parameter, node) {
+                (Some((at, node)), _) => match read_value_or_list(parameter, node) {
                     Ok(value) => values.set_at(at, value),
                     Err(message) => {
                         self.report(given, parameter.name, message);
@@ -154,7 +154,7 @@ impl<'r> Reader<'r> {
                     }
                 },
                 (None, true) => {
-                    self.report(given, parameter.name, format!("is missing; fix: give it as {}", example(parameter)));
+                    self.report(given, parameter.name, format!("is missing; fix: give it as {}", parameter_example_line(parameter)));
                     invalid_keys.push(parameter.name);
                 }
                 (None, false) => {}
@@ -165,19 +165,19 @@ impl<'r> Reader<'r> {
 
     /// Warns of keys that are given but not used, and of values that disable something.
     pub fn warn_ignored_keys(&mut self, given: &TableInput, values: &Values, unread: &[&str]) {
-        self.warn_ignored_keys_at(given, values, unread, str::to_owned);
+        self.warn_ignored_keys_with_path_fn(given, values, unread, str::to_owned);
     }
 
     /// The same, with a function for the path of another parameter of these values.
-    pub fn warn_ignored_keys_at(&mut self, given: &TableInput, values: &Values, unread: &[&str], path: fn(&str) -> String) {
-        let members = members_by_parameter(given.node, values);
+    pub fn warn_ignored_keys_with_path_fn(&mut self, given: &TableInput, values: &Values, unread: &[&str], path: fn(&str) -> String) {
+        let members = nodes_by_parameter_index(given.node, values);
         for (at, parameter) in values.parameters().iter().enumerate().filter(|(at, _)| members[*at].is_some()) {
             let value = values.value_at(at);
-            if let Some(effect) = parameter.off_effect(value) {
+            if let Some(effect) = parameter.effect_disabled_by(value) {
                 self.warn(given, parameter.name, format!("{value} means that {effect}; fix: leave it out for the default"));
             } else if unread.contains(&parameter.name) {
                 self.warn(given, parameter.name, "has no effect with this algorithm; fix: leave it out".to_owned());
-            } else if let Some(condition) = values.unmet_conditions(parameter.name).first() {
+            } else if let Some(condition) = values.unmet_read_conditions_of(parameter.name).first() {
                 self.warn_unmet_condition(given, values, parameter.name, condition, path);
             }
         }
@@ -192,7 +192,7 @@ impl<'r> Reader<'r> {
         condition: &ReadCondition,
         path: fn(&str) -> String,
     ) {
-        let (now, other) = (values.value(condition.parameter), path(condition.parameter));
+        let (now, other) = (values.value_by_name(condition.parameter), path(condition.parameter));
         let words = condition.values.join(" or ");
         let message = format!("has an effect only with {other} = {words}, but {other} is {now}; fix: leave out one of the two");
         self.warn(given, name, message);
@@ -209,7 +209,7 @@ impl<'r> Reader<'r> {
     }
 
     /// The registry entry that the value of `key` names.
-    pub fn read_entry<'e, E>(
+    pub fn read_name_and_find_entry<'e, E>(
         &mut self,
         given: &TableInput,
         key: &str,
@@ -229,7 +229,7 @@ impl<'r> Reader<'r> {
             );
             return None;
         };
-        let Some(Scalar { text: word, .. }) = node.scalar() else {
+        let Some(Scalar { text: word, .. }) = node.as_scalar() else {
             self.report(given, key, format!("must be a single value, as in {key} = \"{}\"", name(&entries[0])));
             return None;
         };
@@ -242,7 +242,7 @@ impl<'r> Reader<'r> {
 }
 
 /// Members of a table by the index of the parameter that each gives.
-fn members_by_parameter<'a>(node: &'a Node, values: &Values) -> Vec<Option<&'a Node>> {
+fn nodes_by_parameter_index<'a>(node: &'a Node, values: &Values) -> Vec<Option<&'a Node>> {
     let mut members = vec![None; values.parameters().len()];
     for (key, member) in node.entries().unwrap_or_default() {
         if let Some(at) = values.position(key) {
@@ -271,22 +271,23 @@ pub fn unknown_keys<'a, 'k>(node: &'a Node, known: impl Iterator<Item = &'k str>
 }
 
 /// Reads the value of a parameter: one value, or a list if the parameter is declared as one.
-fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
-    match (node.list(), node.scalar()) {
+fn read_value_or_list(parameter: &Parameter, node: &Node) -> Result<Value, String> {
+    match (node.as_list(), node.as_scalar()) {
         (None, Some(scalar)) => {
-            let value = read_one(parameter, scalar)?;
+            let value = read_single_value(parameter, scalar)?;
             Ok(if parameter.accepts_list && !matches!(value, Value::Special(_)) { Value::List(vec![value]) } else { value })
         }
         (Some([]), None) if parameter.accepts_list => {
-            Err(format!("must not be empty; fix: give at least one, as in {}", example(parameter)))
+            Err(format!("must not be empty; fix: give at least one, as in {}", parameter_example_line(parameter)))
         }
         (Some(members), None) if parameter.accepts_list => {
-            let one = |member: &Node| match read_one(parameter, member.scalar().ok_or_else(|| single_value_message(parameter))?)? {
-                Value::Special(word) => {
-                    Err(format!("{word} stands for all values; fix: write {} = \"{word}\", not in a list", parameter.name))
-                }
-                value => Ok(value),
-            };
+            let one =
+                |member: &Node| match read_single_value(parameter, member.as_scalar().ok_or_else(|| single_value_message(parameter))?)? {
+                    Value::Special(word) => {
+                        Err(format!("{word} stands for all values; fix: write {} = \"{word}\", not in a list", parameter.name))
+                    }
+                    value => Ok(value),
+                };
             members.iter().map(one).collect::<Result<_, _>>().map(Value::List)
         }
         _ => Err(single_value_message(parameter)),
@@ -294,7 +295,7 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
 }
 
 /// Reads one value. Its form matters if a text, a number and a flag could be confused.
-fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
+fn read_single_value(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
     let Scalar { text, form } = scalar;
     match (parameter.kind, form) {
         (Kind::Flag, ScalarKind::Text) if parameter.parse(text).is_ok() => Err(format!("must be {text} without quotes")),
@@ -309,11 +310,15 @@ fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
 }
 
 fn single_value_message(parameter: &Parameter) -> String {
-    format!("must be a single value{}, as in {}", if parameter.accepts_list { " or a list of them" } else { "" }, example(parameter))
+    format!(
+        "must be a single value{}, as in {}",
+        if parameter.accepts_list { " or a list of them" } else { "" },
+        parameter_example_line(parameter)
+    )
 }
 
 /// A parameter with its default or its example, in the syntax of a scenario.
-pub fn example(parameter: &Parameter) -> String {
+pub fn parameter_example_line(parameter: &Parameter) -> String {
     let bare = matches!(parameter.kind, Kind::Number { .. } | Kind::Flag) || parameter.default.bytes().all(|b| b.is_ascii_digit());
     let quote = if bare { "" } else { "\"" };
     format!("{} = {quote}{}{quote}", parameter.name, parameter.default)

@@ -60,7 +60,7 @@ fn aqm_json(aqm: &AqmEntry) -> Json {
 }
 
 fn discipline_json(discipline: &DisciplineEntry) -> Json {
-    let parameters = [buffer_parameters(discipline), discipline.parameters].concat();
+    let parameters = [buffer_parameters_of_discipline(discipline), discipline.parameters].concat();
     let mut text = entry_json(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
     text["gauges"] = gauge_rows(discipline.gauges);
     text["bands"] = json!(discipline.band_names);
@@ -96,7 +96,7 @@ fn topology_json(topology: &TopologyEntry) -> Json {
 }
 
 /// Keys of the buffer, if the discipline has one.
-fn buffer_parameters(discipline: &DisciplineEntry) -> &'static [Parameter] {
+fn buffer_parameters_of_discipline(discipline: &DisciplineEntry) -> &'static [Parameter] {
     match discipline.child {
         ChildKind::Aqm(_) | ChildKind::Buffer => queue::QUEUE.keys,
         ChildKind::Queue => &[],
@@ -258,9 +258,9 @@ fn queue_schema(known: &Registry) -> Json {
                 let unnamed = known.aqm(default).map(|aqm| of(&[], &[], aqm));
                 let aqm = std::iter::once(json!({ "enum": names })).chain(tables.iter().cloned()).chain(unnamed);
                 let aqm = json!({ "oneOf": aqm.collect::<Vec<_>>() });
-                table_schema_of_members(&[name, ("aqm", aqm, false)], &[buffer_parameters(entry), entry.parameters].concat())
+                table_schema_of_members(&[name, ("aqm", aqm, false)], &[buffer_parameters_of_discipline(entry), entry.parameters].concat())
             }
-            ChildKind::Buffer => table_schema_of_members(&[name], &[buffer_parameters(entry), entry.parameters].concat()),
+            ChildKind::Buffer => table_schema_of_members(&[name], &[buffer_parameters_of_discipline(entry), entry.parameters].concat()),
             ChildKind::Queue => table_schema_of_members(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA_REF }), true)], entry.parameters),
         }
     };
@@ -365,7 +365,7 @@ mod tests {
                 let (name, text) = (row["name"].as_str().unwrap(), row["example"].as_str().unwrap());
                 let mut shown = values.clone();
                 shown.set_from_text(name, text).unwrap();
-                assert_eq!(values.value(name).to_string(), shown.value(name).to_string(), "{} {name}", profile.name);
+                assert_eq!(values.value_by_name(name).to_string(), shown.value_by_name(name).to_string(), "{} {name}", profile.name);
             }
         }
     }
@@ -388,7 +388,7 @@ mod tests {
         let mut ranges = 0;
         for (table, parameters) in all_parameter_tables() {
             for (parameter, usual) in parameters.iter().filter_map(|parameter| Some((parameter, parameter.usual?))) {
-                for end in [usual.min, usual.max].map(|end| parameter.usual_text(end)) {
+                for end in [usual.min, usual.max].map(|end| parameter.format_usual_value(end)) {
                     assert!(parameter.parse(&end).is_ok(), "{table}.{}: {end}: {:?}", parameter.name, parameter.parse(&end));
                 }
                 ranges += 1;
@@ -417,7 +417,7 @@ mod tests {
             assert!(entry.unread_parameters.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread_parameters);
             for (name, ReadCondition { parameter, values }) in entry.read_when {
                 let table = Values::defaults(entry.parameters);
-                assert!(names.contains(name) && table.unmet_conditions(name).is_empty(), "{}: {name}", entry.name);
+                assert!(names.contains(name) && table.unmet_read_conditions_of(name).is_empty(), "{}: {name}", entry.name);
                 let other = entry.parameters.iter().find(|other| other.name == *parameter).unwrap();
                 assert!(values.iter().all(|word| other.parse(word).is_ok()), "{}: {parameter}", entry.name);
             }

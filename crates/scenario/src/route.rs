@@ -30,7 +30,7 @@ impl<'a> NetworkGraph<'a> {
             found: BTreeMap::new(),
         };
         for (number, (name, from, to, opposite)) in edges.enumerate() {
-            let ends = (graph.node_number(from), graph.node_number(to));
+            let ends = (graph.get_or_insert_node(from), graph.get_or_insert_node(to));
             graph.edges.entry(name).or_insert(number);
             graph.ends.push(ends);
             graph.opposites.push(opposite);
@@ -39,7 +39,7 @@ impl<'a> NetworkGraph<'a> {
         graph
     }
 
-    fn node_number(&mut self, node: &'a str) -> usize {
+    fn get_or_insert_node(&mut self, node: &'a str) -> usize {
         let next = self.nodes.len();
         let number = *self.nodes.entry(node).or_insert(next);
         if number == next {
@@ -53,7 +53,7 @@ impl<'a> NetworkGraph<'a> {
         self.nodes.contains_key(node)
     }
 
-    pub fn nodes(&self) -> impl Iterator<Item = &'a str> {
+    pub fn node_names(&self) -> impl Iterator<Item = &'a str> {
         self.nodes.keys().copied()
     }
 
@@ -62,7 +62,7 @@ impl<'a> NetworkGraph<'a> {
     }
 
     /// Number of the edge with this name.
-    pub fn edge(&self, name: &str) -> Option<usize> {
+    pub fn edge_number(&self, name: &str) -> Option<usize> {
         self.edges.get(name).copied()
     }
 
@@ -83,12 +83,12 @@ impl<'a> NetworkGraph<'a> {
         if let Some(route) = self.found.get(&pair) {
             return route.clone();
         }
-        let route = self.breadth_first_search(pair);
+        let route = self.compute_shortest_route(pair);
         self.found.insert(pair, route.clone());
         route
     }
 
-    fn breadth_first_search(&self, (first, last): (usize, usize)) -> Option<Vec<usize>> {
+    fn compute_shortest_route(&self, (first, last): (usize, usize)) -> Option<Vec<usize>> {
         let mut reached_by: BTreeMap<usize, Option<usize>> = BTreeMap::from([(first, None)]);
         let mut open = VecDeque::from([first]);
         while let Some(node) = open.pop_front().filter(|_| !reached_by.contains_key(&last)) {

@@ -11,21 +11,21 @@ use serde_json::{Map, Value as Json};
 use crate::problem::{Problem, near_name_text};
 use crate::read::{Reader, TableInput};
 use crate::sections::change;
-use crate::sections::describe_values;
 use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
-use crate::sections::record::{self, Record, RecordingSize};
+use crate::sections::record::{self, Record, RecordedItemCounts};
 use crate::sections::root;
 use crate::sections::routes::EdgeRoutes;
+use crate::sections::values_to_json;
 use crate::tree::Node;
 use crate::warnings::{self, estimated_flow_memory};
 
 /// Digest of the sources that results depend on.
-pub const BUILD: &str = env!("ECNLAB_BUILD");
+pub const SOURCES_DIGEST: &str = env!("ECNLAB_BUILD");
 
-/// Version of the rules by which Python derives runs: seeds, overrides and batches. [`BUILD`] covers no Python code. Increment it when a
+/// Version of the rules by which Python derives runs: seeds, overrides and batches. [`SOURCES_DIGEST`] covers no Python code. Increment it when a
 /// rule changes (`tests/scenarios/test_seeds.py` pins the results), so that stored results of the old rule are not reused.
-pub const DERIVATION: u32 = 1;
+pub const RUN_DERIVATION_VERSION: u32 = 1;
 
 /// A valid scenario.
 #[derive(Clone, Debug)]
@@ -66,26 +66,26 @@ impl Scenario {
             let gauges = links.queues().map(|queue| queue.gauge_count()).sum();
             let bands = links.queues().map(|queue| queue.band_names().len()).sum();
             let size =
-                RecordingSize { duration: keys.duration, queues: links.queues().count(), bands, gauges, flows, groups: groups.len() };
+                RecordedItemCounts { duration: keys.duration, queues: links.queues().count(), bands, gauges, flows, groups: groups.len() };
             record::check(&mut reader, &given, &Record::from_values(record), &size);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };
         warnings::warn_of_mismatches(&mut reader, &given, &links.edges, &groups, keys.duration);
         let queues = links.edges.iter().filter(|edge| edge.queue.is_some()).map(|edge| edge.name.clone()).collect();
-        let user_aqms = links.queues().flat_map(|queue| queue.user_aqms()).collect();
-        let mut resolved = describe_values(&top);
+        let user_aqms = links.queues().flat_map(|queue| queue.user_aqm_names_and_digests()).collect();
+        let mut resolved = values_to_json(&top);
         resolved.insert("link".to_owned(), Json::Array(links.described));
         resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
         if !changes.is_empty() {
             resolved.insert("change".to_owned(), Json::Array(changes));
         }
-        resolved.insert("record".to_owned(), Json::Object(describe_values(&record)));
+        resolved.insert("record".to_owned(), Json::Object(values_to_json(&record)));
         Ok(Scenario {
             name: keys.name,
             duration: keys.duration,
             measure_from: keys.measure_from,
             record: Record::from_values(&record),
-            routes: groups.iter().map(|group| route_names(&links.edges, group)).collect(),
+            routes: groups.iter().map(|group| forward_and_back_edge_names(&links.edges, group)).collect(),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
             network: Arc::new(Network { processing_time: keys.processing_jitter.0, ..assemble_network(links.edges, groups) }),
             queues,
@@ -110,9 +110,9 @@ impl Scenario {
     }
 
     /// Parts that need a kernel and that the simulator does not have, each with its path and the remedy.
-    pub fn needs_kernel(&self) -> Vec<Problem> {
+    pub fn problems_without_kernel(&self) -> Vec<Problem> {
         let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
-            Buffer::Queue(queue) if queue.config.kernel_qdisc().is_some() => Some(link.name.display_name()),
+            Buffer::Queue(queue) if queue.config.as_kernel_qdisc().is_some() => Some(link.name.display_name()),
             _ => None,
         });
         let say = "the simulator has no kernel; fix: use --backend uml, or give the queue an aqm";
@@ -144,9 +144,10 @@ impl Scenario {
         let empty = Map::new();
         let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
-        let sources = std::iter::once(BUILD).chain(self.user_aqms.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
-        let derivation = std::iter::once(format!("derivation {DERIVATION}\n"));
-        let hash = sources.chain(derivation).chain(texts).fold(FNV_OFFSET, |hash, text| fnv1a_update(hash, &text));
+        let sources =
+            std::iter::once(SOURCES_DIGEST).chain(self.user_aqms.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
+        let derivation = std::iter::once(format!("derivation {RUN_DERIVATION_VERSION}\n"));
+        let hash = sources.chain(derivation).chain(texts).fold(FNV1A_128_OFFSET_BASIS, |hash, text| fnv1a_update(hash, &text));
         format!("{hash:032x}")
     }
 }
@@ -173,13 +174,13 @@ fn kernel_control_message(name: &str) -> String {
     format!("{name}: the simulator does not have this congestion control{near}; fix: {on_kernels}, or {in_simulator}")
 }
 
-const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const FNV1A_128_OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
 fn fnv1a_update(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b))
 }
 
-fn route_names(edges: &[Edge], group: &Group) -> [Vec<String>; 2] {
+fn forward_and_back_edge_names(edges: &[Edge], group: &Group) -> [Vec<String>; 2] {
     let EdgeRoutes { forward, back } = &group.route.routes;
     [forward, back].map(|route| route.iter().map(|&edge| edges[edge].name.clone()).collect())
 }
@@ -214,8 +215,8 @@ fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, 
             clock_phase: None,
             row_policy: RowPolicy::OwnRow,
         },
-        access: group.route.access.as_ref().map(|links| links.link_specs(name, member)),
-        exit: group.route.exit.as_ref().map(|links| links.link_specs(name, member)),
+        access: group.route.access.as_ref().map(|links| links.link_specs_of_flow(name, member)),
+        exit: group.route.exit.as_ref().map(|links| links.link_specs_of_flow(name, member)),
     };
     network.add_group_member(&template, member, &group.traffic);
 }

@@ -10,18 +10,18 @@ impl Scenario {
     pub fn to_toml(&self) -> String {
         let mut document = DocumentMut::new();
         if let Json::Object(members) = &self.resolved {
-            *document.as_table_mut() = table(members);
+            *document.as_table_mut() = json_to_toml_table(members);
         }
         document.to_string()
     }
 }
 
 /// A table: single values first, as TOML requires, then its tables.
-fn table(members: &Map<String, Json>) -> Table {
+fn json_to_toml_table(members: &Map<String, Json>) -> Table {
     let mut table = Table::new();
     let (tables, values): (Vec<_>, Vec<_>) = members.iter().partition(|(_, value)| is_table_or_tables(value));
     for (key, value) in values.into_iter().chain(tables) {
-        table.insert(key, item(value));
+        table.insert(key, json_to_toml_item(value));
     }
     table
 }
@@ -34,11 +34,11 @@ fn is_table_or_tables(value: &Json) -> bool {
     }
 }
 
-fn item(value: &Json) -> Item {
+fn json_to_toml_item(value: &Json) -> Item {
     match value {
-        Json::Object(members) => Item::Table(table(members)),
+        Json::Object(members) => Item::Table(json_to_toml_table(members)),
         Json::Array(values) if is_table_or_tables(value) => {
-            Item::ArrayOfTables(values.iter().filter_map(Json::as_object).map(table).collect::<ArrayOfTables>())
+            Item::ArrayOfTables(values.iter().filter_map(Json::as_object).map(json_to_toml_table).collect::<ArrayOfTables>())
         }
         _ => Item::Value(single_value(value)),
     }

@@ -45,33 +45,33 @@ impl Node {
     pub const EMPTY: Node = Node { value: NodeValue::Table(Vec::new()), line: None };
 
     pub fn table<'k>(entries: impl IntoIterator<Item = (&'k str, Node)>) -> Node {
-        Node::without_line(NodeValue::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+        Node::new_without_line(NodeValue::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
     }
 
-    pub fn list_of(nodes: Vec<Node>) -> Node {
-        Node::without_line(NodeValue::List(nodes))
+    pub fn from_list(nodes: Vec<Node>) -> Node {
+        Node::new_without_line(NodeValue::List(nodes))
     }
 
-    pub fn word(text: &str) -> Node {
-        Node::without_line(NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
+    pub fn from_word(text: &str) -> Node {
+        Node::new_without_line(NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
     }
 
-    pub fn number(number: u32) -> Node {
-        Node::without_line(NodeValue::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
+    pub fn from_number(number: u32) -> Node {
+        Node::new_without_line(NodeValue::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
     }
 
     /// A value in the syntax of a scenario.
-    pub fn of_value(value: &Value) -> Node {
+    pub fn from_parameter_value(value: &Value) -> Node {
         let form = match value {
-            Value::List(values) => return Node::list_of(values.iter().map(Node::of_value).collect()),
+            Value::List(values) => return Node::from_list(values.iter().map(Node::from_parameter_value).collect()),
             Value::Number(_) | Value::Count(_) => ScalarKind::Number,
             Value::Flag(_) => ScalarKind::Flag,
             _ => ScalarKind::Text,
         };
-        Node::without_line(NodeValue::Scalar(Scalar { text: value.to_string(), form }))
+        Node::new_without_line(NodeValue::Scalar(Scalar { text: value.to_string(), form }))
     }
 
-    fn without_line(value: NodeValue) -> Node {
+    fn new_without_line(value: NodeValue) -> Node {
         Node { value, line: None }
     }
 
@@ -97,7 +97,7 @@ impl Node {
     }
 
     /// A value from the command line: TOML or JSON, or otherwise a bare word such as a name.
-    pub fn parse_override(text: &str) -> Result<Node, String> {
+    pub fn parse_override_value(text: &str) -> Result<Node, String> {
         let text = text.trim();
         if let Ok(value) = text.parse::<Toml>() {
             return Ok(LineStarts::none().value(&value));
@@ -119,7 +119,7 @@ impl Node {
         self.entries()?.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
-    pub fn list(&self) -> Option<&[Node]> {
+    pub fn as_list(&self) -> Option<&[Node]> {
         if let NodeValue::List(nodes) = &self.value { Some(nodes) } else { None }
     }
 
@@ -163,13 +163,13 @@ impl Node {
         }
     }
 
-    pub fn scalar(&self) -> Option<&Scalar> {
+    pub fn as_scalar(&self) -> Option<&Scalar> {
         if let NodeValue::Scalar(scalar) = &self.value { Some(scalar) } else { None }
     }
 
     /// The text under `key`, if the value is a text.
     pub fn text_of_key(&self, key: &str) -> Option<&str> {
-        self.get(key)?.scalar().filter(|scalar| scalar.form == ScalarKind::Text).map(|scalar| scalar.text.as_str())
+        self.get(key)?.as_scalar().filter(|scalar| scalar.form == ScalarKind::Text).map(|scalar| scalar.text.as_str())
     }
 }
 
@@ -236,7 +236,7 @@ struct NodeVisitor;
 
 impl NodeVisitor {
     fn scalar<E>(text: impl Into<String>, form: ScalarKind) -> Result<Node, E> {
-        Ok(Node::without_line(NodeValue::Scalar(Scalar { text: text.into(), form })))
+        Ok(Node::new_without_line(NodeValue::Scalar(Scalar { text: text.into(), form })))
     }
 
     fn number<E>(number: impl Into<serde_json::Number>) -> Result<Node, E> {
@@ -281,7 +281,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         while let Some(node) = members.next_element()? {
             nodes.push(node);
         }
-        Ok(Node::list_of(nodes))
+        Ok(Node::from_list(nodes))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
@@ -289,12 +289,12 @@ impl<'de> Visitor<'de> for NodeVisitor {
         while let Some(entry) = members.next_entry()? {
             entries.push(entry);
         }
-        Ok(Node::without_line(NodeValue::Table(merge_repeated(entries))))
+        Ok(Node::new_without_line(NodeValue::Table(keep_last_of_repeated_keys(entries))))
     }
 }
 
 /// Merges repeated keys of a JSON table: the last value at the first position.
-fn merge_repeated(mut entries: Vec<(String, Node)>) -> Vec<(String, Node)> {
+fn keep_last_of_repeated_keys(mut entries: Vec<(String, Node)>) -> Vec<(String, Node)> {
     let mut places: Vec<usize> = (0..entries.len()).collect();
     let key = |at: usize| (entries[at].0.len(), entries[at].0.as_str());
     places.sort_by(|&one, &other| key(one).cmp(&key(other)));
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_number_of_json_is_written_as_serde_json_writes_it() {
-        let text = |json| Node::from_json(json).unwrap().scalar().unwrap().text.clone();
+        let text = |json| Node::from_json(json).unwrap().as_scalar().unwrap().text.clone();
         let written = ["1.0", "1e+300", "0.1", "18446744073709551615", "-1"];
         assert_eq!(written, ["1.00", "1e+300", "0.10", "18446744073709551615", "-1"].map(text));
         assert!(Node::from_json("1e999").is_err());

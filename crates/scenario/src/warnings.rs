@@ -22,9 +22,9 @@ pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge]
     edges.iter().for_each(|edge| check_link_that_stays_down(reader, root, edge, duration));
     for group in groups {
         check_late_starts(reader, group, duration);
-        check_traffic(reader, group, duration);
+        check_ineffective_app_parameters(reader, group, duration);
         check_ecn_mismatch(reader, edges, group);
-        check_level_mismatch(reader, edges, group);
+        check_mecn_mismatch(reader, edges, group);
         check_l4s_mismatch(reader, edges, group);
     }
 }
@@ -140,7 +140,7 @@ fn check_late_starts(reader: &mut Reader, group: &Group, duration: Span) {
 }
 
 /// Warns of application parameters that cannot take effect in the run.
-fn check_traffic(reader: &mut Reader, group: &Group, duration: Span) {
+fn check_ineffective_app_parameters(reader: &mut Reader, group: &Group, duration: Span) {
     let Traffic::Application(spec) = &group.traffic else { return };
     let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
     let doubts = spec.warnings((Time::ZERO + duration).since(*start));
@@ -191,7 +191,7 @@ fn is_marked_before_queues(edges: &[Edge], group: &Group) -> bool {
 
 /// Warns if a queue classifies ECT(1) separately and the senders are not scalable or use another codepoint.
 fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let Some((edge, queue)) = forward_queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue() || queue.has_l4s_step()) else {
+    let Some((edge, queue)) = forward_queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue() || queue.marks_ect1_earlier()) else {
         return;
     };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
@@ -200,11 +200,11 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
         return;
     }
     let message = match (settings.ecn_response, settings.ect_codepoint) {
-        (EcnResponseName::Dctcp, EctCodepoint::Ect0) if queue.has_l4s_step() => format!(
+        (EcnResponseName::Dctcp, EctCodepoint::Ect0) if queue.marks_ect1_earlier() => format!(
             "these senders answer marks by DCTCP, and the L4S threshold of link \"{edge}\" marks ECT(1) alone: give ect_codepoint = \"ect1\" \
              for its short queue"
         ),
-        (EcnResponseName::Halve | EcnResponseName::Abe, EctCodepoint::Ect1) if queue.has_l4s_step() => format!(
+        (EcnResponseName::Halve | EcnResponseName::Abe, EctCodepoint::Ect1) if queue.marks_ect1_earlier() => format!(
             "the L4S threshold of link \"{edge}\" marks for senders that answer by DCTCP, and these would use a part of their share: give \
              variant = \"dctcp\", or ect_codepoint = \"ect0\""
         ),
@@ -222,7 +222,7 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
 }
 
 /// Warns if a queue marks with two levels and the senders do not read them, or the reverse.
-fn check_level_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
+fn check_mecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let tcp = group.given.node.get("tcp").map(|node| TableInput::new(node, group.given.path_of_key("tcp")));
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
     let marking: Vec<_> = forward_queues_of(edges, group).filter(|(_, queue)| queue.lowest_mark_level().is_some()).collect();

@@ -4,7 +4,7 @@ mod reading;
 
 use std::path::{Path, PathBuf};
 
-use ecnlab_scenario::{BUILD, Registry, Scenario, no_files};
+use ecnlab_scenario::{Registry, SOURCES_DIGEST, Scenario, no_files};
 
 #[path = "../digest.rs"]
 mod digest;
@@ -72,7 +72,7 @@ fn the_digest_covers_every_source_that_a_result_depends_on() {
     expected.sort();
     covered.sort();
     assert_eq!(expected, covered);
-    assert_eq!(BUILD, digest::digest(&crates(), digest::CRATES).unwrap(), "what is compiled in is the digest of these sources");
+    assert_eq!(SOURCES_DIGEST, digest::digest(&crates(), digest::CRATES).unwrap(), "what is compiled in is the digest of these sources");
 }
 
 const LOCK: &str = r#"version = 4

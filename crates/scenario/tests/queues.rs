@@ -230,10 +230,10 @@ fn a_queue_of_a_kernel_keeps_what_is_written_and_reads_back() {
     assert_eq!((scenario.hash(), &scenario.resolved), (again.hash(), &again.resolved));
     let other = read_valid(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = false }"#);
     assert_ne!(scenario.hash(), other.hash());
-    let needs = scenario.needs_kernel();
+    let needs = scenario.problems_without_kernel();
     assert_eq!((1, "link.l.queue.kernel"), (needs.len(), needs[0].place.as_str()));
     assert!(needs[0].message.contains("--backend uml"));
-    assert!(read_valid(r#"{ aqm = "red", limit = 80 }"#).needs_kernel().is_empty());
+    assert!(read_valid(r#"{ aqm = "red", limit = 80 }"#).problems_without_kernel().is_empty());
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn hosts_that_count_marks_need_no_kernel() {
              queue = {{ aqm = \"ecn\", limit = 100 }}\n[[flows]]\nname = \"one\"\nfrom = \"left\"\nto = \"right\"\ntcp = {{ {tcp} }}\n"
         )
     };
-    let needs = |tcp: &str| Scenario::from_toml(&text(tcp), &[], &Registry::builtin(), &no_files).unwrap().needs_kernel();
+    let needs = |tcp: &str| Scenario::from_toml(&text(tcp), &[], &Registry::builtin(), &no_files).unwrap().problems_without_kernel();
     assert!(needs("profile = \"linux\", ecn = true, ecn_echo = \"accurate\"").is_empty());
 }
 
@@ -262,7 +262,7 @@ fn a_congestion_control_of_kernels_reads_back_and_is_refused_by_the_simulator_wi
     let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((scenario.hash(), Vec::<ecnlab_scenario::Problem>::new()), (again.hash(), scenario.warnings));
     let needs = |control: &str| {
-        let needs = read(&format!("profile = \"linux\", congestion_control = \"{control}\"")).unwrap().needs_kernel();
+        let needs = read(&format!("profile = \"linux\", congestion_control = \"{control}\"")).unwrap().problems_without_kernel();
         assert_eq!((1, "flows.one.tcp.congestion_control"), (needs.len(), needs[0].place.as_str()));
         needs[0].message.clone()
     };

@@ -57,7 +57,7 @@ fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
 
 /// Analyzes a trace over the measured interval.
 fn analyze(scenario: &Scenario, trace: &[u8], header_bytes: u32) -> TraceReport {
-    let mut reader = Reader::open(trace).unwrap();
+    let mut reader = Reader::from_reader(trace).unwrap();
     let options = ecnlab_trace::Options {
         from: Some(scenario.measure_from),
         to: Some(scenario.duration),
@@ -75,7 +75,7 @@ fn analyze(scenario: &Scenario, trace: &[u8], header_bytes: u32) -> TraceReport 
 
 /// The report of a check of a trace.
 fn check_report(trace: &[u8]) -> CheckReport {
-    let mut reader = Reader::open(trace).unwrap();
+    let mut reader = Reader::from_reader(trace).unwrap();
     let mut check = EcnCheck::default();
     while let Some(event) = reader.next() {
         check.set_interface_count(reader.interfaces().len());
@@ -274,7 +274,7 @@ fn a_capture_of_several_queues_shows_no_violation_where_there_is_none() {
     let (_, bytes) =
         run_with_trace(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
     let verdict = check_report(&bytes);
-    assert_eq!(0, verdict.total().violations, "{:?}", verdict.findings.first());
+    assert_eq!(0, verdict.total_counts().violations, "{:?}", verdict.findings.first());
     assert!(verdict.events > 50_000 && verdict.connections == 100, "{} events of {} connections", verdict.events, verdict.connections);
 }
 
@@ -295,7 +295,12 @@ fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
             TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links },
         );
         let verdict = check_report(&bytes);
-        assert_eq!(0, verdict.total().violations, "{profile}: {:?}", verdict.findings.iter().find(|finding| finding.known.is_none()));
+        assert_eq!(
+            0,
+            verdict.total_counts().violations,
+            "{profile}: {:?}",
+            verdict.findings.iter().find(|finding| finding.known.is_none())
+        );
         let departures = Rule::ALL.iter().zip(verdict.rule_counts).filter(|(_, count)| count.departures > 0);
         assert_eq!(expected, departures.map(|(rule, _)| rule.info().name).collect::<Vec<_>>(), "{profile}");
     }

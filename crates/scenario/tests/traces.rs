@@ -179,7 +179,7 @@ fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
 fn only_the_links_that_were_chosen_are_in_a_trace() {
     let (_, mut tracer) = run_with_trace(FULL_CAPTURE, &["hosts.access.1", "hosts.access.1.reverse"]);
     let bytes = std::mem::take(tracer.bytes_mut().unwrap());
-    let mut reader = Reader::open(&bytes[..]).unwrap();
+    let mut reader = Reader::from_reader(&bytes[..]).unwrap();
     let sources: BTreeSet<_> = reader.by_ref().map(|event| event.unwrap().packet.source.address).collect();
     assert_eq!(2, sources.len(), "one host and the sink");
     let names: Vec<_> = reader.interfaces().iter().map(|interface| interface.name.clone().unwrap()).collect();

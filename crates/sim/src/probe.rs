@@ -173,7 +173,7 @@ pub trait Probe {
     /// An ACK is piggybacked on the last segment of the other direction ([`Probe::on_segment_sent`]).
     fn on_ack_piggybacked(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn on_ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
-    fn on_signal(&mut self, _now: Time, _signal: &SignalEvent) {}
+    fn on_data_mark_or_drop(&mut self, _now: Time, _signal: &SignalEvent) {}
     fn on_ack_drop(&mut self, _now: Time, _drop: &AckDrop) {}
     fn on_ack_mark(&mut self, _now: Time, _mark: &AckMark) {}
     fn on_window_update(&mut self, _now: Time, _flow: u32, _window: &CongestionWindow) {}
@@ -242,7 +242,7 @@ macro_rules! forward_hooks {
 
         $crate::probe::forward_hooks! { to $probe:
             on_queue_event(now: Time, queue: u32, event: $crate::queue_log::QueueLogEvent),
-            on_signal(now: Time, signal: &$crate::probe::SignalEvent),
+            on_data_mark_or_drop(now: Time, signal: &$crate::probe::SignalEvent),
             on_ack_drop(now: Time, drop: &$crate::probe::AckDrop),
             on_ack_mark(now: Time, mark: &$crate::probe::AckMark),
             on_rtt_sample(now: Time, group: u32, rtt: Span),

@@ -3,9 +3,9 @@
 //! Only requested tables are stored, up to a limit of bytes. A recorder that has reached the limit stores nothing more and reports it
 //! ([`Probe::recording_limit_reached`]); its run ends with [`RecordingLimitReached`] instead of tables.
 
-use ecnlab_queue::{AVERAGE_GAUGE, SignalCause};
+use ecnlab_queue::{AVERAGE_GAUGE_NAME, SignalCause};
 use ecnlab_transport::CongestionWindow;
-use ecnlab_units::column_groups::{RATE_DOCS, rates_bps};
+use ecnlab_units::column_groups::{THROUGHPUT_AND_GOODPUT_DOCS, throughput_and_goodputs_bps};
 use ecnlab_units::{Span, Time, rate_columns, words};
 
 use crate::measures::Histogram;
@@ -268,7 +268,7 @@ pub static RATES: TableSpec<RateRow> = TableSpec {
             real_column("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
             name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
         ],
-        &rate_columns!(RATE_DOCS, |row| rates_bps(row.bin.bytes, row.bin_seconds)),
+        &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row| throughput_and_goodputs_bps(row.bin.bytes, row.bin_seconds)),
         &[
             count_column("marks", "packets", "Data packets that were marked", |row| row.bin.marks),
             count_column("drops", "packets", "Data packets that were dropped, at any link", |row| row.bin.drops),
@@ -394,7 +394,7 @@ impl Recorder {
             (rate_bin.is_some(), RATES.name, self.rates.finish(names)),
             (events, EVENTS.name, self.events.finish(names)),
             (events, LOCKOUTS.name, self.lockouts.finish(names)),
-            (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.fill(names, distributions)),
+            (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.build_table_from_rows(names, distributions)),
             (transfers, TRANSFERS.name, self.transfers.finish(names)),
             (arrivals, ARRIVALS.name, self.arrivals.finish(names)),
         ];
@@ -544,7 +544,7 @@ impl Probe for Recorder {
         Some(RecordingLimitReached { at, duration: self.duration, max_bytes: self.budget.max_bytes, table: self.largest_table() })
     }
 
-    fn on_signal(&mut self, now: Time, signal: &SignalEvent) {
+    fn on_data_mark_or_drop(&mut self, now: Time, signal: &SignalEvent) {
         self.record_event(now, signal.queue, signal.flow, EventPacketKind::Data, signal.signal);
     }
 
@@ -579,7 +579,7 @@ impl Probe for Recorder {
 
     fn on_gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
         // The row of the queue's sample has it.
-        if gauge == AVERAGE_GAUGE {
+        if gauge == AVERAGE_GAUGE_NAME {
             return;
         }
         let known = self.gauge_names.iter().position(|&name| name == gauge);

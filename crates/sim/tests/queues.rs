@@ -44,7 +44,7 @@ static SIGNAL_ALL: AqmEntry = aqm_entry(&|_, _| Box::new(SignalAll));
 static ASSERT_NO_RTT: AqmEntry = aqm_entry(&|_, _| Box::new(AssertNoRtt));
 
 const fn aqm_entry(make: MakeAqm) -> AqmEntry {
-    AqmEntry { name: "test", lowest_mark: AqmEntry::MARKS_CONGESTED, make, ..AqmEntry::DEFAULTS }
+    AqmEntry { name: "test", lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED, make, ..AqmEntry::DEFAULTS }
 }
 
 fn queue(kbps: u64, name: &str, aqm: &'static AqmEntry, packets: u32) -> LinkSpec {
@@ -93,7 +93,7 @@ impl Probe for SignalLog {
         self.arrived_marked += u64::from(segment.ecn == Ecn::Ce);
     }
 
-    fn on_signal(&mut self, _now: Time, touch: &SignalEvent) {
+    fn on_data_mark_or_drop(&mut self, _now: Time, touch: &SignalEvent) {
         match touch.signal {
             MarkOrDrop::Marked(_) => self.marked.push(touch.segment.ecn),
             _ => self.dropped.push(touch.segment.ecn),

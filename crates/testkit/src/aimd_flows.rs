@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time};
 
 use super::bench::QueueBench;
-use super::dut::{DeviceUnderTest, ValueSet};
+use super::dut::{DefaultOrTestValues, DeviceUnderTest};
 use crate::packet::Packet;
 use ecnlab_queue::{DequeueOutcome, Limit, QueueEvent, SignalCause};
 
@@ -112,14 +112,14 @@ struct AimdFlow {
 /// Runs such flows over a queue with its defaults.
 pub fn simulate_bottleneck(dut: &DeviceUnderTest, params: &BottleneckParams) -> BottleneckResult {
     let flows = params.flows;
-    let values = dut.values(ValueSet::Defaults);
+    let values = dut.parameter_values_of_set(DefaultOrTestValues::Defaults);
     let mut simulation = BottleneckSimulation {
         bench: QueueBench::new(dut, &values, params.rate, Limit::Packets(params.buffer)),
         params,
         flows: (0..flows).map(|flow| AimdFlow::new(round_trip_time(flow, flows))).collect(),
         events: BinaryHeap::new(),
         order: 0,
-        packet: Packet { ecn_semantics: dut.ecn_semantics(ValueSet::Defaults), ..Packet::PLAIN },
+        packet: Packet { ecn_semantics: dut.ecn_semantics(DefaultOrTestValues::Defaults), ..Packet::ECT0_1000_BYTES },
         sizes: Rng::for_role(1, "sizes"),
         delays: Rng::for_role(1, "delays"),
         transmitting: false,
@@ -162,7 +162,7 @@ impl BottleneckSimulation<'_> {
 
     fn handle_event(&mut self, event: FlowEvent) {
         match event {
-            FlowEvent::Start { flow } => self.send(flow),
+            FlowEvent::Start { flow } => self.send_within_window(flow),
             FlowEvent::Transmitted => {
                 self.transmitting = false;
                 self.transmit();
@@ -170,19 +170,19 @@ impl BottleneckSimulation<'_> {
             FlowEvent::Retry => self.transmit(),
             FlowEvent::Arrived { flow, sent, mark } => {
                 self.flows[flow].on_packet_arrived(sent, mark);
-                self.send(flow);
+                self.send_within_window(flow);
             }
             FlowEvent::Lost { flow, sent } => {
                 self.flows[flow].on_packet_lost(sent);
-                self.send(flow);
+                self.send_within_window(flow);
             }
         }
     }
 
     /// Sends what a flow's window allows.
-    fn send(&mut self, flow: usize) {
+    fn send_within_window(&mut self, flow: usize) {
         while self.flows[flow].in_flight < self.flows[flow].window as u64 {
-            let number = self.flows[flow].send_next();
+            let number = self.flows[flow].take_next_packet_number();
             let kind = self.sizes.below(self.params.sizes.len() as u64) as usize;
             let size = self.params.sizes[kind];
             self.sums.offered += 1;
@@ -198,13 +198,13 @@ impl BottleneckSimulation<'_> {
             return;
         }
         match self.call_queue(|bench, on_event| bench.dequeue(on_event)) {
-            DequeueOutcome::Packet { packet, .. } => self.start_transmission(&packet),
+            DequeueOutcome::Packet { packet, .. } => self.transmit_dequeued_packet(&packet),
             DequeueOutcome::RetryAt(time) => self.schedule(time, FlowEvent::Retry),
             DequeueOutcome::Empty => {}
         }
     }
 
-    fn start_transmission(&mut self, packet: &Packet) {
+    fn transmit_dequeued_packet(&mut self, packet: &Packet) {
         let sending = self.params.rate.transmission_time(packet.size);
         let sent = self.bench.now + sending;
         self.transmitting = true;
@@ -218,7 +218,7 @@ impl BottleneckSimulation<'_> {
 
     /// Time until a flow gets feedback on a packet, without the queue. It varies a little, so that bursts do not stay together for ever.
     fn feedback_delay(&mut self, flow: usize) -> Span {
-        self.flows[flow].round_trip + Span::from_picos(self.delays.below(MAX_JITTER.picos()))
+        self.flows[flow].round_trip + Span::from_picos(self.delays.below(MAX_RTT_JITTER.picos()))
     }
 
     /// Does something to the queue, counts what it signalled, and lets the flows miss what it dropped.
@@ -273,7 +273,7 @@ impl AimdFlow {
     }
 
     /// The number of the next packet, which is in flight from now on.
-    fn send_next(&mut self) -> u64 {
+    fn take_next_packet_number(&mut self) -> u64 {
         self.sent += 1;
         self.in_flight += 1;
         self.sent
@@ -305,7 +305,7 @@ impl AimdFlow {
 }
 
 /// Largest random addition to a round trip.
-const MAX_JITTER: Span = Span::from_millis(10);
+const MAX_RTT_JITTER: Span = Span::from_millis(10);
 
 /// Flows start evenly until then.
 const START_SPREAD: Span = Span::from_millis(2500);
@@ -323,14 +323,14 @@ mod tests {
 
     #[test]
     fn a_buffer_of_the_bandwidth_delay_product_keeps_the_link_busy_and_overflows() {
-        let result = simulate_bottleneck(&DeviceUnderTest::aqm(&droptail::ENTRY), &ten_mbps(83));
+        let result = simulate_bottleneck(&DeviceUnderTest::from_aqm_in_fifo(&droptail::ENTRY), &ten_mbps(83));
         assert!(result.utilization > 0.99 && result.mean_fill > 0.5 && result.overflow_share > 0.0, "{result:?}");
     }
 
     /// One flow over a path that holds 66.7 packets, with a buffer of so many.
     fn one_flow(buffer: u32) -> BottleneckResult {
         simulate_bottleneck(
-            &DeviceUnderTest::aqm(&droptail::ENTRY),
+            &DeviceUnderTest::from_aqm_in_fifo(&droptail::ENTRY),
             &BottleneckParams { flows: 1, duration: Span::from_secs(400), ..ten_mbps(buffer) },
         )
     }
@@ -352,11 +352,11 @@ mod tests {
     #[test]
     fn a_window_decreases_once_per_window_in_flight() {
         let mut flow = AimdFlow { window: 16.0, ..AimdFlow::new(Span::from_millis(100)) };
-        (0..16).for_each(|_| assert!(flow.send_next() > 0));
+        (0..16).for_each(|_| assert!(flow.take_next_packet_number() > 0));
         flow.on_packet_lost(3);
         flow.on_packet_arrived(4, Some(CongestionLevel::Congested));
         assert_eq!((8.0, 14), (flow.window, flow.in_flight));
-        let sent = flow.send_next();
+        let sent = flow.take_next_packet_number();
         flow.on_packet_arrived(sent, Some(CongestionLevel::Incipient));
         assert!((flow.window - 6.4).abs() < 1e-12);
     }

@@ -10,16 +10,17 @@ use ecnlab_queue::AqmEntry;
 use ecnlab_queue::{Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
 
 /// The checker as an AQM. It signals nothing, and unwinds with a [`Violation`] where the backlog shown differs from the sum of the reports.
-pub static ENTRY: AqmEntry = AqmEntry { name: "backlog-checker", make: &|_, _| Box::new(BacklogChecker::default()), ..AqmEntry::DEFAULTS };
+pub static ENTRY: AqmEntry =
+    AqmEntry { name: "backlog-checker", make: &|_, _| Box::new(BacklogCheckingAqm::default()), ..AqmEntry::DEFAULTS };
 
 /// The backlog of each flow by the reports, and the time of the last comparison at a deadline.
 #[derive(Default)]
-struct BacklogChecker {
+struct BacklogCheckingAqm {
     flows: BTreeMap<u64, Backlog>,
     last_comparison: Time,
 }
 
-impl BacklogChecker {
+impl BacklogCheckingAqm {
     fn add(&mut self, packet: &PacketInfo) {
         let flow = self.flows.entry(packet.flow).or_default();
         *flow = *flow + one_packet(packet);
@@ -58,7 +59,7 @@ fn one_packet(packet: &PacketInfo) -> Backlog {
     Backlog { packets: 1, bytes: u64::from(packet.size) }
 }
 
-impl Aqm for BacklogChecker {
+impl Aqm for BacklogCheckingAqm {
     fn requirements(&self) -> AqmRequirements {
         AqmRequirements { dequeue_hook: true, ..AqmRequirements::default() }
     }
@@ -104,8 +105,8 @@ mod tests {
     use super::*;
     use crate::catch_violation;
 
-    fn violation_of(report: impl FnOnce(&mut BacklogChecker, &PacketInfo)) -> Result<(), Violation> {
-        let (mut checker, packet) = (BacklogChecker::default(), Arrival::PLAIN.packet);
+    fn violation_of(report: impl FnOnce(&mut BacklogCheckingAqm, &PacketInfo)) -> Result<(), Violation> {
+        let (mut checker, packet) = (BacklogCheckingAqm::default(), Arrival::PLAIN.packet);
         catch_violation(|| {
             report(&mut checker, &packet);
             Ok(())

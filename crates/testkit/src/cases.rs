@@ -2,8 +2,8 @@
 
 use ecnlab_units::{Rng, Span};
 
-use super::dut::{DeviceUnderTest, DutValues, ValueSet};
-use super::model::ObservedEvent;
+use super::dut::{DefaultOrTestValues, DeviceUnderTest, DutValues};
+use super::model::QueueEventOrAnswer;
 use crate::backlog_checker;
 use crate::checked_queue::CheckedQueue;
 use crate::describe::{buffer_text, describe_divergence};
@@ -36,22 +36,22 @@ pub static TEST_CASES: &[TestCase] = &[
     TestCase::new(&[Invariant::Empty], first_packet_passes),
     TestCase::new(&[Invariant::Rest], packet_passes_after_rest),
     TestCase::new(&[Invariant::Repeat], equal_runs_are_equal),
-    TestCase { replaces_aqm: true, ..TestCase::new(&[Invariant::Reports], discipline_reports_all_packets) },
+    TestCase { replaces_aqm: true, ..TestCase::new(&[Invariant::Reports], discipline_reports_backlog_to_aqm) },
     TestCase::new(&[Invariant::Work], packet_cost::cost_does_not_grow),
     TestCase::new(&[Invariant::Values], random_values_keep_invariants),
 ];
 
 const PACKET_BUFFER: Limit = Limit::Packets(20);
 const PACKET_AND_BYTE_BUFFERS: [Limit; 2] = [PACKET_BUFFER, Limit::Bytes(15_000)];
-const VALUE_SETS: [ValueSet; 2] = [ValueSet::Defaults, ValueSet::TestParams];
+const DEFAULT_AND_TEST_VALUES: [DefaultOrTestValues; 2] = [DefaultOrTestValues::Defaults, DefaultOrTestValues::TestParams];
 
 /// Random operations under both settings and with buffers of packets and of bytes.
 fn random_operations_case(dut: &DeviceUnderTest) -> Result<(), Violation> {
     for (value_set, limit) in consistent_setups(dut) {
-        let mut queue = CheckedQueue::new(dut, &dut.values(value_set), limit, 1);
+        let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), limit, 1);
         queue
             .apply_all(&random_operations(1, 2000))
-            .map_err(|violation| violation.at(format_args!("{value_set}, {}", buffer_text(limit))))?;
+            .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}, {}", buffer_text(limit))))?;
     }
     Ok(())
 }
@@ -59,15 +59,15 @@ fn random_operations_case(dut: &DeviceUnderTest) -> Result<(), Violation> {
 /// A burst drains when the queue allows it.
 fn burst_drains(dut: &DeviceUnderTest) -> Result<(), Violation> {
     for (value_set, limit) in consistent_setups(dut) {
-        let mut queue = CheckedQueue::new(dut, &dut.values(value_set), limit, 2);
+        let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), limit, 2);
         for flow in 0..100 {
-            let packet = Packet { flow: flow % 5, ecn: crate::rfc7567::mixed_ecn(flow), ..Packet::PLAIN };
+            let packet = Packet { flow: flow % 5, ecn: crate::rfc7567::mixed_ecn(flow), ..Packet::ECT0_1000_BYTES };
             queue.enqueue(packet)?;
             queue.wait(Span::from_micros(100))?;
             if flow % 10 == 0 {
-                queue
-                    .drain()
-                    .map_err(|violation| violation.at(format_args!("{value_set}, {}, after {} packets", buffer_text(limit), flow + 1)))?;
+                queue.drain().map_err(|violation| {
+                    violation.with_message_prefix(format_args!("{value_set}, {}, after {} packets", buffer_text(limit), flow + 1))
+                })?;
             }
         }
     }
@@ -75,22 +75,24 @@ fn burst_drains(dut: &DeviceUnderTest) -> Result<(), Violation> {
 }
 
 fn first_packet_passes(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in VALUE_SETS {
+    for value_set in DEFAULT_AND_TEST_VALUES {
         for seed in 0..20 {
-            let mut queue = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, seed);
-            send_single_packet(&mut queue, Invariant::Empty).map_err(|violation| violation.at(format_args!("{value_set}, seed {seed}")))?;
+            let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, seed);
+            check_single_packet_passes(&mut queue, Invariant::Empty)
+                .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}, seed {seed}")))?;
         }
     }
     Ok(())
 }
 
 fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in VALUE_SETS {
+    for value_set in DEFAULT_AND_TEST_VALUES {
         for seed in 0..5 {
-            let mut queue = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, seed);
+            let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, seed);
             send_overload(&mut queue)?;
             queue.wait(Span::from_secs(60))?;
-            send_single_packet(&mut queue, Invariant::Rest).map_err(|violation| violation.at(format_args!("{value_set}, seed {seed}")))?;
+            check_single_packet_passes(&mut queue, Invariant::Rest)
+                .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}, seed {seed}")))?;
         }
     }
     Ok(())
@@ -99,7 +101,7 @@ fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
 /// Sends five hundred packets of all kinds at 1.5 times the link's rate, and then drains the queue.
 fn send_overload(queue: &mut CheckedQueue) -> Result<(), Violation> {
     for number in 0..500 {
-        queue.enqueue(Packet { flow: number % 5, ecn: crate::rfc7567::mixed_ecn(number), ..Packet::PLAIN })?;
+        queue.enqueue(Packet { flow: number % 5, ecn: crate::rfc7567::mixed_ecn(number), ..Packet::ECT0_1000_BYTES })?;
         queue.wait(Span::from_micros(533))?;
         if number % 3 > 0 {
             queue.dequeue()?;
@@ -109,9 +111,9 @@ fn send_overload(queue: &mut CheckedQueue) -> Result<(), Violation> {
 }
 
 /// Sends one packet through an empty queue.
-fn send_single_packet(queue: &mut CheckedQueue, invariant: Invariant) -> Result<(), Violation> {
+fn check_single_packet_passes(queue: &mut CheckedQueue, invariant: Invariant) -> Result<(), Violation> {
     let before = (queue.model.dropped(), queue.model.marked());
-    queue.enqueue(Packet::PLAIN)?;
+    queue.enqueue(Packet::ECT0_1000_BYTES)?;
     queue.drain()?;
     let after = (queue.model.dropped(), queue.model.marked());
     if before == after {
@@ -121,18 +123,19 @@ fn send_single_packet(queue: &mut CheckedQueue, invariant: Invariant) -> Result<
 }
 
 fn equal_runs_are_equal(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in VALUE_SETS {
-        let mut first = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, 3);
-        let mut second = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, 3);
+    for value_set in DEFAULT_AND_TEST_VALUES {
+        let mut first = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, 3);
+        let mut second = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, 3);
         let operations = random_operations(3, 2000);
         first.apply_all(&operations)?;
         second.apply_all(&operations)?;
-        compare_events(&first.model.events, &second.model.events).map_err(|violation| violation.at(format_args!("{value_set}")))?;
+        compare_events(&first.model.events, &second.model.events)
+            .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}")))?;
     }
     Ok(())
 }
 
-fn compare_events(first: &[ObservedEvent], second: &[ObservedEvent]) -> Result<(), Violation> {
+fn compare_events(first: &[QueueEventOrAnswer], second: &[QueueEventOrAnswer]) -> Result<(), Violation> {
     let at = first.iter().zip(second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
     let (first, second) = (first.get(at), second.get(at));
     ensure!(first == second, Repeat, "{}", describe_divergence(first, second));
@@ -141,19 +144,19 @@ fn compare_events(first: &[ObservedEvent], second: &[ObservedEvent]) -> Result<(
 
 /// A discipline with its defaults, when busy, and with any values, around an AQM that adds up what is reported. Without a step for L4S
 /// packets, which would bypass that AQM.
-fn discipline_reports_all_packets(dut: &DeviceUnderTest) -> Result<(), Violation> {
+fn discipline_reports_backlog_to_aqm(dut: &DeviceUnderTest) -> Result<(), Violation> {
     let mut rng = Rng::for_role(5, format_args!("values of {}", dut.discipline.name));
     let dut = DeviceUnderTest { aqm: Some(&backlog_checker::ENTRY), ..*dut };
-    let settings = VALUE_SETS.map(|value_set| dut.values(value_set));
+    let settings = DEFAULT_AND_TEST_VALUES.map(|value_set| dut.parameter_values_of_set(value_set));
     for number in 0..RANDOM_SETUP_COUNT {
         let limit = random_limit(&mut rng);
-        let fixed = settings.get(number as usize).filter(|values| !dut.would_refuse(values, limit)).cloned();
+        let fixed = settings.get(number as usize).filter(|values| !dut.has_value_contradictions(values, limit)).cloned();
         let mut values = fixed.unwrap_or_else(|| dut.random_values(limit, &mut rng));
         if let Some(step) = values.discipline.parameters().iter().find(|parameter| parameter.name == "l4s_step") {
             values.discipline.set(step.name, step.default_value());
         }
         let kept = crate::catch_violation(|| CheckedQueue::new(&dut, &values, limit, number).apply_all(&random_operations(number, 300)));
-        kept.map_err(|violation| violation.at(describe_setup(limit, &values)))?;
+        kept.map_err(|violation| violation.with_message_prefix(describe_setup(limit, &values)))?;
     }
     Ok(())
 }
@@ -181,9 +184,9 @@ fn describe_setup(limit: Limit, values: &DutValues) -> String {
 }
 
 /// Both settings with both kinds of buffer, where they do not contradict each other.
-fn consistent_setups(dut: &DeviceUnderTest) -> impl Iterator<Item = (ValueSet, Limit)> {
-    let all = VALUE_SETS.into_iter().flat_map(|value_set| PACKET_AND_BYTE_BUFFERS.map(|limit| (value_set, limit)));
-    all.filter(|(value_set, limit)| !dut.would_refuse(&dut.values(*value_set), *limit))
+fn consistent_setups(dut: &DeviceUnderTest) -> impl Iterator<Item = (DefaultOrTestValues, Limit)> {
+    let all = DEFAULT_AND_TEST_VALUES.into_iter().flat_map(|value_set| PACKET_AND_BYTE_BUFFERS.map(|limit| (value_set, limit)));
+    all.filter(|(value_set, limit)| !dut.has_value_contradictions(&dut.parameter_values_of_set(*value_set), *limit))
 }
 
 const RANDOM_SETUP_COUNT: u64 = 100;

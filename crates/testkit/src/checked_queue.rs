@@ -3,7 +3,7 @@
 use ecnlab_units::{Rate, Rng, Span, Time};
 
 use super::dut::{DeviceUnderTest, DutValues};
-use super::model::{ObservedEvent, QueueModel};
+use super::model::{QueueEventOrAnswer, QueueModel};
 use crate::describe;
 use crate::invariants::{Invariant, Violation, ensure};
 use crate::packet::Packet;
@@ -26,7 +26,7 @@ pub struct CheckedQueue {
 
 /// Outcome of a dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckedOutcome {
+pub enum CheckedDequeueOutcome {
     Packet(Packet),
     RetryAt(Time),
     Empty,
@@ -63,7 +63,7 @@ impl CheckedQueue {
     }
 
     /// Asks for the next packet.
-    pub fn dequeue(&mut self) -> Result<CheckedOutcome, Violation> {
+    pub fn dequeue(&mut self) -> Result<CheckedDequeueOutcome, Violation> {
         let CheckedQueue { queue, model, rng, now, .. } = self;
         let timer = queue.next_timer();
         let answer = queue.dequeue(*now, rng, &mut |event| model.on_event(event));
@@ -72,18 +72,18 @@ impl CheckedQueue {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 ensure!(band < queue.band_count(), Books, "band {band} of {}", queue.band_count());
                 model.expect_departure(&packet, sojourn, *now, band)?;
-                CheckedOutcome::Packet(packet)
+                CheckedDequeueOutcome::Packet(packet)
             }
             DequeueOutcome::RetryAt(time) => {
                 ensure!(time > *now, Later, "asked at {} s it says {} s", now.seconds(), time.seconds());
                 ensure!(model.packets() > 0, Later, "nothing waits and it says {} s", time.seconds());
-                model.events.push(ObservedEvent::Later(time));
-                CheckedOutcome::RetryAt(time)
+                model.events.push(QueueEventOrAnswer::Later(time));
+                CheckedDequeueOutcome::RetryAt(time)
             }
             DequeueOutcome::Empty => {
                 ensure!(model.packets() == 0, Books, "it says that it is empty, and {} packets wait", model.packets());
-                model.events.push(ObservedEvent::Empty);
-                CheckedOutcome::Empty
+                model.events.push(QueueEventOrAnswer::Empty);
+                CheckedDequeueOutcome::Empty
             }
         };
         self.check_state(timer)?;
@@ -93,14 +93,14 @@ impl CheckedQueue {
     /// Takes packets until the queue says that it is empty, waiting where it asks for that.
     pub fn drain(&mut self) -> Result<(), Violation> {
         let mut outcome = self.dequeue()?;
-        while outcome != CheckedOutcome::Empty {
-            if let CheckedOutcome::RetryAt(time) = outcome {
-                if !self.wait_until(time, MAX_TIMERS_IN_SHORT_WAIT)? {
+        while outcome != CheckedDequeueOutcome::Empty {
+            if let CheckedDequeueOutcome::RetryAt(time) = outcome {
+                if !self.wait_until_or_max_timers(time, MAX_TIMERS_IN_SHORT_WAIT)? {
                     return Ok(());
                 }
                 outcome = self.dequeue()?;
                 ensure!(
-                    !matches!(outcome, CheckedOutcome::RetryAt(_)),
+                    !matches!(outcome, CheckedDequeueOutcome::RetryAt(_)),
                     Later,
                     "asked at {} s, as it said, it puts off: {outcome}",
                     time.seconds()
@@ -114,16 +114,16 @@ impl CheckedQueue {
 
     /// Lets time pass, with the deadlines that fall into it.
     pub fn wait(&mut self, span: Span) -> Result<(), Violation> {
-        self.wait_until(self.now + span, MAX_TIMERS_IN_LONG_WAIT).map(|_| ())
+        self.wait_until_or_max_timers(self.now + span, MAX_TIMERS_IN_LONG_WAIT).map(|_| ())
     }
 
     /// Lets time pass, but not beyond so many deadlines: random values may ask for one every picosecond.
-    pub fn wait_briefly(&mut self, span: Span) -> Result<(), Violation> {
-        self.wait_until(self.now + span, MAX_TIMERS_IN_SHORT_WAIT).map(|_| ())
+    pub fn wait_limiting_timers(&mut self, span: Span) -> Result<(), Violation> {
+        self.wait_until_or_max_timers(self.now + span, MAX_TIMERS_IN_SHORT_WAIT).map(|_| ())
     }
 
     /// Lets time pass until then; false if there were so many deadlines that the clock was stopped before.
-    fn wait_until(&mut self, time: Time, max_timers: u32) -> Result<bool, Violation> {
+    fn wait_until_or_max_timers(&mut self, time: Time, max_timers: u32) -> Result<bool, Violation> {
         for _ in 0..max_timers {
             let Some(due) = self.queue.next_timer().filter(|&due| due <= time) else {
                 self.now = time.max(self.now);
@@ -145,7 +145,7 @@ impl CheckedQueue {
             self.now.seconds(),
             describe::time_text(next)
         );
-        self.model.events.push(ObservedEvent::Deadline(next));
+        self.model.events.push(QueueEventOrAnswer::Deadline(next));
         self.check_state(next)
     }
 

@@ -4,18 +4,18 @@ use std::fmt::{Display, Formatter, Result};
 
 use ecnlab_units::{CongestionLevel, Ecn, Time};
 
-use super::dut::ValueSet;
-use super::model::ObservedEvent;
-use crate::checked_queue::CheckedOutcome;
+use super::dut::DefaultOrTestValues;
+use super::model::QueueEventOrAnswer;
+use crate::checked_queue::CheckedDequeueOutcome;
 use crate::packet::Packet;
 use crate::traffic::Operation;
 use ecnlab_queue::{Limit, QueueCounters};
 
-impl Display for ValueSet {
+impl Display for DefaultOrTestValues {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(match self {
-            ValueSet::Defaults => "default values",
-            ValueSet::TestParams => "busy values",
+            DefaultOrTestValues::Defaults => "default values",
+            DefaultOrTestValues::TestParams => "busy values",
         })
     }
 }
@@ -39,28 +39,28 @@ impl Display for Operation {
     }
 }
 
-impl Display for ObservedEvent {
+impl Display for QueueEventOrAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            ObservedEvent::Stored(number) => write!(f, "stored packet {number}"),
-            ObservedEvent::Marked(number, ecn, cause) => {
+            QueueEventOrAnswer::Stored(number) => write!(f, "stored packet {number}"),
+            QueueEventOrAnswer::Marked(number, ecn, cause) => {
                 write!(f, "marked packet {number} with {} (cause {})", codepoint_text(*ecn), cause.word())
             }
-            ObservedEvent::Dropped(number, cause) => write!(f, "dropped packet {number} (cause {})", cause.word()),
-            ObservedEvent::Sent(number, band) => write!(f, "sent packet {number} of band {band}"),
-            ObservedEvent::Later(time) => write!(f, "put the next packet off until {} s", time.seconds()),
-            ObservedEvent::Empty => f.write_str("was empty"),
-            ObservedEvent::Deadline(due) => write!(f, "set its deadline to {}", time_text(*due)),
+            QueueEventOrAnswer::Dropped(number, cause) => write!(f, "dropped packet {number} (cause {})", cause.word()),
+            QueueEventOrAnswer::Sent(number, band) => write!(f, "sent packet {number} of band {band}"),
+            QueueEventOrAnswer::Later(time) => write!(f, "put the next packet off until {} s", time.seconds()),
+            QueueEventOrAnswer::Empty => f.write_str("was empty"),
+            QueueEventOrAnswer::Deadline(due) => write!(f, "set its deadline to {}", time_text(*due)),
         }
     }
 }
 
-impl Display for CheckedOutcome {
+impl Display for CheckedDequeueOutcome {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            CheckedOutcome::Packet(packet) => packet.fmt(f),
-            CheckedOutcome::RetryAt(time) => write!(f, "a packet at {} s", time.seconds()),
-            CheckedOutcome::Empty => f.write_str("nothing"),
+            CheckedDequeueOutcome::Packet(packet) => packet.fmt(f),
+            CheckedDequeueOutcome::RetryAt(time) => write!(f, "a packet at {} s", time.seconds()),
+            CheckedDequeueOutcome::Empty => f.write_str("nothing"),
         }
     }
 }
@@ -79,7 +79,7 @@ pub fn time_text(time: Option<Time>) -> String {
 }
 
 /// Lowest congestion level that an AQM declares.
-pub fn level_text(level: Option<CongestionLevel>) -> &'static str {
+pub fn congestion_level_text(level: Option<CongestionLevel>) -> &'static str {
     match level {
         None => "none",
         Some(CongestionLevel::Incipient) => "incipient",
@@ -105,14 +105,14 @@ pub fn counters_text(counters: &QueueCounters) -> String {
 }
 
 /// Two runs' events of one step.
-pub fn describe_divergence(first: Option<&ObservedEvent>, second: Option<&ObservedEvent>) -> String {
-    let told = |event: Option<&ObservedEvent>| event.map_or("had ended".to_owned(), ObservedEvent::to_string);
+pub fn describe_divergence(first: Option<&QueueEventOrAnswer>, second: Option<&QueueEventOrAnswer>) -> String {
+    let told = |event: Option<&QueueEventOrAnswer>| event.map_or("had ended".to_owned(), QueueEventOrAnswer::to_string);
     let number = [first, second].into_iter().flatten().find_map(|event| match event {
-        ObservedEvent::Stored(number)
-        | ObservedEvent::Marked(number, ..)
-        | ObservedEvent::Dropped(number, _)
-        | ObservedEvent::Sent(number, _) => Some(number),
-        ObservedEvent::Later(_) | ObservedEvent::Empty | ObservedEvent::Deadline(_) => None,
+        QueueEventOrAnswer::Stored(number)
+        | QueueEventOrAnswer::Marked(number, ..)
+        | QueueEventOrAnswer::Dropped(number, _)
+        | QueueEventOrAnswer::Sent(number, _) => Some(number),
+        QueueEventOrAnswer::Later(_) | QueueEventOrAnswer::Empty | QueueEventOrAnswer::Deadline(_) => None,
     });
     let place = number.map_or(String::new(), |number| format!("packet {number}: "));
     format!("{place}one run {}, an equal one {}", told(first), told(second))

@@ -1,6 +1,6 @@
 //! Device under test: an AQM in a FIFO buffer, or a discipline with its child.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, EcnSemantics, Values};
 
 use ecnlab_queue::AqmEntry;
@@ -19,7 +19,7 @@ pub struct DeviceUnderTest {
 
 /// Values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueSet {
+pub enum DefaultOrTestValues {
     Defaults,
     /// Those under which it signals often in a buffer of 20 packets.
     TestParams,
@@ -34,7 +34,7 @@ pub struct DutValues {
 
 impl DeviceUnderTest {
     /// An AQM in a FIFO buffer.
-    pub fn aqm(entry: &'static AqmEntry) -> DeviceUnderTest {
+    pub fn from_aqm_in_fifo(entry: &'static AqmEntry) -> DeviceUnderTest {
         DeviceUnderTest { discipline: &fifo::ENTRY, aqm: Some(entry) }
     }
 
@@ -42,7 +42,7 @@ impl DeviceUnderTest {
     ///
     /// # Panics
     /// If the discipline's default AQM is not in the registry: a fault of its entry.
-    pub fn discipline(entry: &'static DisciplineEntry) -> DeviceUnderTest {
+    pub fn from_discipline_with_default_aqm(entry: &'static DisciplineEntry) -> DeviceUnderTest {
         let named = |name| Registry::builtin().aqm(name).unwrap_or_else(|| panic!("{}: there is no AQM {name}", entry.name));
         let aqm = match entry.child {
             ChildKind::Aqm(name) => Some(named(name)),
@@ -54,7 +54,7 @@ impl DeviceUnderTest {
 
     /// Whether the discipline itself is checked: it holds an AQM, and the one that it has by default. FIFO with drop-tail is such a device too.
     pub fn checks_discipline(&self) -> bool {
-        let default = || DeviceUnderTest::discipline(self.discipline).aqm;
+        let default = || DeviceUnderTest::from_discipline_with_default_aqm(self.discipline).aqm;
         self.aqm.is_some_and(|aqm| default().is_some_and(|default| std::ptr::eq(default, aqm)))
     }
 
@@ -66,21 +66,23 @@ impl DeviceUnderTest {
         }
     }
 
-    pub fn values(&self, value_set: ValueSet) -> DutValues {
+    pub fn parameter_values_of_set(&self, value_set: DefaultOrTestValues) -> DutValues {
         match value_set {
-            ValueSet::Defaults => DutValues {
+            DefaultOrTestValues::Defaults => DutValues {
                 discipline: Values::defaults(self.discipline.parameters),
                 aqm: self.aqm.map(|aqm| Values::defaults(aqm.parameters)),
             },
-            ValueSet::TestParams => DutValues { discipline: self.discipline.test_values(), aqm: self.aqm.map(AqmEntry::test_values) },
+            DefaultOrTestValues::TestParams => {
+                DutValues { discipline: self.discipline.test_values(), aqm: self.aqm.map(AqmEntry::test_values) }
+            }
         }
     }
 
     /// Whether a scenario with these values would be refused.
-    pub fn would_refuse(&self, values: &DutValues, limit: Limit) -> bool {
+    pub fn has_value_contradictions(&self, values: &DutValues, limit: Limit) -> bool {
         let amount = match limit {
-            Limit::Packets(packets) => Amount::Packets(f64::from(packets)),
-            Limit::Bytes(bytes) => Amount::Bytes(bytes as f64),
+            Limit::Packets(packets) => PacketsOrBytes::Packets(f64::from(packets)),
+            Limit::Bytes(bytes) => PacketsOrBytes::Bytes(bytes as f64),
         };
         let has_buffer = self.discipline.child != ChildKind::Queue;
         let inside = self.aqm.zip(values.aqm.as_ref()).is_some_and(|(aqm, values)| !aqm.contradictions(values, amount).is_empty());
@@ -97,8 +99,8 @@ impl DeviceUnderTest {
     }
 
     /// Meaning of the codepoints on the network that it is used in, so that its marks are understood.
-    pub fn ecn_semantics(&self, value_set: ValueSet) -> EcnSemantics {
-        let lowest_mark = self.queue_config(&self.values(value_set), Limit::Packets(20)).lowest_mark_level();
+    pub fn ecn_semantics(&self, value_set: DefaultOrTestValues) -> EcnSemantics {
+        let lowest_mark = self.queue_config(&self.parameter_values_of_set(value_set), Limit::Packets(20)).lowest_mark_level();
         if lowest_mark == Some(CongestionLevel::Incipient) { EcnSemantics::Mecn } else { EcnSemantics::Classic }
     }
 

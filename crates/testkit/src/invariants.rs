@@ -63,7 +63,7 @@ impl Violation {
     }
 
     /// With the place in front.
-    pub fn at(self, place: impl std::fmt::Display) -> Violation {
+    pub fn with_message_prefix(self, place: impl std::fmt::Display) -> Violation {
         Violation { message: format!("{place}: {}", self.message), ..self }
     }
 }

@@ -27,11 +27,11 @@ mod traffic;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use checked_queue::{CheckedOutcome, CheckedQueue};
-pub use dut::{DeviceUnderTest, DutValues, ValueSet};
+pub use checked_queue::{CheckedDequeueOutcome, CheckedQueue};
+pub use dut::{DefaultOrTestValues, DeviceUnderTest, DutValues};
 use ecnlab_queue::{AqmEntry, DisciplineEntry};
 pub use invariants::{Invariant, Violation};
-pub use model::ObservedEvent;
+pub use model::QueueEventOrAnswer;
 pub use packet::Packet;
 pub use traffic::{Operation, random_operations};
 
@@ -40,11 +40,11 @@ pub struct Report {
     /// Name of the device under test.
     pub name: String,
     /// Result of each invariant.
-    pub checks: Vec<InvariantCheck>,
+    pub checks: Vec<InvariantResult>,
 }
 
 /// Result of one invariant.
-pub struct InvariantCheck {
+pub struct InvariantResult {
     /// The invariant.
     pub invariant: Invariant,
     /// The first violation, if there was one.
@@ -67,24 +67,24 @@ impl Report {
 
 /// Checks an AQM in a FIFO buffer.
 pub fn check_aqm(entry: &'static AqmEntry) -> Report {
-    check(&DeviceUnderTest::aqm(entry))
+    check(&DeviceUnderTest::from_aqm_in_fifo(entry))
 }
 
 /// Checks a discipline with its default AQM.
 pub fn check_discipline(entry: &'static DisciplineEntry) -> Report {
-    check(&DeviceUnderTest::discipline(entry))
+    check(&DeviceUnderTest::from_discipline_with_default_aqm(entry))
 }
 
 /// Checks a discipline with its child.
 pub fn check(dut: &DeviceUnderTest) -> Report {
-    check_while(dut, &mut || true)
+    check_counting_accepted_cases(dut, &mut || true)
 }
 
 /// Checks a discipline with its child. `accepts` is called after each test case; a case for which it returns false, because the device failed for
 /// another reason, counts for no invariant. The report of an AQM, or of a discipline without one, has no check of [`Invariant::Reports`].
-pub fn check_while(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Report {
-    let unchecked = |&invariant| InvariantCheck { invariant, violation: None, completed: false };
-    let mut checks: Vec<InvariantCheck> = Invariant::ALL.iter().map(unchecked).collect();
+pub fn check_counting_accepted_cases(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Report {
+    let unchecked = |&invariant| InvariantResult { invariant, violation: None, completed: false };
+    let mut checks: Vec<InvariantResult> = Invariant::ALL.iter().map(unchecked).collect();
     let checks_discipline = dut.checks_discipline();
     for case in cases::TEST_CASES.iter().filter(|case| checks_discipline || !case.replaces_aqm) {
         let outcome = catch_violation(|| (case.run)(dut));

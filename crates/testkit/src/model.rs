@@ -11,7 +11,7 @@ use ecnlab_queue::{Discipline, Queue, QueueCounters, QueueEvent, SignalCause};
 
 /// An action or an answer of a queue, for comparing two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObservedEvent {
+pub enum QueueEventOrAnswer {
     Stored(u64),
     Marked(u64, Ecn, SignalCause),
     Dropped(u64, SignalCause),
@@ -25,19 +25,19 @@ pub enum ObservedEvent {
 pub struct QueueModel {
     /// Lowest congestion level that the registry declares.
     lowest_mark: Option<CongestionLevel>,
-    waiting: BTreeMap<u64, ModelPacket>,
+    waiting: BTreeMap<u64, PacketAndArrivalTime>,
     /// The numbers of each flow's packets, in the order of their arrival.
     flows: BTreeMap<u64, VecDeque<u64>>,
     bytes: u64,
     counters: QueueCounters,
-    arriving: Option<ModelPacket>,
+    arriving: Option<PacketAndArrivalTime>,
     /// The first event that cannot be.
     violation: Option<Violation>,
-    pub events: Vec<ObservedEvent>,
+    pub events: Vec<QueueEventOrAnswer>,
 }
 
 #[derive(Clone, Copy)]
-struct ModelPacket {
+struct PacketAndArrivalTime {
     packet: Packet,
     since: Time,
 }
@@ -75,7 +75,7 @@ impl QueueModel {
     /// A packet is about to be offered.
     pub fn expect_arrival(&mut self, packet: Packet, since: Time) {
         self.counters.arrived.count_packet(packet.size);
-        self.arriving = Some(ModelPacket { packet, since });
+        self.arriving = Some(PacketAndArrivalTime { packet, since });
     }
 
     /// Updates the model by an event of the queue.
@@ -101,14 +101,14 @@ impl QueueModel {
 
     /// A packet was given out to be sent.
     pub fn expect_departure(&mut self, packet: &Packet, sojourn: Span, now: Time, band: u8) -> Result<(), Violation> {
-        let known = self.expected_packet(packet)?;
+        let known = self.find_matching_packet(packet)?;
         let first = self.flows.get(&packet.flow).and_then(|flow| flow.front());
         ensure!(first == Some(&packet.number), Order, "{packet} left before {} of the same flow", next_packet_text(first));
         let expected = now.since(known.since);
         ensure!(sojourn == expected, Books, "{packet} waited {} s, and the queue tells {} s", expected.seconds(), sojourn.seconds());
         self.remove(packet);
         self.counters.departed.count_packet(packet.size);
-        self.events.push(ObservedEvent::Sent(packet.number, band));
+        self.events.push(QueueEventOrAnswer::Sent(packet.number, band));
         Ok(())
     }
 
@@ -125,15 +125,15 @@ impl QueueModel {
             describe::counters_text(&counted),
             describe::counters_text(&self.counters)
         );
-        self.compare_packets(queue)
+        self.compare_waiting_packets(queue)
     }
 
-    fn compare_packets(&self, queue: &Queue<Packet>) -> Result<(), Violation> {
+    fn compare_waiting_packets(&self, queue: &Queue<Packet>) -> Result<(), Violation> {
         let mut shown: BTreeMap<u64, VecDeque<u64>> = BTreeMap::new();
         let mut known = Ok(());
         queue.for_each_packet(&mut |packet| {
             shown.entry(packet.flow).or_default().push_back(packet.number);
-            if let (Ok(()), Err(violation)) = (&known, self.expected_packet(packet)) {
+            if let (Ok(()), Err(violation)) = (&known, self.find_matching_packet(packet)) {
                 known = Err(violation);
             }
         });
@@ -142,8 +142,8 @@ impl QueueModel {
             shown == self.flows,
             Order,
             "the queue shows packets that wait in another order than they came: {}, expected {}",
-            flows_text(&shown),
-            flows_text(&self.flows)
+            packet_numbers_by_flow_text(&shown),
+            packet_numbers_by_flow_text(&self.flows)
         );
         Ok(())
     }
@@ -156,7 +156,7 @@ impl QueueModel {
         self.waiting.insert(packet.number, arriving);
         self.flows.entry(packet.flow).or_default().push_back(packet.number);
         self.bytes += u64::from(packet.size);
-        self.events.push(ObservedEvent::Stored(packet.number));
+        self.events.push(QueueEventOrAnswer::Stored(packet.number));
         Ok(())
     }
 
@@ -167,10 +167,15 @@ impl QueueModel {
         };
         ensure!(known.packet.may_be_marked_as(packet), Marks, "{} was marked and is told as {packet}", known.packet);
         let declared = self.lowest_mark.is_some_and(|lowest_mark| packet.ecn_semantics.level_of(packet.ecn) >= Some(lowest_mark));
-        ensure!(declared, Marks, "{packet} was marked; the quietest mark that is declared is {}", describe::level_text(self.lowest_mark));
+        ensure!(
+            declared,
+            Marks,
+            "{packet} was marked; the quietest mark that is declared is {}",
+            describe::congestion_level_text(self.lowest_mark)
+        );
         known.packet = *packet;
         self.counters.marked[cause] += 1;
-        self.events.push(ObservedEvent::Marked(packet.number, packet.ecn, cause));
+        self.events.push(QueueEventOrAnswer::Marked(packet.number, packet.ecn, cause));
         Ok(())
     }
 
@@ -178,16 +183,16 @@ impl QueueModel {
         if self.arriving.is_some_and(|arriving| arriving.packet == *packet) {
             self.arriving = None;
         } else {
-            self.expected_packet(packet)?;
+            self.find_matching_packet(packet)?;
             self.remove(packet);
         }
         self.counters.dropped[cause].count_packet(packet.size);
-        self.events.push(ObservedEvent::Dropped(packet.number, cause));
+        self.events.push(QueueEventOrAnswer::Dropped(packet.number, cause));
         Ok(())
     }
 
     /// The packet that the model expects, which the queue must show as in its last event.
-    fn expected_packet(&self, packet: &Packet) -> Result<ModelPacket, Violation> {
+    fn find_matching_packet(&self, packet: &Packet) -> Result<PacketAndArrivalTime, Violation> {
         let Some(known) = self.waiting.get(&packet.number) else {
             return Err(Violation::new(Invariant::Books, format!("packet {} is not in the queue", packet.number)));
         };
@@ -218,7 +223,7 @@ fn backlog_text((packets, bytes, is_empty): (usize, u64, bool)) -> String {
 }
 
 /// The numbers of each flow's packets, in words.
-fn flows_text(flows: &BTreeMap<u64, VecDeque<u64>>) -> String {
+fn packet_numbers_by_flow_text(flows: &BTreeMap<u64, VecDeque<u64>>) -> String {
     let texts = flows.iter().map(|(flow, numbers)| {
         let numbers: Vec<_> = numbers.iter().map(u64::to_string).collect();
         format!("flow {flow}: {}", numbers.join(" "))
@@ -230,8 +235,8 @@ fn flows_text(flows: &BTreeMap<u64, VecDeque<u64>>) -> String {
 mod tests {
     use super::*;
 
-    const FIRST: Packet = Packet { number: 1, ..Packet::PLAIN };
-    const SECOND: Packet = Packet { number: 2, ..Packet::PLAIN };
+    const FIRST: Packet = Packet { number: 1, ..Packet::ECT0_1000_BYTES };
+    const SECOND: Packet = Packet { number: 2, ..Packet::ECT0_1000_BYTES };
 
     /// An account in which two packets of one flow wait since time zero.
     fn model_with_two_packets() -> QueueModel {

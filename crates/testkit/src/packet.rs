@@ -18,7 +18,7 @@ pub struct Packet {
 
 impl Packet {
     /// A packet of 1000 bytes that is ECN-capable, of flow 0 and without a round-trip time.
-    pub const PLAIN: Packet =
+    pub const ECT0_1000_BYTES: Packet =
         Packet { number: 0, flow: 0, size: 1000, ecn: Ecn::Ect0, ecn_semantics: EcnSemantics::Classic, rtt: Span::ZERO };
 
     /// Whether `later` is this packet with a mark that a router may write: it is ECN-capable, and the mark has a higher level than it carried.
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn a_packet_may_only_get_a_stronger_mark() {
-        let packet = |ecn_semantics, ecn| Packet { ecn_semantics, ecn, ..Packet::PLAIN };
+        let packet = |ecn_semantics, ecn| Packet { ecn_semantics, ecn, ..Packet::ECT0_1000_BYTES };
         let may = |ecn_semantics, from, to| packet(ecn_semantics, from).may_be_marked_as(&packet(ecn_semantics, to));
         assert!(may(EcnSemantics::Classic, Ecn::Ect0, Ecn::Ce) && may(EcnSemantics::Classic, Ecn::Ect1, Ecn::Ce));
         assert!(may(EcnSemantics::Mecn, Ecn::Ect0, Ecn::Ect1) && may(EcnSemantics::Mecn, Ecn::Ect1, Ecn::Ce));
         assert!(!may(EcnSemantics::Classic, Ecn::Ect0, Ecn::Ect1) && !may(EcnSemantics::Classic, Ecn::NotEct, Ecn::Ce));
         assert!(!may(EcnSemantics::Mecn, Ecn::Ce, Ecn::Ect1) && !may(EcnSemantics::Classic, Ecn::Ce, Ecn::Ce));
-        assert!(!Packet::PLAIN.may_be_marked_as(&Packet { ecn: Ecn::Ce, size: 999, ..Packet::PLAIN }));
+        assert!(!Packet::ECT0_1000_BYTES.may_be_marked_as(&Packet { ecn: Ecn::Ce, size: 999, ..Packet::ECT0_1000_BYTES }));
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use ecnlab_units::{Ecn, EcnSemantics, Span};
 
 use super::bench::QueueBench;
-use super::dut::{DeviceUnderTest, ValueSet};
+use super::dut::{DefaultOrTestValues, DeviceUnderTest};
 use crate::checked_queue::link_rate;
 use crate::invariants::{Violation, ensure};
 use crate::packet::Packet;
@@ -21,7 +21,7 @@ struct AccessCountingPacket {
 }
 
 impl AccessCountingPacket {
-    fn count_access(&self) -> &Packet {
+    fn access_packet(&self) -> &Packet {
         self.accesses.set(self.accesses.get() + 1);
         &self.packet
     }
@@ -29,34 +29,34 @@ impl AccessCountingPacket {
 
 impl QueueItem for AccessCountingPacket {
     fn size(&self) -> u32 {
-        self.count_access().size()
+        self.access_packet().size()
     }
 
     fn ecn(&self) -> Ecn {
-        self.count_access().ecn()
+        self.access_packet().ecn()
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
-        self.count_access();
+        self.access_packet();
         self.packet.set_ecn(ecn);
     }
 
     fn ecn_semantics(&self) -> EcnSemantics {
-        self.count_access().ecn_semantics()
+        self.access_packet().ecn_semantics()
     }
 
     fn flow(&self) -> u64 {
-        self.count_access().flow()
+        self.access_packet().flow()
     }
 
     fn rtt(&self) -> Span {
-        self.count_access().rtt()
+        self.access_packet().rtt()
     }
 }
 
 /// Compares the cost in a small buffer with that in one a hundred times as large, both overloaded.
 pub fn cost_does_not_grow(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in [ValueSet::Defaults, ValueSet::TestParams] {
+    for value_set in [DefaultOrTestValues::Defaults, DefaultOrTestValues::TestParams] {
         let [small, large] = [SMALL_BUFFER, LARGE_BUFFER].map(|packets| accesses_per_packet(dut, value_set, packets));
         let grows = large > 2.0 * small + 10.0;
         ensure!(
@@ -69,13 +69,13 @@ pub fn cost_does_not_grow(dut: &DeviceUnderTest) -> Result<(), Violation> {
 }
 
 /// Looks at packets for each packet that is offered, while two arrive for each that leaves.
-fn accesses_per_packet(dut: &DeviceUnderTest, value_set: ValueSet, packets: u32) -> f64 {
+fn accesses_per_packet(dut: &DeviceUnderTest, value_set: DefaultOrTestValues, packets: u32) -> f64 {
     let accesses = Rc::new(Cell::new(0));
-    let mut bench = QueueBench::new(dut, &dut.values(value_set), link_rate(), Limit::Packets(packets));
+    let mut bench = QueueBench::new(dut, &dut.parameter_values_of_set(value_set), link_rate(), Limit::Packets(packets));
     let ecn_semantics = dut.ecn_semantics(value_set);
     let offered = 4 * packets;
     for number in 0..u64::from(offered) {
-        let packet = Packet { number, flow: number % FLOW_COUNT, ecn_semantics, ..Packet::PLAIN };
+        let packet = Packet { number, flow: number % FLOW_COUNT, ecn_semantics, ..Packet::ECT0_1000_BYTES };
         bench.enqueue(AccessCountingPacket { packet, accesses: accesses.clone() }, &mut |_| {});
         if number % 2 == 0 {
             bench.dequeue(&mut |_| {});

@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Rate, Span, words};
 
 use super::bench::QueueBench;
-use super::dut::{DeviceUnderTest, ValueSet};
+use super::dut::{DefaultOrTestValues, DeviceUnderTest};
 use crate::aimd_flows::{BottleneckParams, BottleneckResult, Ratio, simulate_bottleneck};
 use crate::checked_queue::link_rate;
 use crate::packet::Packet;
@@ -62,7 +62,7 @@ impl Rfc7567Requirement {
         let (compliance, found) = match self {
             Rfc7567Requirement::Marks => measure_marks(dut),
             Rfc7567Requirement::Incapable => measure_not_ect(dut),
-            Rfc7567Requirement::Excess => measure_reaction_to_overload(dut),
+            Rfc7567Requirement::Excess => measure_drops_under_overload(dut),
             Rfc7567Requirement::Size => measure_packet_size_bias(dut),
             Rfc7567Requirement::Untuned => measure_without_tuning(dut),
         };
@@ -102,27 +102,29 @@ fn measure_marks(dut: &DeviceUnderTest) -> (Compliance, String) {
         (_, 0) => Compliance::Yes,
         _ => Compliance::Partly,
     };
-    (compliance, signals_before_overflow(&signals))
+    (compliance, describe_marks_and_drops(&signals))
 }
 
 fn measure_not_ect(dut: &DeviceUnderTest) -> (Compliance, String) {
     let signals = run_steady_load(dut, Ecn::NotEct);
-    (if signals.marked == 0 { Compliance::Yes } else { Compliance::No }, signals_before_overflow(&signals))
+    (if signals.marked == 0 { Compliance::Yes } else { Compliance::No }, describe_marks_and_drops(&signals))
 }
 
-fn signals_before_overflow(signals: &SignalCounts) -> String {
+fn describe_marks_and_drops(signals: &SignalCounts) -> String {
     match (signals.marked, signals.dropped) {
         (0, 0) => "no signal before the buffer is full".to_owned(),
-        (marked, 0) => format!("{} % marked", percent(marked, signals.offered)),
-        (0, dropped) => format!("{} % dropped", percent(dropped, signals.offered)),
-        (marked, dropped) => format!("{} % marked, {} % dropped", percent(marked, signals.offered), percent(dropped, signals.offered)),
+        (marked, 0) => format!("{} % marked", rounded_percentage(marked, signals.offered)),
+        (0, dropped) => format!("{} % dropped", rounded_percentage(dropped, signals.offered)),
+        (marked, dropped) => {
+            format!("{} % marked, {} % dropped", rounded_percentage(marked, signals.offered), rounded_percentage(dropped, signals.offered))
+        }
     }
 }
 
 /// Arrivals of such packets at the link's rate under busy values. About ten packets wait: while fewer do, only every other packet is made up for.
 fn run_steady_load(dut: &DeviceUnderTest, ecn: Ecn) -> SignalCounts {
-    let mut bench = QueueBench::new(dut, &dut.values(ValueSet::TestParams), link_rate(), Limit::Packets(20));
-    let plain = Packet { ecn, ecn_semantics: dut.ecn_semantics(ValueSet::TestParams), ..Packet::PLAIN };
+    let mut bench = QueueBench::new(dut, &dut.parameter_values_of_set(DefaultOrTestValues::TestParams), link_rate(), Limit::Packets(20));
+    let plain = Packet { ecn, ecn_semantics: dut.ecn_semantics(DefaultOrTestValues::TestParams), ..Packet::ECT0_1000_BYTES };
     let mut signals = SignalCounts::default();
     for number in 0..2000 {
         if bench.len() >= 10 || number % 2 == 0 {
@@ -135,13 +137,18 @@ fn run_steady_load(dut: &DeviceUnderTest, ecn: Ecn) -> SignalCounts {
     signals
 }
 
-fn measure_reaction_to_overload(dut: &DeviceUnderTest) -> (Compliance, String) {
-    let mut bench = QueueBench::new(dut, &dut.values(ValueSet::Defaults), link_rate(), Limit::Packets(LARGE_BUFFER));
-    let ecn_semantics = dut.ecn_semantics(ValueSet::Defaults);
+fn measure_drops_under_overload(dut: &DeviceUnderTest) -> (Compliance, String) {
+    let mut bench = QueueBench::new(
+        dut,
+        &dut.parameter_values_of_set(DefaultOrTestValues::Defaults),
+        link_rate(),
+        Limit::Packets(OVERLOAD_BUFFER_PACKETS),
+    );
+    let ecn_semantics = dut.ecn_semantics(DefaultOrTestValues::Defaults);
     let (mut signals, mut longest) = (SignalCounts::default(), 0);
     for number in 0..30_000 {
         signals.offered += 1;
-        bench.enqueue(Packet { number, flow: number % FLOW_COUNT, ecn_semantics, ..Packet::PLAIN }, &mut |event| {
+        bench.enqueue(Packet { number, flow: number % FLOW_COUNT, ecn_semantics, ..Packet::ECT0_1000_BYTES }, &mut |event| {
             signals.count_event(&event)
         });
         longest = longest.max(bench.len());
@@ -157,7 +164,7 @@ fn measure_reaction_to_overload(dut: &DeviceUnderTest) -> (Compliance, String) {
         (_, 0) => "by its law",
         _ => "by its law and at the full buffer",
     };
-    (compliance, format!("{how}; at most {longest} of {LARGE_BUFFER} packets wait"))
+    (compliance, format!("{how}; at most {longest} of {OVERLOAD_BUFFER_PACKETS} packets wait"))
 }
 
 /// Flows of packets of two sizes. Two shares count as equal unless chance alone would separate them so far less than once in a thousand
@@ -176,7 +183,7 @@ fn measure_without_tuning(dut: &DeviceUnderTest) -> (Compliance, String) {
     let result = [1, 10, 100].map(|mbps| simulate_bottleneck(dut, &medium_congestion(mbps, 1500.0)));
     let well = result.iter().filter(|result| result.mean_fill < 0.5 && result.utilization > 0.9 && result.overflow_share < 1e-4).count();
     let compliance = [Compliance::No, Compliance::Partly, Compliance::Partly, Compliance::Yes][well];
-    (compliance, result.map(|result| describe_result(&result)).join("; "))
+    (compliance, result.map(|result| describe_bottleneck_result(&result)).join("; "))
 }
 
 /// RFC 7928's medium congestion (section 8.2.3) at a round-trip time of 100 ms, with a buffer of the bandwidth-delay product
@@ -193,12 +200,12 @@ fn medium_congestion(mbps: u32, mean_size: f64) -> BottleneckParams<'static> {
     }
 }
 
-fn describe_result(result: &BottleneckResult) -> String {
+fn describe_bottleneck_result(result: &BottleneckResult) -> String {
     let overflow = if result.overflow_share > 0.0 { format!(", {:.2} % overflow", 100.0 * result.overflow_share) } else { String::new() };
     format!("{:.0} % full, {:.0} % used{overflow}", 100.0 * result.mean_fill, 100.0 * result.utilization)
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+fn rounded_percentage(part: u64, whole: u64) -> f64 {
     (1000.0 * part as f64 / whole as f64).round() / 10.0
 }
 
@@ -208,4 +215,4 @@ pub(super) fn mixed_ecn(number: u64) -> Ecn {
 }
 
 const FLOW_COUNT: u64 = 7;
-const LARGE_BUFFER: u32 = 200;
+const OVERLOAD_BUFFER_PACKETS: u32 = 200;

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span};
 
-use crate::checked_queue::{CheckedOutcome, CheckedQueue, MAX_PACKET_BYTES};
+use crate::checked_queue::{CheckedDequeueOutcome, CheckedQueue, MAX_PACKET_BYTES};
 use crate::invariants::Violation;
 use crate::packet::Packet;
 
@@ -39,10 +39,10 @@ impl CheckedQueue {
             Operation::Enqueue(packet) => self.enqueue(packet),
             Operation::Dequeue => self.dequeue().map(|_| ()),
             Operation::Empty => {
-                while matches!(self.dequeue()?, CheckedOutcome::Packet(_)) {}
+                while matches!(self.dequeue()?, CheckedDequeueOutcome::Packet(_)) {}
                 Ok(())
             }
-            Operation::Wait(span) => self.wait_briefly(span),
+            Operation::Wait(span) => self.wait_limiting_timers(span),
             Operation::Retune(rate) => self.set_link_rate(rate),
         }
     }
@@ -50,8 +50,9 @@ impl CheckedQueue {
     /// All operations, one after another; a violation names the operation at which it was found.
     pub fn apply_all(&mut self, operations: &[Operation]) -> Result<(), Violation> {
         for (number, operation) in operations.iter().enumerate() {
-            self.apply(*operation)
-                .map_err(|violation| violation.at(format_args!("operation {}, {operation}, at {} s", number + 1, self.now.seconds())))?;
+            self.apply(*operation).map_err(|violation| {
+                violation.with_message_prefix(format_args!("operation {}, {operation}, at {} s", number + 1, self.now.seconds()))
+            })?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use ecnlab_queue::{
     Aqm, AqmEntry, AqmRequirements, Arrival, Backlog, ChildKind, Departure, DequeueVerdict, DisciplineEntry, DropTarget, EnqueueVerdict,
     Limit, MarkTarget, PacketInfo, SignalCause, TimerContext,
 };
-use ecnlab_testkit::{CheckedQueue, DeviceUnderTest, ValueSet, random_operations};
+use ecnlab_testkit::{CheckedQueue, DefaultOrTestValues, DeviceUnderTest, random_operations};
 use ecnlab_units::{CongestionLevel, Rng, Span, Time, parameters};
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ impl Aqm for RandomVerdicts {
         self.needs
     }
 
-    fn group_of(&self, packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         (packet.flow % 4) as u8
     }
 
@@ -150,7 +150,7 @@ proptest! {
         let discipline = DISCIPLINES[discipline];
         let dut = DeviceUnderTest { discipline, aqm: (discipline.child != ChildKind::Buffer).then_some(&RANDOM_VERDICTS) };
         let mut values = dut.random_values(limit, &mut Rng::for_role(seed, "values"));
-        values.discipline = dut.values(ValueSet::Defaults).discipline;
+        values.discipline = dut.parameter_values_of_set(DefaultOrTestValues::Defaults).discipline;
         let mut queue = CheckedQueue::new(&dut, &values, limit, seed);
         let kept = queue.apply_all(&random_operations(seed, operations));
         prop_assert!(kept.is_ok(), "{} with {}: {}", dut.name(), values.differences_from_defaults(), kept.unwrap_err());

@@ -16,7 +16,7 @@ pub const MAX_ROWS: usize = 1 << 20;
 /// Counters of a flow in the open bin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowBin {
-    member: FlowIdentity,
+    member: FlowAndConnectionNumbers,
     pub bytes: [u64; 3],
     pub marks: u64,
     pub drops: u64,
@@ -24,28 +24,28 @@ pub struct FlowBin {
 
 /// A flow, and its connection by the number of the connection's first flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowIdentity {
+pub struct FlowAndConnectionNumbers {
     pub flow: u32,
     pub connection: u32,
 }
 
 /// Numbers of flows, or connections, that have begun, that were closed, and that were closed before the open bin.
 #[derive(Clone, Copy, Debug, Default)]
-struct ActiveCount {
+struct BegunAndClosedCounts {
     begun: u64,
     closed: u64,
     closed_before: u64,
 }
 
-impl ActiveCount {
-    fn active(self) -> u64 {
+impl BegunAndClosedCounts {
+    fn active_in_open_bin(self) -> u64 {
         self.begun - self.closed_before
     }
 }
 
 /// Position of a flow's counters in the list of the open bin.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BinSlot {
+pub struct FlowBinPosition {
     /// Number of the bin, from 1.
     bin: u64,
     position: u32,
@@ -57,8 +57,8 @@ pub struct Bins {
     /// Number of the bin that is open, from 1; 0 if none is.
     open_bin: u64,
     flow_bins: Vec<FlowBin>,
-    flows: ActiveCount,
-    connections: ActiveCount,
+    flows: BegunAndClosedCounts,
+    connections: BegunAndClosedCounts,
     fairness: BinnedFairness,
     pub rows: Vec<BinRow>,
     pub flow_rows: Vec<FlowBinRow>,
@@ -71,8 +71,8 @@ impl Bins {
             width,
             open_bin: 0,
             flow_bins: Vec::new(),
-            flows: ActiveCount::default(),
-            connections: ActiveCount::default(),
+            flows: BegunAndClosedCounts::default(),
+            connections: BegunAndClosedCounts::default(),
             fairness: BinnedFairness::default(),
             rows: Vec::new(),
             flow_rows: Vec::new(),
@@ -91,9 +91,9 @@ impl Bins {
     }
 
     /// A flow's counters in the open bin.
-    pub fn flow_bin(&mut self, slot: &mut BinSlot, member: FlowIdentity) -> &mut FlowBin {
+    pub fn flow_bin(&mut self, slot: &mut FlowBinPosition, member: FlowAndConnectionNumbers) -> &mut FlowBin {
         if slot.bin != self.open_bin || self.flow_bins.len() <= slot.position as usize {
-            *slot = BinSlot { bin: self.open_bin, position: self.flow_bins.len() as u32 };
+            *slot = FlowBinPosition { bin: self.open_bin, position: self.flow_bins.len() as u32 };
             self.flow_bins.push(FlowBin { member, ..FlowBin::default() });
         }
         &mut self.flow_bins[slot.position as usize]
@@ -111,7 +111,7 @@ impl Bins {
     }
 
     /// The means of Jain's index.
-    pub fn fairness(&self) -> [f64; 3] {
+    pub fn mean_jain_indices(&self) -> [f64; 3] {
         self.fairness.means()
     }
 
@@ -121,10 +121,10 @@ impl Bins {
             let begin = Time::from_picos((self.open_bin - 1).saturating_mul(self.width.picos()));
             let end = begin + self.width;
             let seconds = end.min(to).since(begin.max(from)).seconds();
-            let flows = self.flows.active();
+            let flows = self.flows.active_in_open_bin();
             let jain = self.jain_index_of_open_bin();
             if from <= begin && end <= to {
-                self.fairness.add_bin(jain);
+                self.fairness.add_bin_indices(jain);
             }
             if seconds > 0.0 && !self.flow_bins.is_empty() {
                 self.add_rows(begin.max(from).seconds(), seconds, flows, jain);
@@ -146,14 +146,14 @@ impl Bins {
         [0, 1, 2].map(|kind| {
             let mut jain = JainIndex::default();
             larger_directions.values().for_each(|bytes| jain.add_share(bytes[kind] as f64));
-            jain.add_zero_shares(self.connections.active().saturating_sub(larger_directions.len() as u64));
+            jain.add_zero_shares(self.connections.active_in_open_bin().saturating_sub(larger_directions.len() as u64));
             jain.value()
         })
     }
 
     fn add_rows(&mut self, time_s: f64, seconds: f64, flows: u64, jain: [f64; 3]) {
         let mut total = BinRow { time_s, seconds, bytes: [0; 3], marks: 0, drops: 0, flows, jain };
-        for &FlowBin { member: FlowIdentity { flow, .. }, bytes, marks, drops } in &self.flow_bins {
+        for &FlowBin { member: FlowAndConnectionNumbers { flow, .. }, bytes, marks, drops } in &self.flow_bins {
             (0..3).for_each(|kind| total.bytes[kind] += bytes[kind]);
             total.marks += marks;
             total.drops += drops;

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use ecnlab_units::column_groups::{RATE_DOCS, TimeStats, rates_bps};
+use ecnlab_units::column_groups::{THROUGHPUT_AND_GOODPUT_DOCS, TimeMeanAndPercentiles, throughput_and_goodputs_bps};
 use ecnlab_units::table::{ColumnSpec, NameList, NameSource, TableSpec, count_column, index_column, name_column, real_column};
 use ecnlab_units::{Span, jain_columns, rate_columns, time_columns, words};
 use ecnlab_wire::End;
@@ -11,7 +11,7 @@ use crate::flow::FlowCounters;
 
 /// Source of the names of a column.
 #[derive(Clone, Copy, Debug)]
-pub enum TraceNameSource {
+pub enum NameColumnKind {
     End,
     Link,
     Word(&'static [&'static str]),
@@ -25,20 +25,20 @@ pub struct EndAndLinkNames {
     pub links: NameList,
 }
 
-impl NameSource for TraceNameSource {
+impl NameSource for NameColumnKind {
     type Context = EndAndLinkNames;
 
     fn names(self, of: &EndAndLinkNames) -> NameList {
         match self {
-            TraceNameSource::End => of.ends.clone(),
-            TraceNameSource::Link => of.links.clone(),
-            TraceNameSource::Word(words) => words.iter().map(|&word| word.into()).collect(),
+            NameColumnKind::End => of.ends.clone(),
+            NameColumnKind::Link => of.links.clone(),
+            NameColumnKind::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
 
     fn fixed_names(self) -> &'static [&'static str] {
         match self {
-            TraceNameSource::Word(words) => words,
+            NameColumnKind::Word(words) => words,
             _ => &[],
         }
     }
@@ -76,11 +76,11 @@ words! {
 
 /// Columns that flows and their total share.
 #[derive(Clone, Debug)]
-pub struct CommonColumns {
+pub struct FlowAndTotalValues {
     pub seconds: f64,
     pub counters: FlowCounters,
-    pub rtt: TimeStats,
-    pub delay: TimeStats,
+    pub rtt: TimeMeanAndPercentiles,
+    pub delay: TimeMeanAndPercentiles,
 }
 
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub struct FlowRow {
     pub end_s: f64,
     pub rtt_min_s: f64,
     pub competes: bool,
-    pub common: CommonColumns,
+    pub common: FlowAndTotalValues,
 }
 
 pub struct TotalRow {
@@ -105,7 +105,7 @@ pub struct TotalRow {
     pub jain: [f64; 3],
     pub jain_bins: [f64; 3],
     pub locked_out_flows: u64,
-    pub common: CommonColumns,
+    pub common: FlowAndTotalValues,
 }
 
 pub struct LinkRow {
@@ -115,7 +115,7 @@ pub struct LinkRow {
     pub marks: u64,
     pub drops: u64,
     pub throughput_bps: f64,
-    pub sojourn: TimeStats,
+    pub sojourn: TimeMeanAndPercentiles,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -173,19 +173,19 @@ pub struct SequencePointRow {
     pub to: f64,
 }
 
-pub static FLOWS: TableSpec<FlowRow, TraceNameSource> = TableSpec {
+pub static FLOWS: TableSpec<FlowRow, NameColumnKind> = TableSpec {
     name: "flows",
     doc: "a row for each direction of a connection that carried data, in the order in which they began",
     columns: &[
         &[
             index_column("flow", "index", "The flow's number, from 0", |row: &FlowRow| row.flow),
             real_column("fid", "1", "The flow's number in an ns-2 trace; NaN in captures", |row| row.fid.map_or(f64::NAN, f64::from)),
-            name_column("source", TraceNameSource::End, "Sender: node and agent of ns-2, or address and port", |row| row.end_names[0]),
-            name_column("destination", TraceNameSource::End, "Who receives", |row| row.end_names[1]),
-            name_column("kind", TraceNameSource::Word(FlowKind::WORDS), "Its transport protocol", |row| row.kind as u32),
+            name_column("source", NameColumnKind::End, "Sender: node and agent of ns-2, or address and port", |row| row.end_names[0]),
+            name_column("destination", NameColumnKind::End, "Who receives", |row| row.end_names[1]),
+            name_column("kind", NameColumnKind::Word(FlowKind::WORDS), "Its transport protocol", |row| row.kind as u32),
             name_column(
                 "ecn",
-                TraceNameSource::Word(EcnMode::WORDS),
+                NameColumnKind::Word(EcnMode::WORDS),
                 "ECN as negotiated in the handshake: `classic` is RFC 3168, `accurate` RFC 9768; `unknown` without a handshake in the file",
                 |row| row.ecn as u32,
             ),
@@ -195,15 +195,15 @@ pub static FLOWS: TableSpec<FlowRow, TraceNameSource> = TableSpec {
                 u64::from(row.competes)
             }),
         ],
-        SharedColumns::RATES,
-        SharedColumns::SUMS,
+        FlowAndTotalColumns::RATES,
+        FlowAndTotalColumns::SUMS,
         &[real_column("rtt_min_s", "s", "Smallest round-trip time, of the whole file", |row| row.rtt_min_s)],
-        SharedColumns::RTT,
-        SharedColumns::DELAY,
+        FlowAndTotalColumns::RTT,
+        FlowAndTotalColumns::DELAY,
     ],
 };
 
-pub static TOTAL: TableSpec<TotalRow, TraceNameSource> = TableSpec {
+pub static TOTAL: TableSpec<TotalRow, NameColumnKind> = TableSpec {
     name: "total",
     doc: "one row: the same over all flows, and their fairness",
     columns: &[
@@ -211,10 +211,10 @@ pub static TOTAL: TableSpec<TotalRow, TraceNameSource> = TableSpec {
             count_column("flows", "flows", "Number of flows", |row: &TotalRow| row.flows),
             count_column("competing_flows", "flows", "Number of competing flows", |row| row.competing_flows),
         ],
-        SharedColumns::RATES,
-        SharedColumns::SUMS,
-        SharedColumns::RTT,
-        SharedColumns::DELAY,
+        FlowAndTotalColumns::RATES,
+        FlowAndTotalColumns::SUMS,
+        FlowAndTotalColumns::RTT,
+        FlowAndTotalColumns::DELAY,
         &jain_columns!(
             "jain",
             "Jain's index of the competing flows' ",
@@ -235,13 +235,13 @@ pub static TOTAL: TableSpec<TotalRow, TraceNameSource> = TableSpec {
     ],
 };
 
-pub static LINKS: TableSpec<LinkRow, TraceNameSource> = TableSpec {
+pub static LINKS: TableSpec<LinkRow, NameColumnKind> = TableSpec {
     name: "links",
     doc: "a row for each link, with all packets; the link with most marks and drops is first, or else the link with the longest sojourn \
         times",
     columns: &[
         &[
-            name_column("link", TraceNameSource::Link, "Two nodes of ns-2, or two interfaces of a capture", |row: &LinkRow| row.link),
+            name_column("link", NameColumnKind::Link, "Two nodes of ns-2, or two interfaces of a capture", |row: &LinkRow| row.link),
             count_column("arrivals", "packets", "Packets that arrived at the link", |row| row.arrivals),
             count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
             count_column("marks", "packets", "Packets marked", |row| row.marks),
@@ -252,15 +252,14 @@ pub static LINKS: TableSpec<LinkRow, TraceNameSource> = TableSpec {
     ],
 };
 
-pub static BINS: TableSpec<BinRow, TraceNameSource> = TableSpec {
+pub static BINS: TableSpec<BinRow, NameColumnKind> = TableSpec {
     name: "bins",
     doc: "a row for each bin in which anything happened",
     columns: &[
         &[real_column("time_s", "s", "Begin of the bin", |row: &BinRow| row.time_s)],
-        &rate_columns!(["Throughput of all flows", "Goodput of all flows", "First-time goodput of all flows"], |row: &BinRow| rates_bps(
-            row.bytes,
-            row.seconds
-        )),
+        &rate_columns!(["Throughput of all flows", "Goodput of all flows", "First-time goodput of all flows"], |row: &BinRow| {
+            throughput_and_goodputs_bps(row.bytes, row.seconds)
+        }),
         &[
             count_column("marks", "packets", "Data packets that were marked", |row| row.marks),
             count_column("drops", "packets", "Data packets that were dropped", |row| row.drops),
@@ -275,7 +274,7 @@ pub static BINS: TableSpec<BinRow, TraceNameSource> = TableSpec {
     ],
 };
 
-pub static FLOW_BINS: TableSpec<FlowBinRow, TraceNameSource> = TableSpec {
+pub static FLOW_BINS: TableSpec<FlowBinRow, NameColumnKind> = TableSpec {
     name: "flow_bins",
     doc: "a row for each flow in each bin in which anything happened to it",
     columns: &[
@@ -283,7 +282,10 @@ pub static FLOW_BINS: TableSpec<FlowBinRow, TraceNameSource> = TableSpec {
             real_column("time_s", "s", "Begin of the bin", |row: &FlowBinRow| row.time_s),
             index_column("flow", "index", "The flow's number", |row| row.flow),
         ],
-        &rate_columns!(["Throughput", "Goodput", "First-time goodput"], |row: &FlowBinRow| rates_bps(row.bytes, row.seconds)),
+        &rate_columns!(["Throughput", "Goodput", "First-time goodput"], |row: &FlowBinRow| throughput_and_goodputs_bps(
+            row.bytes,
+            row.seconds
+        )),
         &[
             count_column("marks", "packets", "Data packets that were marked", |row| row.marks),
             count_column("drops", "packets", "Data packets that were dropped", |row| row.drops),
@@ -291,7 +293,7 @@ pub static FLOW_BINS: TableSpec<FlowBinRow, TraceNameSource> = TableSpec {
     ],
 };
 
-pub static REACTIONS: TableSpec<ReactionRow, TraceNameSource> = TableSpec {
+pub static REACTIONS: TableSpec<ReactionRow, NameColumnKind> = TableSpec {
     name: "reactions",
     doc: "a row for each reaction of a TCP flow to marks; a time is NaN if the file does not show what happened then",
     columns: &[&[
@@ -307,18 +309,18 @@ pub static REACTIONS: TableSpec<ReactionRow, TraceNameSource> = TableSpec {
     ]],
 };
 
-pub static EVENTS: TableSpec<EventRow, TraceNameSource> = TableSpec {
+pub static EVENTS: TableSpec<EventRow, NameColumnKind> = TableSpec {
     name: "events",
     doc: "a row for each data packet that was marked or dropped",
     columns: &[&[
         real_column("time_s", "s", "Time at which it was recorded as marked, or dropped", |row: &EventRow| row.time_s),
-        name_column("link", TraceNameSource::Link, "Where", |row| row.link),
+        name_column("link", NameColumnKind::Link, "Where", |row| row.link),
         index_column("flow", "index", "The flow's number", |row| row.flow),
-        name_column("kind", TraceNameSource::Word(SignalKind::WORDS), "Mark or drop", |row| row.kind as u32),
+        name_column("kind", NameColumnKind::Word(SignalKind::WORDS), "Mark or drop", |row| row.kind as u32),
     ]],
 };
 
-pub static LOCKOUTS: TableSpec<LockoutRow, TraceNameSource> = TableSpec {
+pub static LOCKOUTS: TableSpec<LockoutRow, NameColumnKind> = TableSpec {
     name: "lockouts",
     doc: "a row for each lockout",
     columns: &[&[
@@ -328,7 +330,7 @@ pub static LOCKOUTS: TableSpec<LockoutRow, TraceNameSource> = TableSpec {
     ]],
 };
 
-pub static SEQUENCE: TableSpec<SequencePointRow, TraceNameSource> = TableSpec {
+pub static SEQUENCE: TableSpec<SequencePointRow, NameColumnKind> = TableSpec {
     name: "sequence",
     doc: "the time-sequence graph of the requested flows as recorded near the source, counted from each flow's first number",
     columns: &[&[
@@ -336,7 +338,7 @@ pub static SEQUENCE: TableSpec<SequencePointRow, TraceNameSource> = TableSpec {
         real_column("time_s", "s", "When", |row| row.time_s),
         name_column(
             "kind",
-            TraceNameSource::Word(SequencePointKind::WORDS),
+            NameColumnKind::Word(SequencePointKind::WORDS),
             "Kind: a segment (`data`, `retransmission`), an acknowledged range (`ack`), the window's right edge (`window`), a SACK block \
                 (`sack`), a segment that was marked or dropped (`mark`, `drop`), the first ACK with ECN-Echo (`echo`), a segment with \
                 CWR (`cwr`)",
@@ -348,64 +350,67 @@ pub static SEQUENCE: TableSpec<SequencePointRow, TraceNameSource> = TableSpec {
 };
 
 /// The columns that flows and the total share.
-struct SharedColumns<R>(PhantomData<R>);
+struct FlowAndTotalColumns<R>(PhantomData<R>);
 
-impl<R: AsRef<CommonColumns> + 'static> SharedColumns<R> {
-    const RATES: &'static [ColumnSpec<R, TraceNameSource>] =
-        &rate_columns!(RATE_DOCS, |row: &R| rates_bps(flow_counters(row).bytes, row.as_ref().seconds));
+impl<R: AsRef<FlowAndTotalValues> + 'static> FlowAndTotalColumns<R> {
+    const RATES: &'static [ColumnSpec<R, NameColumnKind>] =
+        &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row: &R| throughput_and_goodputs_bps(
+            counters_of_row(row).bytes,
+            row.as_ref().seconds
+        ));
 
-    const SUMS: &'static [ColumnSpec<R, TraceNameSource>] = &[
-        count_column("sent", "packets", "Data packets that the source sent, with retransmissions", |row| flow_counters(row).sent),
+    const SUMS: &'static [ColumnSpec<R, NameColumnKind>] = &[
+        count_column("sent", "packets", "Data packets that the source sent, with retransmissions", |row| counters_of_row(row).sent),
         count_column("retransmitted_fast", "packets", "Retransmissions triggered by duplicate ACKs or SACK blocks", |row| {
-            flow_counters(row).fast_retransmits
+            counters_of_row(row).fast_retransmits
         }),
-        count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| flow_counters(row).timeout_retransmits),
+        count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| counters_of_row(row).timeout_retransmits),
         count_column("spurious_retransmits", "packets", "Retransmissions of data that had arrived, if the file shows that", |row| {
-            flow_counters(row).spurious_retransmits
+            counters_of_row(row).spurious_retransmits
         }),
-        count_column("timeouts", "timeouts", "Retransmissions that a timer triggered", |row| flow_counters(row).timeouts),
+        count_column("timeouts", "timeouts", "Retransmissions that a timer triggered", |row| counters_of_row(row).timeouts),
         count_column("reordered", "packets", "Data packets that were overtaken before they were recorded", |row| {
-            flow_counters(row).reordered
+            counters_of_row(row).reordered
         }),
-        count_column("drops", "packets", "Data packets that were dropped", |row| flow_counters(row).drops),
-        count_column("marks", "packets", "Data packets that were marked in the file", |row| flow_counters(row).marks),
-        count_column("ce", "packets", "Data packets that arrived at the sink with CE", |row| flow_counters(row).ce_packets),
-        count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| flow_counters(row).echoes),
-        count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| flow_counters(row).cwr_packets),
+        count_column("drops", "packets", "Data packets that were dropped", |row| counters_of_row(row).drops),
+        count_column("marks", "packets", "Data packets that were marked in the file", |row| counters_of_row(row).marks),
+        count_column("ce", "packets", "Data packets that arrived at the sink with CE", |row| counters_of_row(row).ce_packets),
+        count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| counters_of_row(row).echoes),
+        count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| counters_of_row(row).cwr_packets),
         count_column("reactions", "reactions", "Reactions to marks that came to their end in the interval", |row| {
-            flow_counters(row).reactions
+            counters_of_row(row).reactions
         }),
         real_column("reaction_mean_s", "s", "Mean latency of reactions, from CE at the sink to CWR at the source", |row| {
-            flow_counters(row).reaction_mean_s()
+            counters_of_row(row).reaction_mean_s()
         }),
         count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| {
-            flow_counters(row).lockouts
+            counters_of_row(row).lockouts
         }),
-        real_column("lockout_s", "s", "Total length of the lockouts", |row| flow_counters(row).lockout_time.seconds()),
+        real_column("lockout_s", "s", "Total length of the lockouts", |row| counters_of_row(row).lockout_time.seconds()),
         count_column("acked_unseen_bytes", "1", "Bytes (packets in an ns-2 trace) that were acknowledged and are not in the file", |row| {
-            flow_counters(row).acked_unseen
+            counters_of_row(row).acked_unseen
         }),
     ];
 
-    const RTT: &'static [ColumnSpec<R, TraceNameSource>] =
+    const RTT: &'static [ColumnSpec<R, NameColumnKind>] =
         &time_columns!("rtt", "round-trip time", mean: " of segments that were sent once", |row: &R| row.as_ref().rtt);
 
-    const DELAY: &'static [ColumnSpec<R, TraceNameSource>] =
+    const DELAY: &'static [ColumnSpec<R, NameColumnKind>] =
         &time_columns!("delay", "one-way delay", mean: ", where the file shows both ends; NaN otherwise", |row: &R| row.as_ref().delay);
 }
 
-fn flow_counters<R: AsRef<CommonColumns>>(row: &R) -> &FlowCounters {
+fn counters_of_row<R: AsRef<FlowAndTotalValues>>(row: &R) -> &FlowCounters {
     &row.as_ref().counters
 }
 
-impl AsRef<CommonColumns> for FlowRow {
-    fn as_ref(&self) -> &CommonColumns {
+impl AsRef<FlowAndTotalValues> for FlowRow {
+    fn as_ref(&self) -> &FlowAndTotalValues {
         &self.common
     }
 }
 
-impl AsRef<CommonColumns> for TotalRow {
-    fn as_ref(&self) -> &CommonColumns {
+impl AsRef<FlowAndTotalValues> for TotalRow {
+    fn as_ref(&self) -> &FlowAndTotalValues {
         &self.common
     }
 }

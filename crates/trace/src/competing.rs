@@ -53,7 +53,7 @@ impl FairnessCandidate {
 
 impl FairnessCandidates {
     /// Adds a connection that has ended, by its flows. The measured interval is from `from` to `now` or later.
-    pub fn add(&mut self, flows: &[FairnessCandidate], from: Time, now: Time) {
+    pub fn add_connection(&mut self, flows: &[FairnessCandidate], from: Time, now: Time) {
         let Some(larger) = flows.iter().copied().reduce(|one, other| if other.goodput_bytes() > one.goodput_bytes() { other } else { one })
         else {
             return;
@@ -103,7 +103,7 @@ mod tests {
 
     fn competing_flows(connections: &[&[FairnessCandidate]]) -> CompetingFlows {
         let mut candidates = FairnessCandidates::default();
-        connections.iter().for_each(|flows| candidates.add(flows, at(0), at(100)));
+        connections.iter().for_each(|flows| candidates.add_connection(flows, at(0), at(100)));
         candidates.into_competing(at(0), at(100))
     }
 
@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn a_flow_outside_of_the_interval_does_not_compete() {
         let mut candidates = FairnessCandidates::default();
-        candidates.add(&[flow(0, 0, 10, 0)], at(20), at(100));
-        candidates.add(&[flow(1, 0, 100, 0)], at(20), at(100));
-        candidates.add(&[flow(2, 60, 100, 0)], at(20), at(50));
+        candidates.add_connection(&[flow(0, 0, 10, 0)], at(20), at(100));
+        candidates.add_connection(&[flow(1, 0, 100, 0)], at(20), at(100));
+        candidates.add_connection(&[flow(2, 60, 100, 0)], at(20), at(50));
         assert_eq!(vec![1], candidates.into_competing(at(20), at(50)).flows);
     }
 
@@ -138,12 +138,12 @@ mod tests {
     fn many_small_flows_do_not_displace_those_that_compete() {
         let mut candidates = FairnessCandidates::default();
         for number in 0..200_000 {
-            candidates.add(&[flow(number, 1, 2, 5)], at(0), at(100));
+            candidates.add_connection(&[flow(number, 1, 2, 5)], at(0), at(100));
             if number == 100_000 {
-                candidates.add(&[flow(1_000_000, 0, 100, 1_000_000)], at(0), at(100));
+                candidates.add_connection(&[flow(1_000_000, 0, 100, 1_000_000)], at(0), at(100));
             }
         }
-        (1..3).for_each(|number| candidates.add(&[flow(1_000_000 + number, 0, 100, 1_000_000)], at(0), at(100)));
+        (1..3).for_each(|number| candidates.add_connection(&[flow(1_000_000 + number, 0, 100, 1_000_000)], at(0), at(100)));
         assert_eq!(0, candidates.left_out);
         assert_eq!(vec![1_000_000, 1_000_001, 1_000_002], candidates.into_competing(at(0), at(100)).flows);
     }

@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// Updates handshake and close state from a packet; returns whether the packet closes the connection.
-    pub fn on_packet(&mut self, packet: &Packet, side: usize) -> bool {
+    pub fn update_handshake_and_close(&mut self, packet: &Packet, side: usize) -> bool {
         let flags = packet.tcp.flags;
         if !std::mem::replace(&mut self.negotiation.has_begun, true) && is_offer_in_data(packet) {
             let start = self.halves[side].seq.expand_and_track(packet.tcp.seq);
@@ -209,7 +209,7 @@ impl HalfConnection {
     }
 
     /// The sequence number up to which an acknowledgement covers data, without the FIN.
-    pub fn acked_data(&mut self, ack: u32) -> u64 {
+    pub fn acked_data_end(&mut self, ack: u32) -> u64 {
         let number = self.seq.expand_and_track(ack);
         self.fin_seq.map_or(number, |fin_seq| number.min(fin_seq))
     }
@@ -239,12 +239,12 @@ impl HalfConnection {
     }
 
     /// The hop on which a packet was lost that was last seen at a place.
-    pub fn next_hop_after(&self, location: Location) -> Option<Hop> {
-        self.path.next_hop(location).map(|to| Hop { from: location, to })
+    pub fn next_hop_from(&self, location: Location) -> Option<Hop> {
+        self.path.next_location(location).map(|to| Hop { from: location, to })
     }
 
     /// Removes the packets in flight and releases their memory.
-    pub fn release_memory(&mut self, memory: &mut MemoryBudget) {
+    pub fn release_in_flight(&mut self, memory: &mut MemoryBudget) {
         self.in_flight.release_memory(memory);
     }
 
@@ -258,7 +258,7 @@ impl HalfConnection {
         memory: &mut MemoryBudget,
     ) -> HopObservation {
         let TrackingState { now, is_measured, .. } = tracking;
-        let link = links.link_index(Hop::link(event.location));
+        let link = links.link_index(Hop::from_link(event.location));
         let measured_link = link.filter(|_| is_measured);
         let known = event.packet.id.and_then(|id| self.in_flight.find(id));
         let previous = known.map(|at| *self.in_flight.packet_at_mut(at));

@@ -25,7 +25,7 @@ enum Protocol {
 
 impl ConnectionKey {
     /// The connection of a packet, and its direction: 0 from the lesser end. `None` for what is neither TCP nor a datagram.
-    pub fn of_packet(packet: &Packet) -> Option<(ConnectionKey, usize)> {
+    pub fn with_side_of_packet(packet: &Packet) -> Option<(ConnectionKey, usize)> {
         let protocol = match packet.kind {
             Kind::Data | Kind::Ack => Protocol::Tcp,
             Kind::Datagram => Protocol::Datagrams,
@@ -64,7 +64,7 @@ impl<T> Default for ConnectionTable<T> {
 
 impl<T> ConnectionTable<T> {
     /// The slot of a connection, created if it is new, and the state of the connection that was evicted for it.
-    pub fn get_or_insert(&mut self, key: ConnectionKey, new_state: impl FnOnce() -> T) -> (u32, Option<T>) {
+    pub fn get_or_allocate_slot(&mut self, key: ConnectionKey, new_state: impl FnOnce() -> T) -> (u32, Option<T>) {
         if self.slots.get(self.newest as usize).is_some_and(|slot| slot.key == key) {
             return (self.newest, None);
         }
@@ -79,7 +79,7 @@ impl<T> ConnectionTable<T> {
         (at, evicted)
     }
 
-    pub fn get_mut(&mut self, at: u32) -> &mut T {
+    pub fn state_at_mut(&mut self, at: u32) -> &mut T {
         &mut self.slots[at as usize].state
     }
 
@@ -141,11 +141,11 @@ mod tests {
     fn a_full_table_evicts_the_least_recently_used_connection() {
         let mut connections = ConnectionTable::default();
         for port in 0..MAX_CONNECTIONS as u32 {
-            assert_eq!((port, None), connections.get_or_insert(key(port), || port));
+            assert_eq!((port, None), connections.get_or_allocate_slot(key(port), || port));
         }
-        connections.get_or_insert(key(0), || unreachable!());
-        assert_eq!((1, Some(1)), connections.get_or_insert(key(MAX_CONNECTIONS as u32), || 7));
-        assert_eq!((2, Some(2)), connections.get_or_insert(key(1), || 8));
-        assert_eq!((0, None), connections.get_or_insert(key(0), || unreachable!()));
+        connections.get_or_allocate_slot(key(0), || unreachable!());
+        assert_eq!((1, Some(1)), connections.get_or_allocate_slot(key(MAX_CONNECTIONS as u32), || 7));
+        assert_eq!((2, Some(2)), connections.get_or_allocate_slot(key(1), || 8));
+        assert_eq!((0, None), connections.get_or_allocate_slot(key(0), || unreachable!()));
     }
 }

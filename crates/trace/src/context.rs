@@ -57,7 +57,7 @@ impl AnalysisContext {
     }
 
     /// Whether events of a flow are counted now.
-    pub fn is_counted(&self, is_selected: bool) -> bool {
+    pub fn is_measured_and_selected(&self, is_selected: bool) -> bool {
         self.is_measured && is_selected
     }
 
@@ -79,7 +79,7 @@ impl AnalysisContext {
         push_bounded(&mut self.output.points, point, &mut self.output.rows_left_out);
     }
 
-    pub fn record_mark_or_drop(&mut self, flow: u32, link: Option<u32>, kind: SignalKind, at: Time) {
+    pub fn record_event_row(&mut self, flow: u32, link: Option<u32>, kind: SignalKind, at: Time) {
         if let Some(link) = link {
             push_bounded(&mut self.output.events, EventRow { time_s: at.seconds(), link, flow, kind }, &mut self.output.rows_left_out);
         }

@@ -1,17 +1,17 @@
 //! One direction of a connection that carries data: segments of its source, arrivals at its sink, and reactions to marks.
 
-use ecnlab_units::column_groups::TimeStats;
+use ecnlab_units::column_groups::TimeMeanAndPercentiles;
 use ecnlab_units::histogram::Histogram;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
-use crate::bins::{BinSlot, FlowIdentity};
-use crate::columns::{CommonColumns, EcnMode, FlowKind, FlowRow, SequencePointKind, SequencePointRow, SignalKind, seconds_or_nan};
+use crate::bins::{FlowAndConnectionNumbers, FlowBinPosition};
+use crate::columns::{EcnMode, FlowAndTotalValues, FlowKind, FlowRow, SequencePointKind, SequencePointRow, SignalKind, seconds_or_nan};
 use crate::competing::FairnessCandidate;
 use crate::context::AnalysisContext;
 use crate::reaction::{Reaction, ReactionTracker};
 use crate::reassembly::Reassembly;
-use crate::retransmission::{ObservationPoint, RetransmissionCause, SegmentKind, SegmentTracker};
+use crate::retransmission::{ObservationTiming, RetransmissionCause, SegmentKind, SegmentTracker};
 
 /// Counters of a flow over the measured interval, or their sum over flows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +41,7 @@ pub struct FlowCounters {
 #[derive(Debug)]
 pub struct Flow {
     pub number: u32,
-    pub member: FlowIdentity,
+    pub member: FlowAndConnectionNumbers,
     /// Whether it is the first selected flow of its connection.
     pub is_first: bool,
     /// Whether it is one of the flows to count.
@@ -72,7 +72,7 @@ pub struct Flow {
     pending_delays: Vec<Span>,
     /// Round-trip times measured at a place that is not known to be the source's.
     pending_rtts: Vec<RttSample>,
-    bin: BinSlot,
+    bin: FlowBinPosition,
 }
 
 /// Sequence range `[start, end)` of a segment; none of a datagram.
@@ -105,7 +105,7 @@ pub struct ObservedAck<'a> {
 }
 
 impl Flow {
-    pub fn new(member: FlowIdentity, is_selected: bool, is_first: bool, packet: &Packet, first_seq: u64, now: Time) -> Flow {
+    pub fn new(member: FlowAndConnectionNumbers, is_selected: bool, is_first: bool, packet: &Packet, first_seq: u64, now: Time) -> Flow {
         let mut reassembly = Reassembly::default();
         reassembly.start_at(first_seq);
         Flow {
@@ -133,16 +133,16 @@ impl Flow {
             delay: Histogram::default(),
             pending_delays: Vec::new(),
             pending_rtts: Vec::new(),
-            bin: BinSlot::default(),
+            bin: FlowBinPosition::default(),
         }
     }
 
     /// Processes a packet of the source; returns whether it is a retransmission.
     pub fn on_sent(&mut self, packet: &Packet, seq_range: SeqRange, is_exact: bool, context: &mut AnalysisContext) -> bool {
         self.last_seen = context.now;
-        let was_idle = !self.segments.is_outstanding();
+        let was_idle = !self.segments.has_outstanding_data();
         let timeouts = self.segments.timeouts;
-        let view = ObservationPoint { is_exact, min_rtt: self.min_rtt.unwrap_or_default() };
+        let view = ObservationTiming { is_exact, min_rtt: self.min_rtt.unwrap_or_default() };
         let sent = seq_range
             .map_or(SegmentKind::New, |seq_range| self.segments.on_segment(seq_range, &packet.tcp, context.now, view, &mut context.memory));
         if was_idle && sent == SegmentKind::New {
@@ -150,10 +150,10 @@ impl Flow {
         }
         let has_cwr = packet.has(Flags::CWR);
         if has_cwr && sent == SegmentKind::New && !self.counts_marks {
-            self.reactions.on_cwr(context.now, mean_span(&self.rtt));
+            self.reactions.on_cwr(context.now, mean_rtt(&self.rtt));
         }
         self.record_segment(seq_range, sent, has_cwr, context);
-        if context.is_counted(self.is_selected) {
+        if context.is_measured_and_selected(self.is_selected) {
             self.counters.sent += 1;
             self.counters.fast_retransmits += u64::from(sent == SegmentKind::Retransmission(RetransmissionCause::DupAcks));
             self.counters.timeout_retransmits += u64::from(sent == SegmentKind::Retransmission(RetransmissionCause::Timeout));
@@ -176,12 +176,15 @@ impl Flow {
         self.last_seen = context.now;
         let payload = u64::from(context.payload_bytes(packet));
         let is_duplicate = seq_range.is_some_and(|(start, end)| self.reassembly.contains(start, end));
-        let new = seq_range.map_or(payload, |(start, end)| self.reassembly.insert(start, end, payload, &mut context.memory));
+        let new = seq_range.map_or(payload, |(start, end)| self.reassembly.insert_and_deliver(start, end, payload, &mut context.memory));
         let has_ce = packet.ecn == Ecn::Ce;
-        let ended =
-            if packet.is_tcp() && !self.counts_marks { self.reactions.on_data(has_ce, packet.has(Flags::CWR), context.now) } else { None };
+        let ended = if packet.is_tcp() && !self.counts_marks {
+            self.reactions.on_data_arrival(has_ce, packet.has(Flags::CWR), context.now)
+        } else {
+            None
+        };
         self.on_reaction_end(ended, context);
-        if context.is_counted(self.is_selected) {
+        if context.is_measured_and_selected(self.is_selected) {
             let bytes = [u64::from(packet.size), new, if is_retransmission { 0 } else { payload }];
             self.count_bytes(bytes, context);
             self.counters.ce_packets += u64::from(has_ce);
@@ -203,14 +206,14 @@ impl Flow {
         self.record_ack(ack, ack_outcome.is_new, context);
         self.complete_rtts(ack.ack, context);
         if let Some(rtt) = ack_outcome.rtt {
-            let is_measured = context.is_counted(self.is_selected);
+            let is_measured = context.is_measured_and_selected(self.is_selected);
             self.on_rtt_sample(RttSample { ack: ack.ack, taken_at: context.now, rtt, is_measured, is_in_transit: false }, context);
         }
         if ack.is_at_endpoint {
-            self.record_measured_rtts(context);
+            self.record_overall_rtts(context);
         }
         let (bytes, acked_unseen) = self.reassembly.skip_to(ack.ack, &mut context.memory);
-        if context.is_counted(self.is_selected) {
+        if context.is_measured_and_selected(self.is_selected) {
             self.spurious_retransmits[1] += u64::from(ack_outcome.is_dsack);
             self.spurious_retransmits[2] += u64::from(ack_outcome.is_spurious);
             self.counters.acked_unseen += acked_unseen;
@@ -224,7 +227,7 @@ impl Flow {
             return;
         }
         self.reactions.on_ece_sent(context.now);
-        self.counters.echoes += u64::from(context.is_counted(self.is_selected));
+        self.counters.echoes += u64::from(context.is_measured_and_selected(self.is_selected));
         if context.records_sequence(self.number) {
             context.record_sequence_point(self.sequence_point(SequencePointKind::Echo, ack, ack, context.now));
         }
@@ -232,20 +235,20 @@ impl Flow {
 
     /// Counts a packet that was marked at a link.
     pub fn on_mark(&mut self, link: Option<u32>, seq_range: SeqRange, context: &mut AnalysisContext) {
-        if context.is_counted(self.is_selected) {
+        if context.is_measured_and_selected(self.is_selected) {
             self.counters.marks += 1;
             context.bins.flow_bin(&mut self.bin, self.member).marks += 1;
-            context.record_mark_or_drop(self.number, link, SignalKind::Mark, context.now);
+            context.record_event_row(self.number, link, SignalKind::Mark, context.now);
         }
         self.record_sequence_range(SequencePointKind::Mark, seq_range, context);
     }
 
     /// Counts a packet that was dropped at a link; `at` is the time at which it was last seen.
     pub fn on_drop(&mut self, link: Option<u32>, seq_range: SeqRange, at: Time, context: &mut AnalysisContext) {
-        if context.is_counted(self.is_selected) {
+        if context.is_measured_and_selected(self.is_selected) {
             self.counters.drops += 1;
             context.bins.flow_bin(&mut self.bin, self.member).drops += 1;
-            context.record_mark_or_drop(self.number, link, SignalKind::Drop, at);
+            context.record_event_row(self.number, link, SignalKind::Drop, at);
         }
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
             context.record_sequence_point(self.sequence_point(SequencePointKind::Drop, from, to, at));
@@ -279,16 +282,20 @@ impl Flow {
         let open = self.reactions.finish();
         self.on_reaction_end(open, context);
         self.record_pending_delays(context);
-        self.record_measured_rtts(context);
-        if self.closed.is_none() && self.segments.is_outstanding() && context.is_measured {
+        self.record_overall_rtts(context);
+        if self.closed.is_none() && self.segments.has_outstanding_data() && context.is_measured {
             self.check_lockout(self.last_progress, context);
         }
         self.segments.release_memory(&mut context.memory);
         self.reassembly.release_memory(&mut context.memory);
         self.counters.spurious_retransmits =
             self.spurious_retransmits[0].max(self.spurious_retransmits[1]).max(self.spurious_retransmits[2]);
-        let common =
-            CommonColumns { seconds: 0.0, counters: self.counters, rtt: TimeStats::from(&self.rtt), delay: TimeStats::from(&self.delay) };
+        let common = FlowAndTotalValues {
+            seconds: 0.0,
+            counters: self.counters,
+            rtt: TimeMeanAndPercentiles::from(&self.rtt),
+            delay: TimeMeanAndPercentiles::from(&self.delay),
+        };
         FlowRow {
             flow: self.number,
             fid: self.fid,
@@ -323,7 +330,7 @@ impl Flow {
             self.rtt.record(rtt_sample.rtt);
         }
         if self.pending_rtts.len() >= MAX_PENDING_RTTS {
-            self.record_measured_rtts(context);
+            self.record_overall_rtts(context);
         }
         self.pending_rtts.push(rtt_sample);
     }
@@ -342,7 +349,7 @@ impl Flow {
     }
 
     /// Adds the samples that were measured at the last place to the overall times.
-    fn record_measured_rtts(&mut self, context: &mut AnalysisContext) {
+    fn record_overall_rtts(&mut self, context: &mut AnalysisContext) {
         for rtt_sample in self.pending_rtts.iter().filter(|rtt_sample| !rtt_sample.is_in_transit && rtt_sample.is_measured) {
             context.overall.rtt.record(rtt_sample.rtt);
         }
@@ -364,7 +371,7 @@ impl Flow {
     }
 
     fn on_reaction_end(&mut self, ended: Option<Reaction>, context: &mut AnalysisContext) {
-        let Some(reaction) = ended.filter(|_| context.is_counted(self.is_selected)) else { return };
+        let Some(reaction) = ended.filter(|_| context.is_measured_and_selected(self.is_selected)) else { return };
         self.counters.reactions += u64::from(reaction.cwr_sent_at.is_some());
         if let Some(latency) = reaction.latency() {
             self.counters.total_reaction_s += latency.seconds();
@@ -376,7 +383,7 @@ impl Flow {
     /// Counts a period without new data that is long enough to be a lockout, with its time inside the measured interval.
     fn check_lockout(&mut self, since: Time, context: &mut AnalysisContext) {
         let threshold = Span::from_secs(1).max(self.min_rtt.unwrap_or_default() * 10);
-        if context.now.since(since) >= threshold && context.is_counted(self.is_selected) {
+        if context.now.since(since) >= threshold && context.is_measured_and_selected(self.is_selected) {
             self.counters.lockouts += 1;
             self.counters.lockout_time += context.now.since(since.max(context.from));
             context.record_lockout(self.number, since);
@@ -448,6 +455,6 @@ impl FlowCounters {
     }
 }
 
-fn mean_span(rtt: &Histogram<5>) -> Option<Span> {
+fn mean_rtt(rtt: &Histogram<5>) -> Option<Span> {
     Span::from_secs_f64(rtt.mean_s())
 }

@@ -48,7 +48,7 @@ impl ObservedPath {
     }
 
     /// The next place of packets from an interface; the last place if that is not known, and none from there.
-    pub fn next_hop(&self, from: Location) -> Option<Location> {
+    pub fn next_location(&self, from: Location) -> Option<Location> {
         let known = self.position_of(from).and_then(|at| self.order.get(at + 1)).copied();
         self.last.filter(|&last| last != from).map(|last| known.unwrap_or(last))
     }

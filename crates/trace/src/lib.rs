@@ -27,7 +27,7 @@ pub use check::{CheckReport, EcnCheck};
 use ecnlab_units::table::TableDescription;
 
 /// All tables of a trace analysis.
-pub fn tables() -> Vec<TableDescription> {
+pub fn describe_tables() -> Vec<TableDescription> {
     use columns::{BINS, EVENTS, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, REACTIONS, SEQUENCE, TOTAL};
     vec![
         FLOWS.describe(),

@@ -17,7 +17,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    pub fn link(location: Location) -> Hop {
+    pub fn from_link(location: Location) -> Hop {
         Hop { from: location, to: location }
     }
 }

@@ -35,7 +35,7 @@ pub struct ReactionTracker {
 
 impl ReactionTracker {
     /// Processes a packet that arrives at the sink. CWR ends the reaction before it, which is returned; CE begins or continues one.
-    pub fn on_data(&mut self, has_ce: bool, has_cwr: bool, now: Time) -> Option<Reaction> {
+    pub fn on_data_arrival(&mut self, has_ce: bool, has_cwr: bool, now: Time) -> Option<Reaction> {
         let ended = self.current.take_if(|current| has_cwr && current.cwr_sent_at.is_some());
         if has_ce {
             let current = self.current.get_or_insert_default();
@@ -75,13 +75,13 @@ mod tests {
     #[test]
     fn marks_before_the_answer_arrives_belong_to_one_reaction() {
         let mut reactions = ReactionTracker::default();
-        assert_eq!(None, reactions.on_data(true, false, at(10)));
+        assert_eq!(None, reactions.on_data_arrival(true, false, at(10)));
         reactions.on_ece_sent(at(10));
-        reactions.on_data(true, false, at(12));
+        reactions.on_data_arrival(true, false, at(12));
         reactions.on_cwr(at(30), Some(Span::from_millis(20)));
         reactions.on_cwr(at(31), None);
         reactions.on_ece_sent(at(40));
-        let ended = reactions.on_data(false, true, at(50)).unwrap();
+        let ended = reactions.on_data_arrival(false, true, at(50)).unwrap();
         assert_eq!(
             (Some(at(10)), Some(at(10)), Some(at(30)), 2),
             (ended.ce_received_at, ended.ece_sent_at, ended.cwr_sent_at, ended.packets)
@@ -93,10 +93,10 @@ mod tests {
     #[test]
     fn a_packet_with_both_ends_one_reaction_and_begins_another() {
         let mut reactions = ReactionTracker::default();
-        reactions.on_data(true, false, at(1));
+        reactions.on_data_arrival(true, false, at(1));
         reactions.on_ece_sent(at(1));
         reactions.on_cwr(at(2), None);
-        assert!(reactions.on_data(true, true, at(3)).is_some());
+        assert!(reactions.on_data_arrival(true, true, at(3)).is_some());
         assert_eq!(Some(at(3)), reactions.finish().unwrap().ce_received_at);
     }
 

@@ -11,11 +11,11 @@ const MAX_OUT_OF_ORDER_RANGES: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     rcv_nxt: Option<u64>,
-    out_of_order: Vec<ByteRange>,
+    out_of_order: Vec<SeqRangeWithBytes>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct ByteRange {
+struct SeqRangeWithBytes {
     start: u64,
     end: u64,
     bytes: u64,
@@ -33,7 +33,7 @@ impl Reassembly {
     }
 
     /// Adds `[start, end)`, which carries `bytes`; returns how many bytes are newly delivered in order.
-    pub fn insert(&mut self, start: u64, end: u64, bytes: u64, memory: &mut MemoryBudget) -> u64 {
+    pub fn insert_and_deliver(&mut self, start: u64, end: u64, bytes: u64, memory: &mut MemoryBudget) -> u64 {
         let rcv_nxt = *self.rcv_nxt.get_or_insert(start);
         if end <= rcv_nxt || start >= end {
             return 0;
@@ -43,7 +43,7 @@ impl Reassembly {
             self.rcv_nxt = Some(end);
             return bytes;
         }
-        self.merge(ByteRange { start: start.max(rcv_nxt), end, bytes }, memory);
+        self.merge(SeqRangeWithBytes { start: start.max(rcv_nxt), end, bytes }, memory);
         self.deliver_in_order(memory)
     }
 
@@ -74,7 +74,7 @@ impl Reassembly {
     }
 
     /// Inserts a range in order and joins it with those that it touches or overlaps.
-    fn merge(&mut self, mut range: ByteRange, memory: &mut MemoryBudget) {
+    fn merge(&mut self, mut range: SeqRangeWithBytes, memory: &mut MemoryBudget) {
         let from = self.out_of_order.partition_point(|other| other.end < range.start);
         let to = from + self.out_of_order[from..].partition_point(|other| other.start <= range.end);
         for other in &self.out_of_order[from..to] {
@@ -121,7 +121,7 @@ mod tests {
     fn deliver(segments: &[(u64, u64)]) -> Vec<u64> {
         let (mut reassembly, mut memory) = (Reassembly::default(), MemoryBudget::default());
         reassembly.start_at(0);
-        segments.iter().map(|&(start, end)| reassembly.insert(start, end, end - start, &mut memory)).collect()
+        segments.iter().map(|&(start, end)| reassembly.insert_and_deliver(start, end, end - start, &mut memory)).collect()
     }
 
     #[test]
@@ -138,16 +138,16 @@ mod tests {
     fn packets_count_with_the_bytes_that_they_carry() {
         let (mut reassembly, mut memory) = (Reassembly::default(), MemoryBudget::default());
         reassembly.start_at(7);
-        assert_eq!(0, reassembly.insert(8, 9, 1000, &mut memory));
+        assert_eq!(0, reassembly.insert_and_deliver(8, 9, 1000, &mut memory));
         assert!(reassembly.contains(8, 9) && !reassembly.contains(7, 8));
-        assert_eq!(1040, reassembly.insert(7, 8, 40, &mut memory));
+        assert_eq!(1040, reassembly.insert_and_deliver(7, 8, 40, &mut memory));
     }
 
     #[test]
     fn what_was_acknowledged_without_being_seen_is_skipped_and_counted() {
         let (mut reassembly, mut memory) = (Reassembly::default(), MemoryBudget::default());
         reassembly.start_at(0);
-        reassembly.insert(20, 30, 10, &mut memory);
+        reassembly.insert_and_deliver(20, 30, 10, &mut memory);
         assert_eq!((10, 20), reassembly.skip_to(30, &mut memory));
         assert!(reassembly.contains(20, 30) && !reassembly.contains(30, 31));
     }

@@ -56,7 +56,7 @@ pub struct AckOutcome {
 
 /// The place from which a flow is observed.
 #[derive(Clone, Copy, Debug)]
-pub struct ObservationPoint {
+pub struct ObservationTiming {
     /// Actions of the source are recorded at their exact time: the file is of a simulation and shows the source.
     pub is_exact: bool,
     pub min_rtt: Span,
@@ -93,7 +93,7 @@ struct Segment {
 
 impl SegmentTracker {
     /// Whether data is sent and not acknowledged.
-    pub fn is_outstanding(&self) -> bool {
+    pub fn has_outstanding_data(&self) -> bool {
         self.snd_una < self.snd_max
     }
 
@@ -103,11 +103,11 @@ impl SegmentTracker {
         (start, end): (u64, u64),
         tcp: &Tcp,
         now: Time,
-        view: ObservationPoint,
+        view: ObservationTiming,
         memory: &mut MemoryBudget,
     ) -> SegmentKind {
         let tsval = tcp.timestamps.map(|stamps| stamps.value);
-        if !self.is_overtaken(tsval) {
+        if !self.is_older_timestamp(tsval) {
             self.tsval = tsval;
         }
         if self.snd_max == 0 || start >= self.snd_max {
@@ -116,7 +116,7 @@ impl SegmentTracker {
             self.snd_max = end;
             return SegmentKind::New;
         }
-        if !view.is_exact && self.is_overtaken(tsval) {
+        if !view.is_exact && self.is_older_timestamp(tsval) {
             return SegmentKind::Reordered;
         }
         let at = self.outstanding.partition_point(|segment| segment.end <= start);
@@ -147,7 +147,7 @@ impl SegmentTracker {
         let blocks = &blocks[usize::from(is_dsack)..];
         self.last_ack_at = Some(now);
         if ack <= self.snd_una {
-            let is_duplicate = ack == self.snd_una && is_pure && self.is_outstanding();
+            let is_duplicate = ack == self.snd_una && is_pure && self.has_outstanding_data();
             self.dup_acks += u32::from(is_duplicate);
             self.has_sacks |= !blocks.is_empty();
             if self.has_sacks || self.dup_acks >= DUP_THRESH {
@@ -176,7 +176,7 @@ impl SegmentTracker {
     }
 
     /// Whether a segment was sent before one that has been seen already, by its timestamp.
-    fn is_overtaken(&self, tsval: Option<u32>) -> bool {
+    fn is_older_timestamp(&self, tsval: Option<u32>) -> bool {
         matches!((tsval, self.tsval), (Some(tsval), Some(latest)) if (tsval.wrapping_sub(latest) as i32) < 0)
     }
 
@@ -200,13 +200,13 @@ impl SegmentTracker {
     }
 
     /// Whether a segment that was not seen before was reordered, rather than retransmitted after a loss before the observation point.
-    fn is_reordered(&self, at: usize, tsval: Option<u32>, now: Time, view: ObservationPoint) -> bool {
+    fn is_reordered(&self, at: usize, tsval: Option<u32>, now: Time, view: ObservationTiming) -> bool {
         let Some(next_segment) = self.outstanding.get(at) else { return false };
         let is_resent = matches!((tsval, next_segment.tsval), (Some(tsval), Some(next_segment)) if tsval != next_segment);
         !is_resent && self.dup_acks < DUP_THRESH && now.since(next_segment.sent_at) < view.min_rtt
     }
 
-    fn classify_cause(&mut self, start: u64, now: Time, view: ObservationPoint) -> RetransmissionCause {
+    fn classify_cause(&mut self, start: u64, now: Time, view: ObservationTiming) -> RetransmissionCause {
         let is_in_recovery = self.has_sacks || start < self.recovery_point;
         let min_timer_pause = if view.is_exact { SAME_INSTANT } else { MIN_RTO + view.min_rtt };
         let is_by_timer = self.last_ack_at.is_none_or(|last| now.since(last) > min_timer_pause);

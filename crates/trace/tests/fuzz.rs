@@ -123,8 +123,8 @@ proptest! {
         (1..).zip(&events).for_each(|(record, event)| check.on_event(event, record, event.time));
         let report = check.finish();
         let departures = report.findings.iter().filter(|finding| finding.known.is_some()).count() as u64;
-        prop_assert_eq!(report.findings.len() as u64, report.total().violations + report.total().departures);
-        prop_assert_eq!(departures, report.total().departures);
+        prop_assert_eq!(report.findings.len() as u64, report.total_counts().violations + report.total_counts().departures);
+        prop_assert_eq!(departures, report.total_counts().departures);
     }
 }
 
@@ -201,6 +201,6 @@ fn many_findings_are_counted_and_the_list_is_bounded() {
         );
     }
     let report = check.finish();
-    assert_eq!((300_000, 10_000), (report.total().violations, report.findings.len()));
+    assert_eq!((300_000, 10_000), (report.total_counts().violations, report.findings.len()));
     assert!(report.findings.iter().all(|finding| finding.known.is_none()));
 }

@@ -495,7 +495,7 @@ fn ect_1_and_accurate_ecn_are_named_once() {
     conversation.client(1, 10, NONE, Ecn::Ect1);
     conversation.client(11, 10, NONE, Ecn::Ect1);
     let report = conversation.report();
-    assert_eq!((0, 1), (report.total().violations, report.total().departures));
+    assert_eq!((0, 1), (report.total_counts().violations, report.total_counts().departures));
     let mut conversation = Conversation::new();
     conversation.client(0, 0, SYN | AE | ECE | CWR, Ecn::NotEct);
     conversation.server(0, 1, SYN | CWR, Ecn::NotEct);

@@ -373,8 +373,9 @@ impl Variant {
 
     /// Members of the variant over a profile with these values.
     pub fn members_for_profile(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
-        let of_kernels =
-            VARIANT_MEMBERS_OVER_RACK.iter().filter(|(name, _)| *name == self.name && values.value("recovery").to_string() == "rack");
+        let of_kernels = VARIANT_MEMBERS_OVER_RACK
+            .iter()
+            .filter(|(name, _)| *name == self.name && values.value_by_name("recovery").to_string() == "rack");
         of_kernels.map(|(_, members)| *members).next().unwrap_or(self.members)
     }
 
@@ -384,7 +385,7 @@ impl Variant {
     /// If a member does not match its declaration; a test checks all of them.
     pub fn apply(&self, values: &mut Values) {
         for (name, text) in self.members_for_profile(values) {
-            if VARIANT_MEMBERS_SET_ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
+            if VARIANT_MEMBERS_SET_ONLY_WHERE_OFF.contains(name) && values.value_by_name(name).to_string() != "off" {
                 continue;
             }
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));
@@ -445,7 +446,7 @@ mod tests {
         for (profile, expected) in [("linux", ["rack", "0"]), ("linux-2.2", ["newreno", "3"]), ("ns2", ["newreno", "3"])] {
             let mut values = find_profile(profile).unwrap().values();
             newreno.apply(&mut values);
-            assert_eq!(expected, ["recovery", "sack_blocks"].map(|name| values.value(name).to_string()), "{profile}");
+            assert_eq!(expected, ["recovery", "sack_blocks"].map(|name| values.value_by_name(name).to_string()), "{profile}");
         }
     }
 
@@ -455,7 +456,7 @@ mod tests {
         for (profile, expected) in [("linux", ["rack", "dupthresh", "false"]), ("rfc", ["sack", "rack", "true"])] {
             let mut values = find_profile(profile).unwrap().values();
             sack.apply(&mut values);
-            assert_eq!(expected, ["recovery", "loss_detection", "tlp"].map(|name| values.value(name).to_string()), "{profile}");
+            assert_eq!(expected, ["recovery", "loss_detection", "tlp"].map(|name| values.value_by_name(name).to_string()), "{profile}");
         }
     }
 

@@ -20,7 +20,7 @@ static mut SYSCALL_FN: Option<SyscallFn> = None;
 pub unsafe extern "C" fn ecnlab_box(call: SyscallFn) {
     // Safety: there is one thread.
     unsafe { SYSCALL_FN = Some(call) };
-    crate::run_job_and_report();
+    crate::run_job_or_report_failure();
 }
 
 fn guest_syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {

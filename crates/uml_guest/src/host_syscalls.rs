@@ -106,7 +106,7 @@ pub fn host_rename(from: &str, to: &str) -> io::Result<()> {
 
 /// Writes a line to standard output, and ignores errors.
 pub fn host_write_line(line: &str) {
-    const STDOUT: usize = 1;
-    let mut out = std::mem::ManuallyDrop::new(HostFile(STDOUT));
+    const STDOUT_FILENO: usize = 1;
+    let mut out = std::mem::ManuallyDrop::new(HostFile(STDOUT_FILENO));
     let _ = out.write_all(format!("{line}\n").as_bytes());
 }

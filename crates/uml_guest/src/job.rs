@@ -53,6 +53,6 @@ impl Job {
             let lines: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
             io::Error::new(io::ErrorKind::InvalidData, lines.join("\n"))
         })?;
-        Ok(Job { scenario, seed, family: AddressFamily::from_version(family.unwrap_or(4)), capture, record_connections: cases })
+        Ok(Job { scenario, seed, family: AddressFamily::from_ip_version_or_v4(family.unwrap_or(4)), capture, record_connections: cases })
     }
 }

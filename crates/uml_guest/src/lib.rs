@@ -40,21 +40,25 @@ const CAPTURE_FILE: &str = "capture.pcapng";
 const RECORDINGS_FILE: &str = "cases.jsonl";
 /// The builds of the engine, of the router and of this crate in this program, behind a mark by which `ecnlab` finds them in the file.
 #[used]
-static BUILDS_IN_FILE: [[u8; 16]; 4] =
-    [*b"ecnlab guest of ", digits_of(ecnlab_scenario::BUILD), digits_of(ecnlab_emulator::BUILD), digits_of(env!("ECNLAB_GUEST"))];
+static BUILDS_IN_FILE: [[u8; 16]; 4] = [
+    *b"ecnlab guest of ",
+    build_digits(ecnlab_scenario::SOURCES_DIGEST),
+    build_digits(ecnlab_emulator::SOURCE_DIGEST),
+    build_digits(env!("ECNLAB_GUEST")),
+];
 /// Number of progress lines in a run.
 const PROGRESS_LINES_PER_RUN: f64 = 200.0;
 
 /// The sixteen digits of a build.
-const fn digits_of(build: &str) -> [u8; 16] {
+const fn build_digits(build: &str) -> [u8; 16] {
     *build.as_bytes().first_chunk().expect("a build has sixteen digits")
 }
 
 /// Runs the job, after system calls have been redirected to the UML kernel.
-fn run_job_and_report() {
+fn run_job_or_report_failure() {
     // The linker removes what nothing reads.
     std::hint::black_box(&BUILDS_IN_FILE);
-    let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::prepare_machine().and_then(|()| run_job())));
+    let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::prepare_machine().and_then(|()| run_job_and_write_result())));
     match done {
         Ok(Ok(())) => {}
         Ok(Err(why)) => host_syscalls::host_write_line(&format!("guest: {why}")),
@@ -63,7 +67,7 @@ fn run_job_and_report() {
 }
 
 /// Runs the job of the folder.
-fn run_job() -> io::Result<()> {
+fn run_job_and_write_result() -> io::Result<()> {
     let Job { scenario, seed, family, capture, record_connections } =
         Job::from_json(&HostFile::open(&job_path(JOB_FILE)?)?.read_to_string()?, &Registry::builtin())?;
     let capture = match capture {
@@ -97,10 +101,10 @@ fn run_job() -> io::Result<()> {
             if record_connections {
                 write_recordings(&outcome.recordings)?;
             }
-            result::outcome_json(&outcome)
+            result::run_outcome_json(&outcome)
         }
         Err(RunError::Unsupported(problems)) => result::unsupported_json(&problems),
-        Err(RunError::RecordingLimitReached(reached)) => result::recording_limit_json(&reached),
+        Err(RunError::RecordingLimitReached(reached)) => result::recording_limit_reached_json(&reached),
         Err(RunError::System(why)) => return Err(why),
         Err(RunError::Stopped) => return Err(io::Error::other("the run was stopped")),
     };

@@ -8,7 +8,7 @@ use ecnlab_sim::RecordingLimitReached;
 use ecnlab_sim::measures::Table;
 use serde_json::{Value as Json, json};
 
-pub fn outcome_json(outcome: &RunOutcome) -> Json {
+pub fn run_outcome_json(outcome: &RunOutcome) -> Json {
     let run = &outcome.run;
     let tables = run.report.tables.iter().chain(&outcome.tables);
     json!({
@@ -26,13 +26,13 @@ pub fn unsupported_json(problems: &[Problem]) -> Json {
 }
 
 /// The memory for recordings was exhausted.
-pub fn recording_limit_json(reached: &RecordingLimitReached) -> Json {
+pub fn recording_limit_reached_json(reached: &RecordingLimitReached) -> Json {
     json!({ "refused": [["record", null, reached.to_string()]] })
 }
 
 fn table_json(table: &Table) -> Json {
     let column = |(name, column): &(_, ecnlab_units::table::Column)| {
-        let (kind, bytes, names) = column.to_raw_parts();
+        let (kind, bytes, names) = column.to_kind_bytes_and_names();
         json!([name, kind, to_hex(&bytes), names])
     };
     table.columns.iter().map(column).collect()

@@ -6,29 +6,29 @@ use crate::histogram::Histogram;
 
 /// Mean and percentiles of times.
 #[derive(Clone, Copy, Debug)]
-pub struct TimeStats {
+pub struct TimeMeanAndPercentiles {
     pub mean_s: f64,
     pub p50_s: f64,
     pub p95_s: f64,
     pub p99_s: f64,
 }
 
-impl<const BITS: u32> From<&Histogram<BITS>> for TimeStats {
-    fn from(times: &Histogram<BITS>) -> TimeStats {
+impl<const BITS: u32> From<&Histogram<BITS>> for TimeMeanAndPercentiles {
+    fn from(times: &Histogram<BITS>) -> TimeMeanAndPercentiles {
         let [p50_s, p95_s, p99_s] = times.quantiles_s([0.50, 0.95, 0.99]);
-        TimeStats { mean_s: times.mean_s(), p50_s, p95_s, p99_s }
+        TimeMeanAndPercentiles { mean_s: times.mean_s(), p50_s, p95_s, p99_s }
     }
 }
 
 /// Descriptions of throughput, goodput and first-time goodput.
-pub const RATE_DOCS: [&str; 3] = [
+pub const THROUGHPUT_AND_GOODPUT_DOCS: [&str; 3] = [
     "Throughput: bytes of data packets that reached the sink per time, with headers and retransmitted copies",
     "Goodput: bytes newly readable in order by the application at the sink, per time",
     "First-time goodput: application bytes of packets that reached the sink and were not retransmissions, per time",
 ];
 
 /// Throughput, goodput and first-time goodput of bytes of these three kinds.
-pub fn rates_bps(bytes: [u64; 3], seconds: f64) -> [f64; 3] {
+pub fn throughput_and_goodputs_bps(bytes: [u64; 3], seconds: f64) -> [f64; 3] {
     bytes.map(|bytes| bytes as f64 * 8.0 / seconds)
 }
 
@@ -115,11 +115,14 @@ mod tests {
         }
     }
 
-    static GROUPS: TableSpec<TimeStats, NoNames> = TableSpec {
+    static GROUPS: TableSpec<TimeMeanAndPercentiles, NoNames> = TableSpec {
         name: "groups",
         doc: "a row",
         columns: &[
-            &rate_columns!(RATE_DOCS, |row: &TimeStats| rates_bps([100, 50, 25], row.mean_s)),
+            &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row: &TimeMeanAndPercentiles| throughput_and_goodputs_bps(
+                [100, 50, 25],
+                row.mean_s
+            )),
             &time_columns!("delay", "one-way delay", mean: " of all", |row| row),
             &jain_columns!("jain", "Jain's index of ", [" over all", " too"], |row| [row.p50_s, row.p95_s, row.p99_s]),
         ],
@@ -134,7 +137,7 @@ mod tests {
         assert_eq!(["jain_throughput", "jain_goodput", "jain_goodput_first"], names[7..]);
         assert_eq!(["Mean one-way delay of all", "Median one-way delay", "95th percentile of the one-way delay"], docs[3..6]);
         assert_eq!(["Jain's index of throughput over all", "Jain's index of goodput too"], docs[7..9]);
-        let table = GROUPS.fill(&(), [TimeStats { mean_s: 2.0, p50_s: 3.0, p95_s: 4.0, p99_s: 5.0 }]);
+        let table = GROUPS.build_table_from_rows(&(), [TimeMeanAndPercentiles { mean_s: 2.0, p50_s: 3.0, p95_s: 4.0, p99_s: 5.0 }]);
         let values: Vec<_> = table.columns.iter().map(|(_, column)| column.clone()).collect();
         let expected = [400.0, 200.0, 100.0, 2.0, 3.0, 4.0, 5.0, 3.0, 4.0, 5.0].map(|value| crate::table::Column::Real(vec![value]));
         assert_eq!(expected[..], values[..]);

@@ -13,7 +13,7 @@
 //! distribution function. Of a Pareto distribution with an upper bound the mean is that of the bounded one, and `k` follows from it.
 
 use crate::parameter::{Kind, ParameterType, Value, panic_mistyped};
-use crate::quantity::{self, Amount};
+use crate::quantity::{self, PacketsOrBytes};
 use crate::{Rng, Span, math};
 
 /// Quantity that is drawn, which determines the unit in which it is written.
@@ -162,19 +162,19 @@ struct DistributionParser<'t> {
 impl DistributionParser<'_> {
     fn parse_family(&self, word: &str) -> Result<DistributionFamily, String> {
         match word {
-            "fixed" => Ok(DistributionFamily::Fixed(self.parse_single_value()?)),
+            "fixed" => Ok(DistributionFamily::Fixed(self.parse_only_argument()?)),
             "uniform" => self.parse_uniform(),
-            "exponential" => Ok(DistributionFamily::Exponential { mean: require_positive(self.parse_single_value()?, "the mean")? }),
+            "exponential" => Ok(DistributionFamily::Exponential { mean: require_positive(self.parse_only_argument()?, "the mean")? }),
             "pareto" => self.parse_pareto(),
             "normal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Normal { mean, deviation }),
             "lognormal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Lognormal { mean, deviation }),
-            "mix" => self.parse_mix(),
+            "mix" => self.parse_value_mix(),
             _ => Err(format!("unknown distribution \"{word}\"; fix: write {SYNTAX_EXAMPLES}")),
         }
     }
 
     /// The one number of a distribution that has no other.
-    fn parse_single_value(&self) -> Result<f64, String> {
+    fn parse_only_argument(&self) -> Result<f64, String> {
         let (mean, []) = self.parse_mean_and_options([])?;
         Ok(mean)
     }
@@ -214,7 +214,7 @@ impl DistributionParser<'_> {
         Ok(family(require_positive(mean, "the mean")?, require_positive(deviation, "the deviation")?))
     }
 
-    fn parse_mix(&self) -> Result<DistributionFamily, String> {
+    fn parse_value_mix(&self) -> Result<DistributionFamily, String> {
         let mut values = Vec::new();
         for part in self.rest.split(',') {
             let (value, share) = part.split_once(':').ok_or("each value needs its share, as in mix 1 KB: 0.9, 1 MB: 0.1")?;
@@ -241,9 +241,9 @@ impl DistributionParser<'_> {
         match self.dimension {
             DrawnQuantity::Time => Ok(quantity::parse_span(text)?.seconds()),
             DrawnQuantity::Count => quantity::parse_number(text),
-            DrawnQuantity::Bytes => match quantity::parse_amount(text)? {
-                Amount::Packets(_) if text.contains('p') => Err(format!("\"{text}\" must be in bytes, as in \"12 KB\"")),
-                Amount::Bytes(bytes) | Amount::Packets(bytes) => Ok(bytes),
+            DrawnQuantity::Bytes => match quantity::parse_packets_or_bytes(text)? {
+                PacketsOrBytes::Packets(_) if text.contains('p') => Err(format!("\"{text}\" must be in bytes, as in \"12 KB\"")),
+                PacketsOrBytes::Bytes(bytes) | PacketsOrBytes::Packets(bytes) => Ok(bytes),
             },
         }
     }
@@ -372,7 +372,7 @@ const MAX_SAMPLE_BYTES: u64 = 1_000_000_000_000_000;
 macro_rules! distribution_parameter {
     ($($type:ident, $dimension:ident, $max:expr);+) => {
         $(impl ParameterType for $type {
-            const KIND: Kind = Kind::Distribution { dimension: DrawnQuantity::$dimension, min: 0.0, max: $max };
+            const PARAMETER_KIND: Kind = Kind::Distribution { dimension: DrawnQuantity::$dimension, min: 0.0, max: $max };
             fn from_value(value: &Value) -> $type {
                 if let Value::Distribution(distribution) = value { $type(distribution.clone()) } else { panic_mistyped(value) }
             }

@@ -37,7 +37,7 @@ pub struct BinnedFairness {
 
 impl BinnedFairness {
     /// Adds the indices of one bin.
-    pub fn add_bin(&mut self, indices: [f64; 3]) {
+    pub fn add_bin_indices(&mut self, indices: [f64; 3]) {
         for (at, index) in indices.into_iter().enumerate().filter(|(_, index)| !index.is_nan()) {
             self.sums[at] += index;
             self.bin_counts[at] += 1;

@@ -10,7 +10,7 @@ use crate::Span;
 
 /// A span inside a run in microseconds. Runs last at most 100 days, which a signed number holds, and that converts in one instruction.
 #[inline]
-pub fn span_to_micros(span: Span) -> f64 {
+pub fn span_to_micros_f64(span: Span) -> f64 {
     span.picos() as i64 as f64 * 1e-6
 }
 
@@ -113,11 +113,11 @@ impl<const BITS: u32> Histogram<BITS> {
 
     /// The bins that have counted something in order, with the exact count of each. Most are empty, so they are passed over several at a time.
     fn non_zero_bins(&self) -> impl Iterator<Item = (u32, u64)> {
-        const BINS_AT_A_TIME: usize = 32;
+        const EMPTY_BINS_PER_SKIP: usize = 32;
         let overflowed_bins = self.overflowed_bins.as_deref();
         let counted = move |(bin, &count)| (bin, u64::from(count) + overflowed_bins.map_or(0, |bins| bins.count_of(bin)));
         let is_empty = move |bins: &[u16]| overflowed_bins.is_none() && bins.iter().fold(0, |any, count| any | count) == 0;
-        let several = (self.first_bin..).step_by(BINS_AT_A_TIME).zip(self.bins.chunks(BINS_AT_A_TIME));
+        let several = (self.first_bin..).step_by(EMPTY_BINS_PER_SKIP).zip(self.bins.chunks(EMPTY_BINS_PER_SKIP));
         let several = several.filter(move |(_, bins)| !is_empty(bins));
         several.flat_map(move |(first, bins)| (first..).zip(bins).map(counted)).filter(|&(_, count)| count > 0)
     }

@@ -4,7 +4,7 @@ use crate::{Rate, Span};
 
 /// An amount of buffer, in the unit in which it was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount {
+pub enum PacketsOrBytes {
     Packets(f64),
     Bytes(f64),
 }
@@ -94,17 +94,17 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
 }
 
 /// Reads an amount of packets or bytes; a bare number means packets.
-pub fn parse_amount(text: &str) -> Result<Amount, String> {
+pub fn parse_packets_or_bytes(text: &str) -> Result<PacketsOrBytes, String> {
     let (number, unit) = split_number_and_unit(text, "an amount", "\"120 packets\" or \"64 KB\"")?;
     if number < 0.0 {
         return Err(format!("{} must not be negative", quote_unless_number(text)));
     }
     if unit.is_empty() {
-        return Ok(Amount::Packets(number));
+        return Ok(PacketsOrBytes::Packets(number));
     }
-    let packets = unit_factor(PACKET_UNITS, unit).map(|factor| Amount::Packets(number * factor));
+    let packets = unit_factor(PACKET_UNITS, unit).map(|factor| PacketsOrBytes::Packets(number * factor));
     packets
-        .or_else(|| unit_factor(SIZE_UNITS, unit).map(|factor| Amount::Bytes(number * factor)))
+        .or_else(|| unit_factor(SIZE_UNITS, unit).map(|factor| PacketsOrBytes::Bytes(number * factor)))
         .ok_or_else(|| unit_error_message(text, unit, AMOUNT_UNITS_HELP))
 }
 
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(Ok(Span::from_millis(1500)), parse_span("1.5s"));
         assert_eq!(Ok(Span::from_micros(20)), parse_span("2e1us"));
         assert_eq!(10_000_000, parse_rate("10 Mbps").unwrap().bps());
-        assert_eq!(Ok(Amount::Packets(120.0)), parse_amount("120 packets"));
-        assert_eq!(Ok(Amount::Packets(120.0)), parse_amount("120"));
-        assert_eq!(Ok(Amount::Bytes(64_000.0)), parse_amount("64 KB"));
+        assert_eq!(Ok(PacketsOrBytes::Packets(120.0)), parse_packets_or_bytes("120 packets"));
+        assert_eq!(Ok(PacketsOrBytes::Packets(120.0)), parse_packets_or_bytes("120"));
+        assert_eq!(Ok(PacketsOrBytes::Bytes(64_000.0)), parse_packets_or_bytes("64 KB"));
         assert_eq!(Ok(0.002), parse_number("2e-3"));
     }
 
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_bare_number_is_not_quoted_in_a_message() {
-        assert_eq!(Err("-1 must not be negative".to_owned()), parse_amount("-1"));
-        assert_eq!(Err("\"-1 KB\" must not be negative".to_owned()), parse_amount("-1 KB"));
+        assert_eq!(Err("-1 must not be negative".to_owned()), parse_packets_or_bytes("-1"));
+        assert_eq!(Err("\"-1 KB\" must not be negative".to_owned()), parse_packets_or_bytes("-1 KB"));
         assert!(parse_span("5").unwrap_err().starts_with("5 needs a unit: s, ms, "));
         assert!(parse_rate(" 1e400 ").unwrap_err().starts_with("1e400 is too large"));
         assert!(parse_rate("0 Mbps").unwrap_err().starts_with("\"0 Mbps\" must be above 0"));
@@ -252,6 +252,6 @@ mod tests {
         assert!(parse_rate("0 Mbps").unwrap_err().contains("above 0"));
         assert!(parse_rate("nan Mbps").is_err());
         assert!(parse_rate("1e300 Mbps").is_err());
-        assert!(parse_amount("-3").is_err());
+        assert!(parse_packets_or_bytes("-3").is_err());
     }
 }

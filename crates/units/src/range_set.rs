@@ -32,7 +32,7 @@ impl RangeSet {
     }
 
     /// The lowest number from `from` on that is not in the set and has numbers of the set above it.
-    pub fn next_gap(&self, from: u64) -> Option<u64> {
+    pub fn next_number_in_gap(&self, from: u64) -> Option<u64> {
         let at = self.ranges.partition_point(|&(_, to)| to < from);
         let &(start, end) = self.ranges.get(at)?;
         if start > from { Some(from) } else { self.ranges.get(at + 1).map(|_| end) }
@@ -61,7 +61,7 @@ impl RangeSet {
     }
 
     /// Removes the first range if it begins with `start`; returns where it ends.
-    pub fn take_range_at(&mut self, start: u64) -> Option<u64> {
+    pub fn pop_first_if_starts_at(&mut self, start: u64) -> Option<u64> {
         let &(_, end) = self.ranges.first().filter(|&&(from, _)| from == start)?;
         self.ranges.remove(0);
         Some(end)
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_gap_has_a_range_above_it() {
         let set = set(&[(2, 4), (6, 9)]);
-        assert_eq!([Some(0), Some(4), Some(4), Some(5), None, None], [0, 2, 4, 5, 6, 9].map(|from| set.next_gap(from)));
+        assert_eq!([Some(0), Some(4), Some(4), Some(5), None, None], [0, 2, 4, 5, 6, 9].map(|from| set.next_number_in_gap(from)));
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
         let mut set = set(&[(2, 4), (6, 9), (12, 13)]);
         set.remove_below(7);
         assert_eq!([(7, 9), (12, 13)], set.as_slice());
-        assert_eq!([None, Some(9), Some(13), None], [6, 7, 12, 13].map(|start| set.take_range_at(start)));
+        assert_eq!([None, Some(9), Some(13), None], [6, 7, 12, 13].map(|start| set.pop_first_if_starts_at(start)));
     }
 
     /// Against a plain list of numbers.
@@ -126,7 +126,7 @@ mod tests {
                 assert!((0..40).all(|number| set.contains(number) == numbers[number as usize]));
                 assert!(set.as_slice().windows(2).all(|pair| pair[0].1 < pair[1].0));
                 let gap = |from: usize| (from..40).find(|&at| !numbers[at] && numbers[at..].contains(&true)).map(|at| at as u64);
-                assert!((0..40).all(|from| set.next_gap(from as u64) == gap(from)));
+                assert!((0..40).all(|from| set.next_number_in_gap(from as u64) == gap(from)));
             }
         }
     }

@@ -151,7 +151,7 @@ impl Column {
     }
 
     /// Its kind, its values in little-endian bytes, and the names that they are places among: what another process makes it again from.
-    pub fn to_raw_parts(&self) -> (&'static str, Vec<u8>, Vec<String>) {
+    pub fn to_kind_bytes_and_names(&self) -> (&'static str, Vec<u8>, Vec<String>) {
         match self {
             Column::Real(values) => ("real", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
             Column::Count(values) => ("count", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
@@ -165,7 +165,7 @@ impl Column {
 
 impl<R, N: NameSource> TableSpec<R, N> {
     /// The table of these rows.
-    pub fn fill(&'static self, names: &N::Context, rows: impl IntoIterator<Item = R>) -> Table {
+    pub fn build_table_from_rows(&'static self, names: &N::Context, rows: impl IntoIterator<Item = R>) -> Table {
         let rows = rows.into_iter();
         let mut builder = TableBuilder::with_capacity(self, rows.size_hint().0);
         rows.for_each(|row| builder.push(&row));
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_table_is_filled_by_its_declaration() {
-        let table = SQUARES.fill(&(), 1..=3);
+        let table = SQUARES.build_table_from_rows(&(), 1..=3);
         let names: Vec<_> = table.columns.iter().map(|(name, _)| &**name).collect();
         assert_eq!(vec!["number", "parity", "square"], names);
         assert_eq!(Column::Count(vec![1, 4, 9]), *table.column("square"));

@@ -37,7 +37,7 @@ pub struct CaseResult {
 ///
 /// # Errors
 /// The missing key, if the text is not a case. An unsupported case is a difference of the result.
-pub fn validate_json(text: &str) -> Result<CaseResult, String> {
+pub fn validate_case_from_json(text: &str) -> Result<CaseResult, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let scenario = &json["scenario"];
     let name = scenario["name"].as_str().ok_or("scenario.name is missing")?.to_owned();
@@ -58,7 +58,7 @@ pub fn validate_json(text: &str) -> Result<CaseResult, String> {
 ///
 /// # Errors
 /// The missing key, if the text is not a case, or the feature of the case that is not supported.
-pub fn write_trace(text: &str) -> Result<Vec<u8>, String> {
+pub fn run_and_trace_case(text: &str) -> Result<Vec<u8>, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let (network, options) = network_of_case(&json["scenario"])??;
     let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
@@ -77,7 +77,7 @@ fn network_of_case(scenario: &Json) -> Result<NetworkOfCase, String> {
             name,
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
             delay: span_from_secs(real(path, delay)?)?,
-            buffer: droptail_buffer(limit),
+            buffer: build_droptail_queue(limit),
             delay_spread: Span::ZERO,
             impairment,
             private_params: None,
@@ -135,17 +135,20 @@ fn read_seq_nth_pairs(scenario: &Json, name: &str) -> Result<Vec<(u64, u32)>, St
         [first, second] => Some((first.as_u64()?, u32::try_from(second.as_u64()?).ok()?)),
         _ => None,
     };
-    read_list(scenario, name)?
+    json_list_or_empty(scenario, name)?
         .iter()
         .map(|row| pair(row).ok_or_else(|| format!("{name} must hold pairs of whole numbers, not {row}")))
         .collect()
 }
 
 fn read_whole_numbers(scenario: &Json, name: &str) -> Result<Vec<u64>, String> {
-    read_list(scenario, name)?.iter().map(|row| row.as_u64().ok_or_else(|| format!("{name} must hold whole numbers, not {row}"))).collect()
+    json_list_or_empty(scenario, name)?
+        .iter()
+        .map(|row| row.as_u64().ok_or_else(|| format!("{name} must hold whole numbers, not {row}")))
+        .collect()
 }
 
-fn read_list<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
+fn json_list_or_empty<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
     match &scenario[name] {
         Json::Null => Ok(&[]),
         Json::Array(rows) => Ok(rows),
@@ -161,7 +164,7 @@ fn app_write_of_case(scenario: &Json, settings: &TcpSettings) -> AppWrite {
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
-fn droptail_buffer(limit: u32) -> Buffer {
+fn build_droptail_queue(limit: u32) -> Buffer {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
     let of = QueueConfig::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
     Buffer::Queue(Box::new(QueueSpec::new("", of)))
@@ -170,21 +173,21 @@ fn droptail_buffer(limit: u32) -> Buffer {
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
 fn settings_of_case(scenario: &Json) -> Result<TcpSettings, String> {
     let (tcp, sink) = (&scenario["tcp_params"], &scenario["sink_params"]);
-    let (recovery, own) = recovery_of_sender(scenario["tcp"].as_str().unwrap_or(""))?;
+    let (recovery, own) = recovery_and_fixed_variables(scenario["tcp"].as_str().unwrap_or(""))?;
     for &(name, built) in FIXED_VARIABLES.iter().chain(own) {
         require_fixed_value(built, tcp, name)?;
     }
     require_fixed_value(0.0, sink, "generateDSacks_")?;
     let mut values = profile::find_profile("ns2").expect("the profile ns2 exists").values();
     let vegas = recovery == "vegas";
-    set_value(&mut values, "recovery", recovery);
-    set_value(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
+    set_parameter(&mut values, "recovery", recovery);
+    set_parameter(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
     // Vegas' agent makes its packets itself: of bare size, the first one too, and never ECN-capable.
     let (bare, header) = (number_or_zero(tcp, "packetSize_"), number_or_zero(tcp, "tcpip_base_hdr_size_"));
-    set_value(&mut values, "packet_size", if is_switched_on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
-    set_value(&mut values, "syn_size", if is_switched_on(tcp, "syn_") && !vegas { header } else { bare });
+    set_parameter(&mut values, "packet_size", if is_switched_on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
+    set_parameter(&mut values, "syn_size", if is_switched_on(tcp, "syn_") && !vegas { header } else { bare });
     let counts = [("initial_window", "windowInit_"), ("dupthresh", "numdupacks_"), ("max_burst", "maxburst_"), ("max_cwnd", "maxcwnd_")];
-    counts.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, number_or_zero(tcp, theirs)));
+    counts.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, number_or_zero(tcp, theirs)));
     let flags = [
         ("ecn", "ecn_"),
         ("delay_growth", "delay_growth_"),
@@ -196,24 +199,24 @@ fn settings_of_case(scenario: &Json) -> Result<TcpSettings, String> {
         ("idle_rto_resets_cwnd", "slow_start_restart_"),
         ("idle_rto_keeps_ssthresh", "restart_bugfix_"),
     ];
-    flags.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, is_switched_on(tcp, theirs)));
+    flags.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, is_switched_on(tcp, theirs)));
     if vegas {
-        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set_value(&mut values, name, false));
+        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set_parameter(&mut values, name, false));
         let thresholds = [("vegas_alpha", "v_alpha_"), ("vegas_beta", "v_beta_"), ("vegas_gamma", "v_gamma_")];
-        thresholds.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, number_or_zero(tcp, theirs)));
+        thresholds.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, number_or_zero(tcp, theirs)));
     }
     if recovery == "newreno" {
-        set_value(&mut values, "partial_window_deflation", is_switched_on(tcp, "partial_window_deflation_"));
-        set_value(&mut values, "cwnd_on_exit", if is_switched_on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
+        set_parameter(&mut values, "partial_window_deflation", is_switched_on(tcp, "partial_window_deflation_"));
+        set_parameter(&mut values, "cwnd_on_exit", if is_switched_on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
     }
-    set_value(&mut values, "partial_ack_timer", if is_switched_on(tcp, "newreno_changes1_") { "first" } else { "every" });
+    set_parameter(&mut values, "partial_ack_timer", if is_switched_on(tcp, "newreno_changes1_") { "first" } else { "every" });
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
-    spans.iter().for_each(|(ours, theirs)| set_value(&mut values, ours, format!("{} s", number_or_zero(tcp, theirs))));
-    set_value(&mut values, "handshake", if is_switched_on(tcp, "syn_") { "first-packet" } else { "none" });
-    set_value(&mut values, "ssthresh_rounding", if is_switched_on(tcp, "precisionReduce_") { "exact" } else { "integer" });
-    set_value(&mut values, "rto_order", if is_switched_on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
-    set_value(&mut values, "rto_timer_restart", if is_switched_on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
-    set_value(&mut values, "ack_size", number_or_zero(sink, "packetSize_"));
+    spans.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, format!("{} s", number_or_zero(tcp, theirs))));
+    set_parameter(&mut values, "handshake", if is_switched_on(tcp, "syn_") { "first-packet" } else { "none" });
+    set_parameter(&mut values, "ssthresh_rounding", if is_switched_on(tcp, "precisionReduce_") { "exact" } else { "integer" });
+    set_parameter(&mut values, "rto_order", if is_switched_on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
+    set_parameter(&mut values, "rto_timer_restart", if is_switched_on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
+    set_parameter(&mut values, "ack_size", number_or_zero(sink, "packetSize_"));
     set_receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
     Ok(TcpSettings::from_values(&values))
 }
@@ -240,7 +243,7 @@ const FIXED_VARIABLES: &[(&str, f64)] = &[
 type FixedVariables = &'static [(&'static str, f64)];
 
 /// The loss recovery that one of ns-2's senders amounts to, and its own variables with the one value that is built.
-fn recovery_of_sender(name: &str) -> Result<(&'static str, FixedVariables), String> {
+fn recovery_and_fixed_variables(name: &str) -> Result<(&'static str, FixedVariables), String> {
     match name {
         "Tahoe" | "TCP" => Ok(("tahoe", &[])),
         "Reno" => Ok(("reno", &[])),
@@ -257,17 +260,17 @@ fn set_receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), Stri
     if !matches!(parts[..], ["TCPSink"] | ["TCPSink", "Sack1" | "DelAck"] | ["TCPSink", "Sack1", "DelAck"]) {
         return Err(format!("not built: receiver {name}"));
     }
-    let recovery = values.value("recovery").to_string();
+    let recovery = values.value_by_name("recovery").to_string();
     if sack != (recovery == "sack1") {
         return Err(format!("not built: receiver {name} with sender {recovery}"));
     }
     if sack {
-        set_value(values, "sack_blocks", number_or_zero(sink, "maxSackBlocks_"));
+        set_parameter(values, "sack_blocks", number_or_zero(sink, "maxSackBlocks_"));
     }
     if delays {
         ["RFC2581_immediate_ack_", "SYN_immediate_ack_"].iter().try_for_each(|name| require_fixed_value(1.0, sink, name))?;
-        set_value(values, "delayed_ack", true);
-        set_value(values, "delayed_ack_time", format!("{} s", number_or_zero(sink, "interval_")));
+        set_parameter(values, "delayed_ack", true);
+        set_parameter(values, "delayed_ack_time", format!("{} s", number_or_zero(sink, "interval_")));
     }
     Ok(())
 }
@@ -279,7 +282,7 @@ fn require_fixed_value(built: f64, variables: &Json, name: &str) -> Result<(), S
     }
 }
 
-fn set_value(values: &mut Values, name: &str, value: impl ToString) {
+fn set_parameter(values: &mut Values, name: &str, value: impl ToString) {
     let text = value.to_string();
     values.set_from_text(name, &text).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
 }
@@ -300,7 +303,7 @@ fn span_from_secs(secs: f64) -> Result<Span, String> {
 #[derive(Default)]
 struct EventRecorder {
     events: Vec<Event>,
-    windows: Vec<WindowChange>,
+    windows: Vec<CwndOrSsthreshChange>,
     window: Option<CongestionWindow>,
 }
 
@@ -314,7 +317,7 @@ struct Event {
 }
 
 #[derive(Debug)]
-struct WindowChange {
+struct CwndOrSsthreshChange {
     time: Time,
     what: &'static str,
     value: f64,
@@ -357,7 +360,7 @@ impl Probe for EventRecorder {
         self.record_ack(now, if ack.ece { "ack ece" } else { "ack" }, ack);
     }
 
-    fn on_signal(&mut self, now: Time, touch: &SignalEvent) {
+    fn on_data_mark_or_drop(&mut self, now: Time, touch: &SignalEvent) {
         let kind = match touch.signal {
             MarkOrDrop::PathMarked => "mark",
             MarkOrDrop::Lost => "drop",
@@ -379,7 +382,7 @@ impl Probe for EventRecorder {
         let before = self.window.replace(*window);
         let values = [("cwnd", window.cwnd, before.map(|w| w.cwnd)), ("ssthresh", window.ssthresh, before.map(|w| w.ssthresh))];
         for (what, value, _) in values.into_iter().filter(|(_, value, before)| *before != Some(*value)) {
-            self.windows.push(WindowChange { time: now, what, value });
+            self.windows.push(CwndOrSsthreshChange { time: now, what, value });
         }
     }
 }
@@ -391,7 +394,7 @@ fn first_difference(ours: &[Event], theirs: &[Json]) -> Option<String> {
             && Some(our.seq) == their[2].as_i64()
             && is_within_tolerance(our.time, &their[0], TIME_TOLERANCE_S)
             && u64::from(our.size) == event_size(their)
-            && our.sacks.as_slice() == sack_blocks(their);
+            && our.sacks.as_slice() == read_sack_blocks(their);
         if !same {
             let ours = format!("[{:.9},\"{}\",{}] of {} bytes {:?}", our.time.seconds(), our.kind, our.seq, our.size, our.sacks);
             return Some(format!("event {at}: ns-2 has {their}, ours is {ours}"));
@@ -417,12 +420,12 @@ fn event_size(event: &Json) -> u64 {
     event[3]["size"].as_u64().unwrap_or(if is_ack { 40 } else { 1000 })
 }
 
-fn sack_blocks(event: &Json) -> Vec<(u64, u64)> {
+fn read_sack_blocks(event: &Json) -> Vec<(u64, u64)> {
     let pairs = event[3]["sack"].as_array().map_or(&[][..], Vec::as_slice);
     pairs.iter().filter_map(|pair| Some((pair[0].as_u64()?, pair[1].as_u64()?))).collect()
 }
 
-fn first_window_difference(ours: &[WindowChange], theirs: &[Json]) -> Option<String> {
+fn first_window_difference(ours: &[CwndOrSsthreshChange], theirs: &[Json]) -> Option<String> {
     for (at, (our, their)) in ours.iter().zip(theirs).enumerate() {
         let value = their[2].as_f64().unwrap_or(f64::NAN);
         let same = their[1] == our.what

@@ -6,7 +6,7 @@ use std::path::Path;
 use ecnlab_transport::checked::{RecoveryMode, ReferenceImplementation, SenderCombination};
 use ecnlab_transport::profile;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
-use ecnlab_validation::kernel::{CaseMode, PROFILE, Verdict, validate_json};
+use ecnlab_validation::kernel::{CaseMode, PROFILE, Verdict, validate_case_from_json};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn case(name: &str) -> Value {
 }
 
 fn verdict(case: &Value, mode: CaseMode) -> Verdict {
-    validate_json(&case.to_string(), mode).unwrap().verdict
+    validate_case_from_json(&case.to_string(), mode).unwrap().verdict
 }
 
 fn difference(case: &Value, mode: CaseMode) -> String {
@@ -42,7 +42,7 @@ fn every_case_agrees_with_the_kernel_in_every_way() {
     assert!(paths.len() >= 76, "{} cases", paths.len());
     let judged = paths.iter().flat_map(|path| {
         let text = text(path);
-        CaseMode::ALL.iter().map(move |&mode| (mode, validate_json(&text, mode).unwrap()))
+        CaseMode::ALL.iter().map(move |&mode| (mode, validate_case_from_json(&text, mode).unwrap()))
     });
     let wrong: Vec<_> = judged
         .filter(|(_, verdict)| matches!(verdict.verdict, Verdict::Differs(_) | Verdict::NotBuilt(_)))
@@ -161,7 +161,7 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
     let refused = |change: fn(&mut Value)| {
         let mut case = case("reno-lastack-lost");
         change(&mut case);
-        validate_json(&case.to_string(), CaseMode::Sender).unwrap_err()
+        validate_case_from_json(&case.to_string(), CaseMode::Sender).unwrap_err()
     };
     assert_eq!("clock.hz is missing", refused(|case| case["clock"] = json!({})));
     assert_eq!("packets[3].dir must be from 0 to 1, not 2", refused(|case| case["packets"][3][1] = json!(2)));
@@ -174,14 +174,14 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
         "script[0].do must be one of \"drop\", \"mark\", \"force-ce\", \"dup\", \"delay\", not \"burn\"",
         refused(|case| case["script"] = json!([{"direction": "data", "seq": [1, 2], "nth": 0, "do": "burn"}]))
     );
-    assert!(validate_json("{", CaseMode::Sender).unwrap_err().starts_with("not a JSON file"));
+    assert!(validate_case_from_json("{", CaseMode::Sender).unwrap_err().starts_with("not a JSON file"));
 }
 
 /// The error of the case file `cubic-1drop` after a change.
 fn refused(change: impl FnOnce(&mut Value)) -> String {
     let mut case = case("cubic-1drop");
     change(&mut case);
-    validate_json(&case.to_string(), CaseMode::Closed).unwrap_err()
+    validate_case_from_json(&case.to_string(), CaseMode::Closed).unwrap_err()
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn buffers_of_a_receiver_are_refused_by_the_switch_s_name() {
         let mut case = case("cubic-1drop");
         case["tcp"]["sysctl"] = json!([{"side": "b", "name": "net.ipv4.tcp_rmem", "value": value}]);
         case["tcp"]["rcvbuf"] = json!("default");
-        validate_json(&case.to_string(), CaseMode::Receiver)
+        validate_case_from_json(&case.to_string(), CaseMode::Receiver)
     };
     for value in ["4096", "4096 x 6291456", "4096 131072 65536", "1 2 99999999999"] {
         let expected = "tcp.sysctl[0].value must be net.ipv4.tcp_rmem's three sizes in bytes, the smallest first, not ";
@@ -322,7 +322,7 @@ fn sender_and_receiver_alone_agree_with_linux_7_2_in_every_accurate_ecn_case() {
     assert!(paths.len() >= 11, "{} cases", paths.len());
     let judged = paths.iter().flat_map(|path| {
         let text = text(path);
-        [CaseMode::Receiver, CaseMode::Sender].map(|mode| (mode, validate_json(&text, mode).unwrap()))
+        [CaseMode::Receiver, CaseMode::Sender].map(|mode| (mode, validate_case_from_json(&text, mode).unwrap()))
     });
     let wrong: Vec<_> = judged
         .filter(|(_, result)| result.verdict != Verdict::Exact)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ecnlab_transport::checked::{RecoveryMode, ReferenceImplementation, SenderCombination};
 use ecnlab_transport::profile;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
-use ecnlab_validation::ns2::validate_json;
+use ecnlab_validation::ns2::validate_case_from_json;
 use serde_json::Value;
 
 /// The files of the reference cases.
@@ -61,7 +61,7 @@ fn what_profiles_declare_as_checked_by_ns2_is_what_the_cases_have() {
 #[test]
 fn every_case_agrees_with_ns2_to_the_packet() {
     let cases = cases();
-    let results = cases.iter().map(|path| validate_json(&read_case(path)).unwrap());
+    let results = cases.iter().map(|path| validate_case_from_json(&read_case(path)).unwrap());
     let differences: Vec<_> = results.filter_map(|v| v.difference.map(|d| format!("{}: {d}", v.name))).collect();
     assert!(differences.is_empty(), "{} of {} differ:\n{}", differences.len(), cases.len(), differences.join("\n"));
 }
@@ -71,13 +71,13 @@ fn a_case_with_words_for_numbers_is_refused_and_not_read_as_one_without() {
     let text = r#"{"scenario": {"name": "x", "path": {}, "marks_seq_nth": [["five", 1]]}, "events": [], "cwnd_changes": []}"#;
     assert_eq!(
         Err("marks_seq_nth must hold pairs of whole numbers, not [\"five\",1]".to_owned()),
-        validate_json(text).map(|result| result.name)
+        validate_case_from_json(text).map(|result| result.name)
     );
     let triple = text.replace(r#"["five", 1]"#, "[5, 1, 2]");
     assert_eq!(
         Err("marks_seq_nth must hold pairs of whole numbers, not [5,1,2]".to_owned()),
-        validate_json(&triple).map(|result| result.name)
+        validate_case_from_json(&triple).map(|result| result.name)
     );
     let text = text.replace(r#"[["five", 1]]"#, "3");
-    assert_eq!(Err("marks_seq_nth must be a list, not 3".to_owned()), validate_json(&text).map(|result| result.name));
+    assert_eq!(Err("marks_seq_nth must be a list, not 3".to_owned()), validate_case_from_json(&text).map(|result| result.name));
 }

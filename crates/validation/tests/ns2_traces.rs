@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ecnlab_validation::ns2::write_trace;
+use ecnlab_validation::ns2::run_and_trace_case;
 use ecnlab_wire::{Event, Reader, ns2};
 
 /// Every link, every event, every packet number. Events at one instant may be in another order: if a transmission ends when another
@@ -15,7 +15,7 @@ fn traces_of_reference_cases_equal_those_of_ns2_line_by_line() {
         let case = File::open(folder.join(format!("../../python/ecnlab/reference/ns2/packet-exact/{name}.json.gz"))).unwrap();
         let case = std::io::read_to_string(flate2::read::GzDecoder::new(case)).unwrap();
         let theirs = std::fs::read(folder.join(format!("tests/ns2_traces/{name}.tr.gz"))).unwrap();
-        let ours = write_trace(&case).unwrap();
+        let ours = run_and_trace_case(&case).unwrap();
         let (ours, theirs) = (sorted_lines(&ours), sorted_lines(&theirs));
         assert!(theirs.len() > 10_000, "{name}: {} lines", theirs.len());
         let first = ours.iter().zip(&theirs).find(|(our, their)| our != their);
@@ -24,7 +24,7 @@ fn traces_of_reference_cases_equal_those_of_ns2_line_by_line() {
 }
 
 fn sorted_lines(bytes: &[u8]) -> Vec<String> {
-    let mut events: Vec<Event> = Reader::open(bytes).unwrap().map(Result::unwrap).collect();
+    let mut events: Vec<Event> = Reader::from_reader(bytes).unwrap().map(Result::unwrap).collect();
     events.sort_by_key(|event| event.time);
     let mut lines: Vec<_> = events.iter().map(|event| (event.time, line(event))).collect();
     lines.sort();

@@ -12,7 +12,7 @@ use ecnlab_transport::congestion::{CongestionControl, DeliverySample, Prague, Pr
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
 use ecnlab_transport::{CongestionWindow, HostClock, Quirks, TcpSettings, profile};
 use ecnlab_units::{Span, Time};
-use ecnlab_validation::kernel::{CaseMode, Verdict, validate_json};
+use ecnlab_validation::kernel::{CaseMode, Verdict, validate_case_from_json};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -245,7 +245,8 @@ const EXACT_ALONE: [&str; 9] = [
 
 #[test]
 fn the_sender_alone_and_the_receiver_alone_send_the_kernel_s_packets() {
-    let verdicts = [CaseMode::Sender, CaseMode::Receiver].map(|mode| EXACT_ALONE.map(|name| validate_json(&text(name), mode).unwrap()));
+    let verdicts =
+        [CaseMode::Sender, CaseMode::Receiver].map(|mode| EXACT_ALONE.map(|name| validate_case_from_json(&text(name), mode).unwrap()));
     let wrong: Vec<_> = verdicts
         .iter()
         .flatten()

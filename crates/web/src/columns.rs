@@ -19,19 +19,21 @@ pub fn new_rows_json(from: usize, columns: &[(&'static str, ColumnSlice<'_, Netw
 
 fn column_json(name: &str, column: &Column) -> Json {
     match column {
-        Column::Real(values) => place(name, "real", values),
-        Column::Count(values) => place(name, "count", values),
-        Column::Index(values) => place(name, "index", values),
-        Column::Name { index, names } => with_names(place(name, "name", index), names.iter().map(|name| &**name)),
+        Column::Real(values) => column_pointer_json(name, "real", values),
+        Column::Count(values) => column_pointer_json(name, "count", values),
+        Column::Index(values) => column_pointer_json(name, "index", values),
+        Column::Name { index, names } => with_name_dictionary(column_pointer_json(name, "name", index), names.iter().map(|name| &**name)),
     }
 }
 
 fn slice_json(name: &str, column: &ColumnSlice<'_, NetworkNameSource>, names: &NetworkNames) -> Json {
     match *column {
-        ColumnSlice::Real(values) => place(name, "real", values),
-        ColumnSlice::Count(values) => place(name, "count", values),
-        ColumnSlice::Index(values) => place(name, "index", values),
-        ColumnSlice::Name(source, index) => with_names(place(name, "name", index), source.names(names).iter().map(|name| &**name)),
+        ColumnSlice::Real(values) => column_pointer_json(name, "real", values),
+        ColumnSlice::Count(values) => column_pointer_json(name, "count", values),
+        ColumnSlice::Index(values) => column_pointer_json(name, "index", values),
+        ColumnSlice::Name(source, index) => {
+            with_name_dictionary(column_pointer_json(name, "name", index), source.names(names).iter().map(|name| &**name))
+        }
     }
 }
 
@@ -43,11 +45,11 @@ fn slice_len(column: &ColumnSlice<'_, NetworkNameSource>) -> usize {
     }
 }
 
-fn place<T>(name: &str, kind: &str, values: &[T]) -> Json {
+fn column_pointer_json<T>(name: &str, kind: &str, values: &[T]) -> Json {
     json!({ "name": name, "kind": kind, "ptr": values.as_ptr() as usize, "len": values.len() })
 }
 
-fn with_names<'a>(mut column: Json, names: impl Iterator<Item = &'a str>) -> Json {
+fn with_name_dictionary<'a>(mut column: Json, names: impl Iterator<Item = &'a str>) -> Json {
     column["names"] = names.collect();
     column
 }

@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic;
 
-use ecnlab_scenario::BUILD;
+use ecnlab_scenario::SOURCES_DIGEST;
 use ecnlab_units::math;
 
 use crate::host;
@@ -22,12 +22,12 @@ thread_local! {
 }
 
 /// Length of the digest of the engine's sources.
-const BUILD_LEN: usize = BUILD.len();
+const BUILD_LEN: usize = SOURCES_DIGEST.len();
 
 /// The digest of the engine's sources in a section that `ecnlab lab` reads without running the module.
 #[used]
 #[unsafe(link_section = "ecnlab-build")]
-static BUILD_SECTION: [u8; BUILD_LEN] = *BUILD.as_bytes().first_chunk::<BUILD_LEN>().expect("it has this length");
+static BUILD_SECTION: [u8; BUILD_LEN] = *SOURCES_DIGEST.as_bytes().first_chunk::<BUILD_LEN>().expect("it has this length");
 
 /// Sets the hook that keeps the text of a panic.
 fn set_panic_hook() {
@@ -55,10 +55,10 @@ pub extern "C" fn alloc(len: usize) -> *mut u8 {
 
 /// Takes over a text that the page has written into memory from [`alloc`]; numbers as the page passes them.
 pub fn take_text(ptr: f64, len: f64) -> String {
-    take_bytes(ptr as usize as *mut u8, len as usize)
+    string_from_raw_parts(ptr as usize as *mut u8, len as usize)
 }
 
-fn take_bytes(ptr: *mut u8, len: usize) -> String {
+fn string_from_raw_parts(ptr: *mut u8, len: usize) -> String {
     // SAFETY: the page passes an address from `alloc` with its length, once: `web/engine.js` does so, the only user of the module.
     let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ptr, len)) };
     String::from_utf8(bytes.into_vec()).unwrap_or_else(|why| panic!("the page passed a text that is not UTF-8: {why}"))
@@ -87,7 +87,7 @@ pub extern "C" fn catalog() -> usize {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn open(ptr: *mut u8, len: usize) -> usize {
-    let request = take_bytes(ptr, len);
+    let request = string_from_raw_parts(ptr, len);
     set_answer(with_labs(|labs| labs.open(&request)).to_string())
 }
 
@@ -113,7 +113,7 @@ pub extern "C" fn failure(lab: u32) -> usize {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn fresh(lab: u32) -> usize {
-    set_answer(with_labs(|labs| labs.fresh(lab)).to_string())
+    set_answer(with_labs(|labs| labs.take_new_rows(lab)).to_string())
 }
 
 #[unsafe(no_mangle)]

@@ -23,7 +23,7 @@ pub const FLOW: usize = 5;
 pub const RTT_S: usize = 6;
 /// Sojourn time of the head packet, or of the departing one.
 pub const SOJOURN_S: usize = 7;
-pub const FULL: usize = 8;
+pub const WOULD_OVERFLOW_SLOT: usize = 8;
 pub const BACKLOG_PACKETS: usize = 9;
 pub const BACKLOG_BYTES: usize = 10;
 /// The gauge `average`, which the hook for arrivals writes.
@@ -32,14 +32,14 @@ pub const AVERAGE: usize = 11;
 pub const FIRST_GROUP: usize = 12;
 
 /// Places of a creation and of a check: the class, the link, the parameters as JSON, and in a check the answer as JSON.
-pub const CLASS: usize = 0;
+pub const AQM_CLASS_SLOT: usize = 0;
 pub const RATE_BPS: usize = 1;
 pub const LIMIT_PACKETS: usize = 2;
 pub const LIMIT_BYTES: usize = 3;
 pub const TEXT_PTR: usize = 4;
 pub const TEXT_LEN: usize = 5;
 
-pub const ZEROED_SLOTS: Slots = [0.0; FIRST_GROUP + 2 * MAX_GROUPS];
+pub const INITIAL_SLOT_VALUES: Slots = [0.0; FIRST_GROUP + 2 * MAX_GROUPS];
 
 /// Function of the page that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

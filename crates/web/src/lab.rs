@@ -1,7 +1,7 @@
 //! Scenarios that a page has opened, each with at most one run.
 
 use ecnlab_queue::Registry;
-use ecnlab_scenario::{BUILD, Problem, Scenario, registry};
+use ecnlab_scenario::{Problem, SOURCES_DIGEST, Scenario, registry};
 use ecnlab_sim::measures::Table;
 use ecnlab_sim::{IncrementalRecorder, Options, Probe, Recorder, RecordingLimitReached, Run, Simulation};
 use ecnlab_units::{Span, Time};
@@ -14,7 +14,7 @@ use crate::user_aqm;
 const MAX_RECORD_BYTES: u64 = 256 << 20;
 
 /// Events between two looks for a failure of the page's AQM, after which going on is useless.
-const AQM_SLICE_EVENTS: u64 = 1 << 8;
+const AQM_FAILURE_CHECK_EVENTS: u64 = 1 << 8;
 
 /// The scenarios by number; closed ones leave a gap.
 #[derive(Default)]
@@ -40,7 +40,7 @@ enum RunState {
 pub fn catalog() -> Json {
     let registry_json = registry::registry(&Registry::builtin());
     json!({
-        "version": env!("CARGO_PKG_VERSION"), "build": BUILD, "registry": registry_json, "columns": registry::columns(),
+        "version": env!("CARGO_PKG_VERSION"), "build": SOURCES_DIGEST, "registry": registry_json, "columns": registry::columns(),
         "units": registry::units(),
     })
 }
@@ -52,7 +52,7 @@ impl Labs {
             Ok(request) => request,
             Err(why) => return problems_json(&[Problem::new("request", format!("not valid JSON: {why}"))]),
         };
-        match read_scenario(&request) {
+        match scenario_from_request(&request) {
             Err(problems) => problems_json(&problems),
             Ok(scenario) => {
                 let number = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
@@ -81,7 +81,7 @@ impl Labs {
         let recorder = Recorder::new(scenario.record.recording(), duration).with_max_bytes(MAX_RECORD_BYTES);
         let options = Options { duration, measure_from, seed: seed as u64 };
         let simulation = Simulation::new(&scenario.network, &options, IncrementalRecorder::new(recorder));
-        *state = user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation)), aqm_failed);
+        *state = user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation)), aqm_failed_state);
     }
 
     /// Advances to a time or the end, or by so many events; returns the time. NaN if the run has failed, now or before.
@@ -94,13 +94,13 @@ impl Labs {
         };
         let until = Time::ZERO + Span::from_secs_f64(until_s).unwrap_or(scenario.duration).min(scenario.duration);
         let mut left = events as u64;
-        let slice = if scenario.user_aqms.is_empty() { left } else { AQM_SLICE_EVENTS };
+        let slice = if scenario.user_aqms.is_empty() { left } else { AQM_FAILURE_CHECK_EVENTS };
         while left > 0 {
             let part = slice.min(left);
             left -= part;
             let over = simulation.advance(until, part);
             if let Some(failure) = user_aqm::take_failure() {
-                *state = aqm_failed(failure);
+                *state = aqm_failed_state(failure);
                 return f64::NAN;
             }
             if let Some(reached) = simulation.probe().recording_limit_reached() {
@@ -120,7 +120,7 @@ impl Labs {
     }
 
     /// Rows that were recorded since the last call.
-    pub fn fresh(&mut self, lab: u32) -> Json {
+    pub fn take_new_rows(&mut self, lab: u32) -> Json {
         let RunState::Running(simulation) = &mut self.lab_mut(lab).state else {
             panic!("lab {lab} has no run in progress; fix: call fresh between start and finish")
         };
@@ -138,7 +138,7 @@ impl Labs {
             RunState::Running(simulation) => {
                 let (run, recorder) = simulation.finish();
                 match (user_aqm::take_failure(), recorder.tables(&run.names)) {
-                    (Some(failure), _) => aqm_failed(failure),
+                    (Some(failure), _) => aqm_failed_state(failure),
                     (None, Ok(tables)) => RunState::Finished(Box::new(run), tables),
                     (None, Err(reached)) => RunState::RecordingLimit(reached),
                 }
@@ -171,7 +171,7 @@ impl Labs {
     }
 }
 
-fn aqm_failed(failure: user_aqm::Failure) -> RunState {
+fn aqm_failed_state(failure: user_aqm::Failure) -> RunState {
     RunState::AqmFailed(Box::new(failure))
 }
 
@@ -194,15 +194,16 @@ fn tables_json(tables: &[(&'static str, Table)]) -> Json {
 /// Largest seed that a double holds with all smaller ones.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 
-fn read_scenario(request: &Json) -> Result<Scenario, Vec<Problem>> {
+fn scenario_from_request(request: &Json) -> Result<Scenario, Vec<Problem>> {
     let mut registry = Registry::builtin();
     for declaration in request["aqms"].as_array().into_iter().flatten() {
         let problem = |why| vec![Problem::new(declaration["name"].as_str().unwrap_or("aqms"), why)];
-        let entry = user_aqm::entry(declaration).map_err(problem)?;
+        let entry = user_aqm::get_or_make_entry(declaration).map_err(problem)?;
         registry = registry.with_aqm(entry).map_err(problem)?;
     }
-    let pair = |pair: &Json| (json_text(&pair[0]), json_text(&pair[1]));
-    let record = request["record"].as_object().into_iter().flatten().map(|(key, value)| (format!("record.{key}"), json_text(value)));
+    let pair = |pair: &Json| (override_value_to_text(&pair[0]), override_value_to_text(&pair[1]));
+    let record =
+        request["record"].as_object().into_iter().flatten().map(|(key, value)| (format!("record.{key}"), override_value_to_text(value)));
     let overrides: Vec<_> = request["set"].as_array().into_iter().flatten().map(pair).chain(record).collect();
     let files = |name: &str| {
         let text = request["files"][name].as_str();
@@ -213,12 +214,12 @@ fn read_scenario(request: &Json) -> Result<Scenario, Vec<Problem>> {
         (None, Some(json)) => Scenario::from_json(json, &overrides, &registry, &files),
         (None, None) => Err(vec![Problem::new("request", "has no scenario; fix: give toml or json".to_owned())]),
     }?;
-    let needs_kernel = scenario.needs_kernel();
+    let needs_kernel = scenario.problems_without_kernel();
     if needs_kernel.is_empty() { Ok(scenario) } else { Err(needs_kernel) }
 }
 
 /// A value of an override as text: a string's content, anything else as JSON.
-fn json_text(value: &Json) -> String {
+fn override_value_to_text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -227,7 +228,7 @@ fn opened_json(number: usize, scenario: &Scenario) -> Json {
         "lab": number, "name": scenario.name, "hash": scenario.hash(), "duration_s": scenario.duration.seconds(),
         "measure_from_s": scenario.measure_from.seconds(), "groups": scenario.groups, "queues": scenario.queues,
         "spawning_groups": spawning_groups(scenario), "routes": scenario.routes, "record": scenario.resolved["record"], "resolved": scenario.resolved,
-        "warnings": problem_list(&scenario.warnings),
+        "warnings": problem_json_array(&scenario.warnings),
     })
 }
 
@@ -238,9 +239,9 @@ fn spawning_groups(scenario: &Scenario) -> Vec<&str> {
 }
 
 fn problems_json(problems: &[Problem]) -> Json {
-    json!({ "problems": problem_list(problems) })
+    json!({ "problems": problem_json_array(problems) })
 }
 
-fn problem_list(problems: &[Problem]) -> Json {
+fn problem_json_array(problems: &[Problem]) -> Json {
     problems.iter().map(|problem| json!({ "place": problem.place, "line": problem.line, "message": problem.message })).collect()
 }

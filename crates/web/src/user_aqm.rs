@@ -8,11 +8,11 @@ use std::cell::{Cell, RefCell};
 use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
 use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams};
 use ecnlab_units::parameter::UsualRange;
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Kind, Parameter, Rate, Rng, Span, Time, Value, Values};
 use serde_json::{Map, Value as Json, json};
 
-use crate::host::{self, Hook, Slots, ZEROED_SLOTS};
+use crate::host::{self, Hook, INITIAL_SLOT_VALUES, Slots};
 use crate::verdict;
 
 /// First failure of an AQM since the last look.
@@ -37,7 +37,7 @@ pub fn take_failure() -> Option<Failure> {
     FIRST_FAILURE.take()
 }
 
-fn store_failure(failure: Failure) {
+fn store_first_failure(failure: Failure) {
     FIRST_FAILURE.with_borrow_mut(|first| {
         first.get_or_insert(failure);
     });
@@ -62,7 +62,7 @@ struct JsClass {
 ///
 /// # Errors
 /// If a parameter's default or bound does not fit it.
-pub fn entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
+pub fn get_or_make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
     let key = declaration.to_string();
     if let Some(known) = ENTRIES.with_borrow(|entries| entries.iter().find(|(text, _)| *text == key).map(|(_, entry)| *entry)) {
         return Ok(known);
@@ -73,16 +73,21 @@ pub fn entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
 }
 
 fn make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
-    let name = leak_text(declaration, "name");
-    let parameters: Vec<_> = list(declaration, "parameters").iter().map(parse_parameter).collect::<Result<_, _>>()?;
+    let name = leak_json_member(declaration, "name");
+    let parameters: Vec<_> = array_or_empty(declaration, "parameters").iter().map(parse_parameter).collect::<Result<_, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();
-    let gauge = |of: &Json| Gauge { name: leak_text(of, "name"), unit: leak_text(of, "unit"), doc: leak_text(of, "doc"), symbol: "" };
-    let gauges: &'static [Gauge] = list(declaration, "gauges").iter().map(gauge).collect::<Vec<_>>().leak();
+    let gauge = |of: &Json| Gauge {
+        name: leak_json_member(of, "name"),
+        unit: leak_json_member(of, "unit"),
+        doc: leak_json_member(of, "doc"),
+        symbol: "",
+    };
+    let gauges: &'static [Gauge] = array_or_empty(declaration, "gauges").iter().map(gauge).collect::<Vec<_>>().leak();
     let groups = declaration["groups"].as_u64().unwrap_or(0) as usize;
-    if groups > host::MAX_GROUPS || gauges.len() > ZEROED_SLOTS.len() {
-        return Err(format!("groups = {groups} must be at most {}, and gauges at most {}", host::MAX_GROUPS, ZEROED_SLOTS.len()));
+    if groups > host::MAX_GROUPS || gauges.len() > INITIAL_SLOT_VALUES.len() {
+        return Err(format!("groups = {groups} must be at most {}, and gauges at most {}", host::MAX_GROUPS, INITIAL_SLOT_VALUES.len()));
     }
-    let has = |hook: &str| list(declaration, "hooks").iter().any(|known| known == hook);
+    let has = |hook: &str| array_or_empty(declaration, "hooks").iter().any(|known| known == hook);
     let class: &'static JsClass = Box::leak(Box::new(JsClass {
         number: declaration["class"].as_u64().ok_or("a declaration names its class")? as u32,
         name,
@@ -99,40 +104,44 @@ fn make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
         .then(|| &*Box::leak(Box::new(move |values: &Values| class.contradictions(values))) as ecnlab_queue::aqm::entry::CheckUserAqm);
     Ok(Box::leak(Box::new(AqmEntry {
         name,
-        title: leak_text(declaration, "title"),
-        summary: leak_text(declaration, "summary"),
-        source: leak_text(declaration, "source"),
+        title: leak_json_member(declaration, "title"),
+        summary: leak_json_member(declaration, "summary"),
+        source: leak_json_member(declaration, "source"),
         parameters,
         gauges,
         check_user_aqm: check,
-        lowest_mark: lowest_mark(&declaration["marks"])?,
-        source_digest: leak_text(declaration, "digest"),
+        lowest_mark: parse_lowest_mark_level(&declaration["marks"])?,
+        source_digest: leak_json_member(declaration, "digest"),
         make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| JsAqm::create(class, values, link))),
         ..AqmEntry::DEFAULTS
     })))
 }
 
-fn list<'j>(of: &'j Json, key: &str) -> &'j [Json] {
+fn array_or_empty<'j>(of: &'j Json, key: &str) -> &'j [Json] {
     of[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn leak_text(of: &Json, key: &str) -> &'static str {
+fn leak_json_member(of: &Json, key: &str) -> &'static str {
     of[key].as_str().unwrap_or_default().to_owned().leak()
 }
 
 fn parse_parameter(declared: &Json) -> Result<Parameter, String> {
-    let name = leak_text(declared, "name");
+    let name = leak_json_member(declared, "name");
     let bound = |key: &str, natural: f64| declared[key].as_f64().unwrap_or(natural);
     let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is not a time"));
-    let unit = leak_text(declared, "unit");
+    let unit = leak_json_member(declared, "unit");
     let kind = match declared["kind"].as_str().unwrap_or_default() {
         "number" => Kind::Number { min: bound("min", f64::NEG_INFINITY), max: bound("max", f64::INFINITY), unit },
         "count" => Kind::Count { min: bound("min", 0.0) as u64, max: bound("max", MAX_EXACT_INTEGER) as u64, unit },
-        "time" => Kind::Span { min: seconds(bound("min", 0.0))?, max: seconds(bound("max", MAX_TIME_S))? },
+        "time" => Kind::Span { min: seconds(bound("min", 0.0))?, max: seconds(bound("max", DEFAULT_MAX_PARAMETER_TIME_S))? },
         "rate" => Kind::Rate,
         "flag" => Kind::Flag,
         "choice" => Kind::Choice(
-            list(declared, "choices").iter().map(|word| &*word.as_str().unwrap_or_default().to_owned().leak()).collect::<Vec<_>>().leak(),
+            array_or_empty(declared, "choices")
+                .iter()
+                .map(|word| &*word.as_str().unwrap_or_default().to_owned().leak())
+                .collect::<Vec<_>>()
+                .leak(),
         ),
         _ => Kind::Text,
     };
@@ -140,9 +149,9 @@ fn parse_parameter(declared: &Json) -> Result<Parameter, String> {
         name,
         kind,
         special_word: declared["word"].as_str().map(|word| &*word.to_owned().leak()),
-        default: leak_text(declared, "default"),
-        doc: leak_text(declared, "doc"),
-        source: leak_text(declared, "source"),
+        default: leak_json_member(declared, "default"),
+        doc: leak_json_member(declared, "doc"),
+        source: leak_json_member(declared, "source"),
         usual: usual_range(&declared["usual"]).map_err(|why| format!("{name}: {why}"))?,
         ..Parameter::DEFAULTS
     };
@@ -151,7 +160,7 @@ fn parse_parameter(declared: &Json) -> Result<Parameter, String> {
 }
 
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
-const MAX_TIME_S: f64 = 1e7;
+const DEFAULT_MAX_PARAMETER_TIME_S: f64 = 1e7;
 
 fn usual_range(of: &Json) -> Result<Option<UsualRange>, String> {
     let (Some(min), Some(max)) = (of["min"].as_f64(), of["max"].as_f64()) else { return Ok(None) };
@@ -163,26 +172,26 @@ fn usual_range(of: &Json) -> Result<Option<UsualRange>, String> {
 }
 
 /// Function for the lowest congestion level that a class marks with; a parameter `ecn` that is false means no marks.
-fn lowest_mark(level: &Json) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
+fn parse_lowest_mark_level(level: &Json) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
     match level.as_str() {
         None => Ok(|_| None),
-        Some("congested") => Ok(|values| is_enabled(values).then_some(CongestionLevel::Congested)),
-        Some("incipient") => Ok(|values| is_enabled(values).then_some(CongestionLevel::Incipient)),
+        Some("congested") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Congested)),
+        Some("incipient") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Incipient)),
         Some(other) => Err(format!("marks = {other:?} must be \"congested\", \"incipient\" or null")),
     }
 }
 
-fn is_enabled(values: &Values) -> bool {
+fn is_ecn_enabled(values: &Values) -> bool {
     let switch = values.parameters().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
-    switch.is_none_or(|switch| values.get(switch.name))
+    switch.is_none_or(|switch| values.get_as(switch.name))
 }
 
 impl JsClass {
     /// Contradictions that the class's `check` reports; an exception in it is reported at the first parameter.
     fn contradictions(&'static self, values: &Values) -> Contradictions {
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         let given = values_json(values);
-        slots[host::CLASS] = f64::from(self.number);
+        slots[host::AQM_CLASS_SLOT] = f64::from(self.number);
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
         if host::call(Hook::Check, 0, &mut slots) == host::THROWN {
             // The page has not taken `given`, nor answered with another text.
@@ -198,14 +207,14 @@ impl JsClass {
 
 /// The values as JSON: times in seconds, rates in bit/s, null for the word without a value.
 fn values_json(values: &Values) -> String {
-    let members = values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_json(values.value(parameter.name))));
+    let members = values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_json(values.value_by_name(parameter.name))));
     Json::Object(members.collect()).to_string()
 }
 
 fn value_json(value: &Value) -> Json {
     match value {
         Value::Special(_) => Json::Null,
-        Value::Number(x) | Value::Amount(Amount::Packets(x) | Amount::Bytes(x)) => json!(x),
+        Value::Number(x) | Value::Amount(PacketsOrBytes::Packets(x) | PacketsOrBytes::Bytes(x)) => json!(x),
         Value::Count(n) => json!(n),
         Value::Span(span) => json!(span.seconds()),
         Value::Rate(rate) => json!(rate.bps()),
@@ -237,8 +246,8 @@ impl JsAqm {
             Limit::Packets(packets) => (packets as f64, f64::NAN),
             Limit::Bytes(bytes) => (f64::NAN, bytes as f64),
         };
-        let mut slots = ZEROED_SLOTS;
-        (slots[host::CLASS], slots[host::RATE_BPS]) = (f64::from(class.number), link.rate.bps() as f64);
+        let mut slots = INITIAL_SLOT_VALUES;
+        (slots[host::AQM_CLASS_SLOT], slots[host::RATE_BPS]) = (f64::from(class.number), link.rate.bps() as f64);
         (slots[host::LIMIT_PACKETS], slots[host::LIMIT_BYTES]) = (packets, bytes);
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
         let answer = host::call(Hook::Create, instance, &mut slots);
@@ -249,7 +258,7 @@ impl JsAqm {
     }
 
     /// Reads the gauge `average` after a hook that may change it.
-    fn read_average(&mut self, slots: &Slots) {
+    fn copy_average_from_slots(&mut self, slots: &Slots) {
         if self.class.has_average {
             self.average = Some(slots[host::AVERAGE]);
         }
@@ -266,7 +275,7 @@ impl JsAqm {
     ) -> T {
         answer.unwrap_or_else(|message| {
             self.failed.set(true);
-            store_failure(Failure { aqm: self.class.name, hook, now, packet, message });
+            store_first_failure(Failure { aqm: self.class.name, hook, now, packet, message });
             fallback
         })
     }
@@ -314,11 +323,11 @@ impl Aqm for JsAqm {
         AqmRequirements { groups: self.class.groups, dequeue_hook: self.class.has_departure }
     }
 
-    fn group_of(&self, packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         if self.class.groups == 0 || self.failed.get() {
             return 0;
         }
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         packet_slots(packet, &mut slots);
         let answer = answer_of(host::call(Hook::Group, self.instance, &mut slots), |group| {
             let groups = self.class.groups;
@@ -332,18 +341,18 @@ impl Aqm for JsAqm {
         if self.failed.get() {
             return EnqueueVerdict::Pass;
         }
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         time_slots(arrival.now, &mut slots);
         packet_slots(&arrival.packet, &mut slots);
         slots[host::SOJOURN_S] = arrival.head_sojourn.seconds();
-        slots[host::FULL] = f64::from(u8::from(arrival.would_overflow));
+        slots[host::WOULD_OVERFLOW_SLOT] = f64::from(u8::from(arrival.would_overflow));
         (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(arrival.backlog.packets), arrival.backlog.bytes as f64);
         for (pair, group) in slots[host::FIRST_GROUP..].chunks_exact_mut(2).zip(arrival.groups) {
             (pair[0], pair[1]) = (f64::from(group.packets), group.bytes as f64);
         }
         let answer = host::call_with_stream(Hook::Arrival, self.instance, &mut slots, rng);
         let verdict = answer_of(answer, |answer| verdict::enqueue_verdict(answer, self.class.groups));
-        self.read_average(&slots);
+        self.copy_average_from_slots(&slots);
         self.unwrap_or_fail("on_arrival", Some(arrival.now), packet_text(&arrival.packet), verdict, EnqueueVerdict::Pass)
     }
 
@@ -351,14 +360,14 @@ impl Aqm for JsAqm {
         if !self.class.has_departure || self.failed.get() {
             return DequeueVerdict::Pass;
         }
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         time_slots(departure.now, &mut slots);
         packet_slots(&departure.packet, &mut slots);
         slots[host::SOJOURN_S] = departure.sojourn.seconds();
         (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(departure.backlog.packets), departure.backlog.bytes as f64);
         let answer = host::call_with_stream(Hook::Departure, self.instance, &mut slots, rng);
         let verdict = answer_of(answer, verdict::dequeue_verdict);
-        self.read_average(&slots);
+        self.copy_average_from_slots(&slots);
         self.unwrap_or_fail("on_departure", Some(departure.now), packet_text(&departure.packet), verdict, DequeueVerdict::Pass)
     }
 
@@ -366,10 +375,10 @@ impl Aqm for JsAqm {
         if !self.class.has_idle || self.failed.get() {
             return;
         }
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         time_slots(now, &mut slots);
         let answer = answer_of(host::call(Hook::Idle, self.instance, &mut slots), |_| Ok(()));
-        self.read_average(&slots);
+        self.copy_average_from_slots(&slots);
         self.unwrap_or_fail("on_idle", Some(now), String::new(), answer, ());
     }
 
@@ -382,13 +391,13 @@ impl Aqm for JsAqm {
             self.deadline = None;
             return;
         }
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         time_slots(context.now, &mut slots);
         slots[host::SOJOURN_S] = context.head_sojourn.seconds();
         (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(context.backlog.packets), context.backlog.bytes as f64);
         let answer = host::call_with_stream(Hook::Deadline, self.instance, &mut slots, rng);
         let due = parse_deadline(answer, Some(context.now));
-        self.read_average(&slots);
+        self.copy_average_from_slots(&slots);
         self.deadline = self.unwrap_or_fail("on_deadline", Some(context.now), String::new(), due, None);
     }
 
@@ -396,10 +405,10 @@ impl Aqm for JsAqm {
         if !self.class.has_rate || self.failed.get() {
             return;
         }
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         slots[0] = rate.bps() as f64;
         let answer = answer_of(host::call(Hook::Rate, self.instance, &mut slots), |_| Ok(()));
-        self.read_average(&slots);
+        self.copy_average_from_slots(&slots);
         self.unwrap_or_fail("on_rate", None, String::new(), answer, ());
     }
 
@@ -408,13 +417,13 @@ impl Aqm for JsAqm {
     }
 
     fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        let mut slots = ZEROED_SLOTS;
+        let mut slots = INITIAL_SLOT_VALUES;
         let answer = match self.failed.get() {
             true => Err(None),
             false => answer_of(host::call(Hook::Gauges, self.instance, &mut slots), |_| Ok(())),
         };
         if answer.is_err() {
-            slots = [f64::NAN; ZEROED_SLOTS.len()];
+            slots = [f64::NAN; INITIAL_SLOT_VALUES.len()];
         }
         if !self.failed.get() {
             self.unwrap_or_fail("its gauges", None, String::new(), answer, ());
@@ -425,6 +434,6 @@ impl Aqm for JsAqm {
 
 impl Drop for JsAqm {
     fn drop(&mut self) {
-        host::call(Hook::Drop, self.instance, &mut { ZEROED_SLOTS });
+        host::call(Hook::Drop, self.instance, &mut { INITIAL_SLOT_VALUES });
     }
 }

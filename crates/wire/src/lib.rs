@@ -21,7 +21,7 @@ pub use event::{Event, Kind, Location, Packet, TraceEventKind, Truncation};
 pub use header::ip::Malformed;
 pub use header::link::LinkType;
 pub use header::rewrite::{rewrite_ece_cwr, rewrite_ecn};
-pub use header::view::{PacketView, TcpSegment, TransportHeader};
+pub use header::view::{ParsedHeaders, TcpHeaderWithPorts, TransportHeader};
 pub use header::write::Headers;
 pub use header::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol};
 pub use reader::{BackwardTimes, Format, Reader};

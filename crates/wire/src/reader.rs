@@ -24,7 +24,7 @@ pub enum Format {
 
 /// A record that is earlier than one before it by more than this is out of order. Interfaces and processors that capture at the same time are
 /// not synchronized, but differ by much less.
-const MAX_REORDERING: Span = Span::from_millis(1);
+const MAX_TOLERATED_BACKWARD_STEP: Span = Span::from_millis(1);
 
 /// Records whose times are earlier than that of a record before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If the input is empty, or its format is unknown.
-    pub fn open(input: impl Read + Send + 'a) -> Result<Reader<'a>, ReadError> {
+    pub fn from_reader(input: impl Read + Send + 'a) -> Result<Reader<'a>, ReadError> {
         let mut source = decompressed_source(ByteSource::new(input)).map_err(|why| read_error(0, 0, why.into(), true))?;
         match detect_format(&mut source) {
             Ok(content) => Ok(Reader {
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         self.record += 1;
         match next {
             Ok(NextRecord::Event(event)) => {
-                self.check_order(event.time);
+                self.count_backward_time(event.time);
                 Some(Ok(Some(event)))
             }
             Ok(NextRecord::Ignored) => {
@@ -162,9 +162,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Compares an event's time with those of the events before it.
-    fn check_order(&mut self, time: Time) {
+    fn count_backward_time(&mut self, time: Time) {
         let step = self.latest_time.since(time);
-        if step > MAX_REORDERING {
+        if step > MAX_TOLERATED_BACKWARD_STEP {
             let first_record = self.packets();
             let backward = self.backward_times.get_or_insert(BackwardTimes { first_record, records: 0, max_step: step });
             (backward.records, backward.max_step) = (backward.records + 1, backward.max_step.max(step));
@@ -216,7 +216,7 @@ fn detect_format(source: &mut ByteSource) -> Result<Content, RecordError> {
     let start: Vec<u8> = source.peek(4)?.to_vec();
     match start.first_chunk() {
         None if start.is_empty() => Err(RecordError::End(ReadErrorKind::Empty)),
-        Some(&pcapng::MAGIC) => Ok(Content::Pcapng(Pcapng::open())),
+        Some(&pcapng::FILE_MAGIC) => Ok(Content::Pcapng(Pcapng::new())),
         Some(&start) if pcap::parse_magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
         _ => detect_ns2(source),
     }

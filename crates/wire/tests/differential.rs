@@ -136,12 +136,12 @@ fn write_block(generated: &GeneratedBlock, interfaces: usize, out: &mut SectionW
         GeneratedBlock::Packet { interface, units, snap_length, has_comment, packet } => out.block(6, |out| {
             let headers = Headers::of(packet);
             let mut captured = Vec::new();
-            headers.write((*snap_length).max(120), &mut captured);
+            headers.write_with_zero_payload((*snap_length).max(120), &mut captured);
             out.u32((interface % interfaces) as u32);
             out.u32((units >> 32) as u32);
             out.u32(*units as u32);
             out.u32(captured.len() as u32);
-            out.u32(headers.total());
+            out.u32(headers.packet_size());
             out.bytes.extend_from_slice(&captured);
             out.bytes.resize(out.bytes.len().next_multiple_of(4), 0);
             if *has_comment {
@@ -189,7 +189,7 @@ proptest! {
     #[test]
     fn captures_are_read_as_pcap_parser_reads_them(sections in sections()) {
         let file = file(&sections);
-        let mut reader = Reader::open(&file[..]).unwrap();
+        let mut reader = Reader::from_reader(&file[..]).unwrap();
         prop_assert_eq!(Format::Pcapng, reader.format());
         let events: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
         let epoch_nanos = u128::from(reader.epoch_s()) * 1_000_000_000;

@@ -13,7 +13,7 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn events(bytes: &[u8]) -> (Format, u64, Vec<Event>) {
-    let mut reader = Reader::open(bytes).unwrap();
+    let mut reader = Reader::from_reader(bytes).unwrap();
     let events = reader.by_ref().map(Result::unwrap).collect();
     (reader.format(), reader.epoch_s(), events)
 }

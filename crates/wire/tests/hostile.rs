@@ -16,7 +16,7 @@ fn fixture(name: &str) -> Vec<u8> {
 
 /// Reads all there is; returns how many events, and the faults.
 fn read(bytes: &[u8]) -> (usize, Vec<ReadError>) {
-    let reader = match Reader::open(bytes) {
+    let reader = match Reader::from_reader(bytes) {
         Ok(reader) => reader,
         Err(error) => return (0, vec![error]),
     };
@@ -152,7 +152,7 @@ fn ignored_lines_are_returned_one_by_one() {
     let first = text.lines().next().unwrap();
     let ignored = first.replacen(['+', '-', 'r', 'd'], "h", 1);
     let file = format!("{first}\n{}", format!("{ignored}\n").repeat(1000));
-    let mut reader = Reader::open(file.as_bytes()).unwrap();
+    let mut reader = Reader::from_reader(file.as_bytes()).unwrap();
     assert!(reader.read_record().unwrap().unwrap().is_some());
     for read in 2..=1001 {
         assert!(reader.read_record().unwrap().unwrap().is_none());
@@ -163,7 +163,7 @@ fn ignored_lines_are_returned_one_by_one() {
 
 /// The backward times of a file that is read to its end.
 fn backwards(bytes: &[u8]) -> Option<BackwardTimes> {
-    let mut reader = Reader::open(bytes).unwrap();
+    let mut reader = Reader::from_reader(bytes).unwrap();
     reader.by_ref().for_each(|event| assert!(event.is_ok()));
     reader.backward_times()
 }
@@ -236,7 +236,7 @@ fn file_with_options(options: &[u8]) -> Vec<u8> {
 /// The packet's time in seconds, and what was wrong.
 fn time_with_options(options: &[u8]) -> (Option<f64>, Vec<String>) {
     let file = file_with_options(options);
-    let (events, errors): (Vec<_>, Vec<_>) = Reader::open(&file[..]).unwrap().partition(Result::is_ok);
+    let (events, errors): (Vec<_>, Vec<_>) = Reader::from_reader(&file[..]).unwrap().partition(Result::is_ok);
     let time = events.into_iter().next().map(|event| event.unwrap().time.seconds());
     (time, errors.into_iter().map(|error| error.unwrap_err().kind.to_string()).collect())
 }

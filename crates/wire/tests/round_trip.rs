@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn written_packets_are_read_back_unchanged(packets in prop::collection::vec(common::packet(), 1..20)) {
         let file = write_file(&packets, FULL_PACKET);
-        let mut reader = Reader::open(&file[..]).unwrap();
+        let mut reader = Reader::from_reader(&file[..]).unwrap();
         for (at, packet) in packets.iter().enumerate() {
             let event = reader.next().unwrap().unwrap();
             prop_assert_eq!((time(at), Location::Interface(interface(packet)), packet), (event.time, event.location, &event.packet));
@@ -121,12 +121,12 @@ proptest! {
     fn headers_that_are_changed_are_those_of_the_changed_packet(packet in common::packet(), ecn in 0..4_u8, flags in 0..0x200_u16) {
         let (ecn, flags) = (Ecn::from_bits(ecn), Flags(flags));
         let mut changed = Headers::of(&packet);
-        changed.set_ecn_and_flags(ecn, flags);
+        changed.update_ecn_and_flags(ecn, flags);
         let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
         let rebuilt = Packet { ecn, tcp, ..packet };
         let written = |headers: &Headers| {
             let mut out = Vec::new();
-            headers.write(FULL_PACKET, &mut out);
+            headers.write_with_zero_payload(FULL_PACKET, &mut out);
             out
         };
         check_packet(&rebuilt, &written(&changed));

@@ -1,13 +1,13 @@
 //! Packets of real hosts at the router, and what it writes into them.
 
-use ecnlab_emulator::address::{AddressFamily, FlowAddressMap, Side, slot_of_address};
+use ecnlab_emulator::address::{AddressFamily, FlowAddressMap, Side, slot_and_side_of_address};
 use ecnlab_emulator::event_loop::{ConnectionObserver, FlowClassifier, SentPacket};
 use ecnlab_emulator::recordings::ConnectionRecorder;
 use ecnlab_emulator::shell::flow_table::FlowTable;
 use ecnlab_emulator::tcp_tracker::TcpTracker;
 use ecnlab_units::{Ecn, Span, Time};
 
-use ecnlab_wire::{Flags, PacketView, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
+use ecnlab_wire::{Flags, ParsedHeaders, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
 
 use crate::input::Input;
 
@@ -68,7 +68,7 @@ fn make_valid(packet: &mut [u8], how: u8) {
 }
 
 /// The ones' complement sum of TCP's fixed header, its checksum included, in which zero has one form alone.
-fn tcp_checksum_sum(packet: &[u8], view: &PacketView) -> u32 {
+fn tcp_checksum_sum(packet: &[u8], view: &ParsedHeaders) -> u32 {
     let header = &packet[view.transport_at as usize..][..20];
     header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>() % 0xffff
 }
@@ -96,18 +96,18 @@ impl HeaderPath {
             recorder.on_connect(here, 0x1000, flow, Time::ZERO);
         }
         slots.slot_for_answering_flow(20, 2);
-        HeaderPath { slots, flow_table: FlowTable::starting_at(0), connections: TcpTracker::default(), recorder, handle: 0 }
+        HeaderPath { slots, flow_table: FlowTable::with_first_flow(0), connections: TcpTracker::default(), recorder, handle: 0 }
     }
 
     /// All processing of a packet's headers in the router.
     fn process(&mut self, packet: &mut [u8], side: Side, now: Time) {
-        let Ok(view) = PacketView::parse(packet) else { return };
+        let Ok(view) = ParsedHeaders::parse(packet) else { return };
         assert!(view.payload <= view.size && view.size as usize == packet.len());
         assert!(view.transport_at as usize + view.payload as usize <= packet.len());
         let shell = self.flow_table.classify(&view, (0, side), now);
         assert!(shell.is_none_or(|found| found.side == side));
         if let Some(found) = self.slots.classify(&view, (GROUP, side), now) {
-            assert_eq!(Some((found.slot, found.side)), slot_of_address(view.source));
+            assert_eq!(Some((found.slot, found.side)), slot_and_side_of_address(view.source));
             if let TransportHeader::Tcp(tcp) = view.transport {
                 self.handle += 1;
                 let (handle, payload) = (self.handle % 8, view.payload);
@@ -129,20 +129,20 @@ impl HeaderPath {
 }
 
 /// A codepoint or an echo that is written is read again, and nothing else has changed.
-fn check_rewriting(packet: &mut [u8], before: &PacketView) {
+fn check_rewriting(packet: &mut [u8], before: &ParsedHeaders) {
     for ecn in [Ecn::Ce, Ecn::NotEct, Ecn::Ect1, before.ecn] {
         rewrite_ecn(packet, ecn);
-        assert_eq!(Ok(PacketView { ecn, ..*before }), PacketView::parse(packet));
+        assert_eq!(Ok(ParsedHeaders { ecn, ..*before }), ParsedHeaders::parse(packet));
     }
     let TransportHeader::Tcp(tcp) = before.transport else { return };
     let (bytes, sum) = (packet.to_vec(), tcp_checksum_sum(packet, before));
     for (ece, cwr) in [(true, false), (true, true), (false, true), (tcp.header.flags.has(Flags::ECE), tcp.header.flags.has(Flags::CWR))] {
         rewrite_ece_cwr(packet, before.transport_at as usize, ece, cwr);
         assert_eq!(sum, tcp_checksum_sum(packet, before), "a checksum that was right is no longer, or the other way round");
-        match PacketView::parse(packet).map(|view| view.transport) {
+        match ParsedHeaders::parse(packet).map(|view| view.transport) {
             Ok(TransportHeader::Tcp(now)) => assert_eq!((ece, cwr), (now.header.flags.has(Flags::ECE), now.header.flags.has(Flags::CWR))),
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(PacketView::parse(&bytes), PacketView::parse(packet));
+    assert_eq!(ParsedHeaders::parse(&bytes), ParsedHeaders::parse(packet));
 }

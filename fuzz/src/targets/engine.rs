@@ -202,7 +202,7 @@ fn compare_with_probes(network: &Network, options: &Options, whole: &Run) {
     }
     probes.tracer.write_remaining_transmissions(options.duration);
     let capture = std::mem::take(probes.tracer.bytes_mut().expect("a capture is a file"));
-    let reader = Reader::open(&capture[..]).expect("a capture of ours");
+    let reader = Reader::from_reader(&capture[..]).expect("a capture of ours");
     for read in reader {
         assert!(read.is_ok(), "{read:?}");
     }

@@ -24,13 +24,13 @@ static CASES: LazyLock<[Value; 4]> = LazyLock::new(|| {
 /// If one of the sound cases is refused: other values in it would then reach nothing.
 pub fn prepare() {
     for case in &*CASES {
-        Case::from_json(case).unwrap_or_else(|why| panic!("a sound case is refused: {why}"));
+        Case::from_json_value(case).unwrap_or_else(|why| panic!("a sound case is refused: {why}"));
     }
 }
 
 pub fn case(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
-        validate_in_each_mode(Case::read(text));
+        validate_in_each_mode(Case::from_json_text(text));
     }
 }
 
@@ -39,7 +39,7 @@ pub fn fields(data: &[u8]) {
     let mut input = Input(data);
     let mut case = CASES[input.below(CASES.len())].clone();
     edit(&mut case, &mut input);
-    validate_in_each_mode(Case::from_json(&case));
+    validate_in_each_mode(Case::from_json_value(&case));
 }
 
 fn validate_in_each_mode(case: Result<Case, String>) {

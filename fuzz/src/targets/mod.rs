@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn cases_of_a_kernel_are_read() {
         for name in ["cubic-delayed-single-segments", "cubic-request-response", "reno-first-lost", "reno-lastack-lost"] {
-            let read = Case::read(&text("kernel_case", name));
+            let read = Case::from_json_text(&text("kernel_case", name));
             assert!(read.is_ok(), "kernel_case: {name}: {:?}", read.err());
         }
     }
@@ -95,7 +95,7 @@ mod tests {
         for (target, names) in traces {
             for name in names {
                 let data = input(target, name);
-                let events = Reader::open(&data[..]).expect("a format that is known").filter(Result::is_ok).count();
+                let events = Reader::from_reader(&data[..]).expect("a format that is known").filter(Result::is_ok).count();
                 assert!(events > 0, "{target}: {name} has no event");
             }
         }

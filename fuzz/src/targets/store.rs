@@ -15,11 +15,11 @@ const ROW_GROUPS: usize = 4;
 /// A file as a store reads it: its footer, then row groups by the bytes that the footer names. A panic of the crate `parquet` is a refusal,
 /// as it is in the Python module. Returns how many tables were read.
 pub fn parquet(data: &[u8]) -> usize {
-    let Some(footer) = read_or_none(|| parquet_file::footer(data)) else { return 0 };
+    let Some(footer) = read_or_none(|| parquet_file::parse_footer(data)) else { return 0 };
     let mut tables = 0;
     for row_group in 0..footer.num_row_groups().min(ROW_GROUPS) {
         let bytes = read_or_none(|| Ok(bytes_of(&footer, row_group, data))).unwrap_or_default();
-        if let Some(table) = read_or_none(|| parquet_file::read(&footer, row_group, bytes.into(), None)) {
+        if let Some(table) = read_or_none(|| parquet_file::read_row_group(&footer, row_group, bytes.into(), None)) {
             check(&table);
             tables += 1;
         }

@@ -8,7 +8,7 @@ use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Reader, Sa
 use crate::input::Input;
 
 pub fn file(data: &[u8]) {
-    let Ok(mut reader) = Reader::open(data) else { return };
+    let Ok(mut reader) = Reader::from_reader(data) else { return };
     let mut analysis = Analysis::new(Options { sequence_flows: vec![0, 1], header_bytes: 40, ..Options::default() }, false);
     let mut check = EcnCheck::default();
     let (mut events, mut known) = (0, 0);
@@ -137,7 +137,7 @@ fn sum(tables: &TraceReport, table: &str, column: &str) -> u64 {
 
 /// Each finding is counted.
 fn check_verdict(verdict: &CheckReport, events: u64) {
-    let total = verdict.total();
+    let total = verdict.total_counts();
     assert_eq!(events, verdict.events);
     assert_eq!(verdict.findings.len() as u64, total.violations + total.departures);
     assert_eq!(verdict.findings.iter().filter(|finding| finding.known.is_some()).count() as u64, total.departures);

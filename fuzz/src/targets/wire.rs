@@ -68,7 +68,7 @@ const MAX_BYTES: u64 = 1 << 18;
 
 /// gzip or zstd around any format.
 pub fn compressed(data: &[u8]) {
-    let Ok(mut reader) = Reader::open(data) else { return };
+    let Ok(mut reader) = Reader::from_reader(data) else { return };
     let mut ended = false;
     for _ in 0..MAX_STEPS {
         let Some(read) = reader.read_record() else { return };
@@ -82,7 +82,7 @@ pub fn compressed(data: &[u8]) {
 
 /// Reads all there is, with what must hold of any file.
 fn read(bytes: &[u8]) -> (Vec<Event>, Vec<ReadError>) {
-    let mut reader = match Reader::open(bytes) {
+    let mut reader = match Reader::from_reader(bytes) {
         Ok(reader) => reader,
         Err(fault) => return (Vec::new(), vec![fault]),
     };
@@ -117,7 +117,7 @@ struct PacketBlock<'a> {
 /// Our reader and `pcap-parser` read the same packets, or both refuse the file.
 pub fn pcapng_twice(data: &[u8]) {
     let file = [&SECTION[..], data].concat();
-    let mut reader = Reader::open(&file[..]).expect("a section begins");
+    let mut reader = Reader::from_reader(&file[..]).expect("a section begins");
     let (mut ours, mut is_refused) = (Vec::new(), false);
     while let Some(read) = reader.read_record() {
         match read {
@@ -236,16 +236,16 @@ pub fn headers(data: &[u8]) {
     let mut headers = Headers::of(&packet);
     check(&packet, &headers);
     let (ecn, flags) = (Ecn::from_bits(input.u8()), Flags(input.u16() & 0x1ff));
-    headers.set_ecn_and_flags(ecn, flags);
+    headers.update_ecn_and_flags(ecn, flags);
     let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
     let made_so = Packet { ecn, tcp, ..packet };
     check(&made_so, &headers);
     assert_eq!(bytes_of(&Headers::of(&made_so)), bytes_of(&headers), "changed headers are those of the changed packet");
     let keep = input.u16().into();
     let mut cut = Vec::new();
-    headers.write(keep, &mut cut);
+    headers.write_with_zero_payload(keep, &mut cut);
     assert_eq!(bytes_of(&headers)[..cut.len()], cut[..]);
-    assert_eq!(keep.min(headers.total()) as usize, cut.len());
+    assert_eq!(keep.min(headers.packet_size()) as usize, cut.len());
 }
 
 fn packet(input: &mut Input) -> Packet {
@@ -294,13 +294,13 @@ fn packet(input: &mut Input) -> Packet {
 
 fn bytes_of(headers: &Headers) -> Vec<u8> {
     let mut bytes = Vec::new();
-    headers.write(FULL_PACKET, &mut bytes);
+    headers.write_with_zero_payload(FULL_PACKET, &mut bytes);
     bytes
 }
 
 fn check(packet: &Packet, headers: &Headers) {
     let bytes = bytes_of(headers);
-    assert_eq!(headers.total() as usize, bytes.len());
+    assert_eq!(headers.packet_size() as usize, bytes.len());
     let sliced = SlicedPacket::from_ip(&bytes).unwrap_or_else(|why| panic!("etherparse refuses {packet:?}: {why}"));
     let net = sliced.net.as_ref().expect("a packet of IP");
     let is_v6 = matches!(net, NetSlice::Ipv6(_));
@@ -391,13 +391,13 @@ fn check_our_reader(packet: &Packet, headers: &Headers, is_v6: bool) {
     let mut file = Vec::new();
     let writer = PcapngWriter::begin(FULL_PACKET, "ecnlab", &mut file);
     writer.add_interface("way", if is_v6 { IpVersion::V6 } else { IpVersion::V4 }, &mut file);
-    writer.write_packet_with_headers(0, Time::from_picos(5_000), headers, &mut file);
-    let mut reader = Reader::open(&file[..]).expect("a file of ours");
+    writer.write_packet_from_headers(0, Time::from_picos(5_000), headers, &mut file);
+    let mut reader = Reader::from_reader(&file[..]).expect("a file of ours");
     let event = reader.next().expect("there is a packet").expect("it is read");
     assert!(reader.next().is_none());
     assert_eq!((Time::from_picos(5_000), Location::Interface(0)), (event.time, event.location));
     let read = event.packet;
-    assert_eq!((headers.total(), packet.ecn, Truncation::Complete), (read.size, read.ecn, read.truncation));
+    assert_eq!((headers.packet_size(), packet.ecn, Truncation::Complete), (read.size, read.ecn, read.truncation));
     if packet.is_tcp() {
         let Tcp { sacks, .. } = read.tcp;
         assert!(packet.tcp.sacks.as_slice().starts_with(sacks.as_slice()));

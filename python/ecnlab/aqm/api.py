@@ -101,7 +101,7 @@ def drop(victim: str | int = "arriving", cause: str = "early") -> Verdict:
 
 @cache
 def _encode_mark_verdict(level: str, group: int | None, cause: str) -> Verdict:
-    plain = _MARK | _require_index_of_word("level", level, _MARK_LEVELS) << 4 | _require_index_of_word("cause", cause, _DROP_CAUSES) << 8
+    plain = _MARK | _word_to_index("level", level, _MARK_LEVELS) << 4 | _word_to_index("cause", cause, _DROP_CAUSES) << 8
     return Verdict(
         _VERDICT_TAG | plain if group is None else _VERDICT_TAG | plain | _GROUP_OR_FRONT_FLAG | _require_valid_index("group", group) << 16
     )
@@ -109,13 +109,13 @@ def _encode_mark_verdict(level: str, group: int | None, cause: str) -> Verdict:
 
 @cache
 def _encode_drop_verdict(victim: str | int, cause: str) -> Verdict:
-    plain = _VERDICT_TAG | _DROP | _require_index_of_word("cause", cause, _DROP_CAUSES) << 8
+    plain = _VERDICT_TAG | _DROP | _word_to_index("cause", cause, _DROP_CAUSES) << 8
     if isinstance(victim, str):
-        return Verdict(plain | _require_index_of_word("victim", victim, ("arriving", "front")) * _GROUP_OR_FRONT_FLAG)
+        return Verdict(plain | _word_to_index("victim", victim, ("arriving", "front")) * _GROUP_OR_FRONT_FLAG)
     return Verdict(plain | _WAITING_INDEX_FLAG | _require_valid_index("victim", victim) << 16)
 
 
-def _require_index_of_word(what: str, word: str, words: Sequence[str]) -> int:
+def _word_to_index(what: str, word: str, words: Sequence[str]) -> int:
     if word not in words:
         raise ValueError(f"{what} = {word!r} must be one of {', '.join(words)}")
     return words.index(word)

@@ -71,7 +71,7 @@ def compiled_hooks_and_state(instance: Aqm, gauges: Sequence[str]) -> dict[str, 
     layout = np.dtype(
         [
             (_STREAM_FIELD, "u8"),
-            (_field_name_unique_to_class(cls), "u8"),
+            (_class_tag_field_name(cls), "u8"),
             *((name, value.dtype, value.shape) for name, value in state.items()),
         ]
     )
@@ -90,12 +90,12 @@ def compiled_hooks_and_state(instance: Aqm, gauges: Sequence[str]) -> dict[str, 
         "record": record.tobytes(),
         **{hook: compiled.addresses.get(hook, 0) for hook in ("on_arrival", *_OPTIONAL_HOOKS)},
         "gauges": [(_field_offset(layout, name) // 8, state[name].dtype.kind == "i") for name in gauges],
-        "again": _python_fallback_call(instance, layout),
+        "again": _make_failed_hook_repeater(instance, layout),
         "keep": compiled,
     }
 
 
-def _field_name_unique_to_class(cls: type[Aqm]) -> str:
+def _class_tag_field_name(cls: type[Aqm]) -> str:
     """A field that no other class's record has: by it numba tells whose methods are called."""
     return f"_of_{id(cls):x}"
 
@@ -123,11 +123,11 @@ def _state_as_arrays(instance: Aqm) -> dict[str, np.ndarray[Any, Any]]:
     return state
 
 
-def _python_fallback_call(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, bytes, Any], None]:
+def _make_failed_hook_repeater(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, bytes, Any], None]:
     """Puts a question to the class in plain Python, over a record: a compiled hook raised, and this raises with a traceback."""
     begun = dict(vars(instance))
 
-    def call_hook_in_python(hook: str, record: bytes, seen: Any) -> None:
+    def repeat_failed_hook_in_python(hook: str, record: bytes, seen: Any) -> None:
         other = type(instance).__new__(type(instance))
         words = np.frombuffer(record, layout)[0]
         now = {name: words[name].item() if words[name].shape == () else words[name].copy() for name in layout.names[2:]}  # type: ignore[index]
@@ -135,7 +135,7 @@ def _python_fallback_call(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str
         vars(other).update(begun, **now, random=Random(0).random if draws else begun["random"])
         getattr(other, hook)(seen)
 
-    return call_hook_in_python
+    return repeat_failed_hook_in_python
 
 
 def _compile_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
@@ -312,13 +312,13 @@ def _register_class_methods_with_numba(cls: type[Aqm]) -> None:
 
 def _register_class_method_with_numba(cls: type[Aqm], name: str, method: FunctionType) -> None:
     numba = _import_numba_with_extensions()
-    mark = _field_name_unique_to_class(cls)
+    mark = _class_tag_field_name(cls)
 
-    def method_of_class(*arguments: Any) -> FunctionType | None:
+    def method_if_record_is_of_class(*arguments: Any) -> FunctionType | None:
         return method if mark in arguments[0].fields else None
 
-    method_of_class.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
-    numba.extending.overload_method(numba.types.Record, name, jit_options={"boundscheck": True})(method_of_class)
+    method_if_record_is_of_class.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    numba.extending.overload_method(numba.types.Record, name, jit_options={"boundscheck": True})(method_if_record_is_of_class)
 
 
 def _register_verdict_functions_with_numba(numba: Any) -> None:
@@ -327,7 +327,7 @@ def _register_verdict_functions_with_numba(numba: Any) -> None:
     types = numba.types
 
     @numba.njit
-    def verdict_with_index(number):  # type: ignore[no-untyped-def]
+    def clamp_index_to_u32(number):  # type: ignore[no-untyped-def]
         if number < 0:
             raise ValueError("group and victim must be at least 0")
         return min(number, 2**32 - 1)
@@ -341,7 +341,7 @@ def _register_verdict_functions_with_numba(numba: Any) -> None:
             plain = int(api.mark(words["level"], None, words["cause"]))
             return lambda level="congested", group=None, cause="early": plain
         first = int(api.mark(words["level"], 0, words["cause"]))
-        return lambda level="congested", group=None, cause="early": first | (verdict_with_index(group) << 16)
+        return lambda level="congested", group=None, cause="early": first | (clamp_index_to_u32(group) << 16)
 
     @overload(api.drop, prefer_literal=True)
     def drop(victim="arriving", cause="early"):  # type: ignore[no-untyped-def]
@@ -350,7 +350,7 @@ def _register_verdict_functions_with_numba(numba: Any) -> None:
             return None
         if isinstance(victim, types.Integer):
             first = int(api.drop(0, **words))
-            return lambda victim="arriving", cause="early": first | (verdict_with_index(victim) << 16)
+            return lambda victim="arriving", cause="early": first | (clamp_index_to_u32(victim) << 16)
         named = _literal_argument_values(types, {"victim": (victim, "arriving")})
         if named is None:
             return None

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from ecnlab import _core
 from ecnlab.aqm import source_files
 from ecnlab.aqm.api import Aqm
-from ecnlab.aqm.digests import NotDigestible, Part, ValueDigest, package_version, python_version
+from ecnlab.aqm.digests import AnyValueDigest, NotDigestible, Part, package_version, python_version
 from ecnlab.aqm.tracebacks import format_traceback_of_user_code
 from ecnlab.errors import UnknownName, UsageError
 from ecnlab.packaged_examples import resolve_example_in_reference
@@ -62,11 +62,11 @@ def class_digest(aqm: type[Aqm]) -> str:
     Raises UsageError if it references a value without a digest.
     """
     own = {base.__module__.partition(".")[0] for base in aqm.__mro__[:-1]} - {"ecnlab", *sys.stdlib_module_names}
-    digest = ValueDigest(_content_of_class_file_and_imports, own)
+    digest = AnyValueDigest(_content_of_class_file_and_imports, own)
     digest.add(python_version(), *_content_of_aqm_binding_code(aqm.compiled))
     try:
         digest.add_value(aqm, (None, aqm.__qualname__))
-        digest.add_modules()
+        digest.add_named_module_attributes()
     except NotDigestible as error:
         raise UsageError(f"{aqm.__qualname__}: {error}") from None
     except RecursionError:
@@ -99,7 +99,7 @@ def _content_of_class_file_and_imports(file: Path, one: type | None) -> list[byt
     """The file's content when the class was defined, and the contents of files in its folder that it imports."""
     data = None if one is None else source_files.class_file_content_at_definition(one)
     if one is None or data is None:
-        data = source_files.read_source_file(file)
+        data = source_files.read_source_file_bytes(file)
         return [data, *_imported_sibling_files(file, data).values()]
     if one not in _content_at_definition:
         _content_at_definition[one] = [data, *_imported_sibling_files(file, data).values()]
@@ -139,14 +139,14 @@ def _imported_sibling_files(file: Path, data: bytes) -> dict[Path, bytes]:
     found: dict[Path, bytes] = {}
     waiting = [data]
     while waiting:
-        for path in _imported_files(waiting.pop(), file.parent):
+        for path in _directly_imported_files(waiting.pop(), file.parent):
             if path != file and path not in found:
-                found[path] = source_files.read_source_file(path)
+                found[path] = source_files.read_source_file_bytes(path)
                 waiting.append(found[path])
     return dict(sorted(found.items()))
 
 
-def _imported_files(data: bytes, folder: Path) -> Iterator[Path]:
+def _directly_imported_files(data: bytes, folder: Path) -> Iterator[Path]:
     """The files of a folder that a source imports."""
     for module in _imported_modules(data):
         parts = module.split(".")

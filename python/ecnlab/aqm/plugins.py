@@ -25,11 +25,11 @@ _MAX_EXACT_INTEGER = 2.0**53
 _entry_cache: dict[tuple[type[Aqm], str], _core.BroughtAqm] = {}
 
 
-def registry_entries_of_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+def aqm_classes_and_registry_entries(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
     """The classes and their entries. Raises UsageError if one is not a valid AQM, or two have one name."""
     if isinstance(aqms, (str, type)) or not isinstance(aqms, Iterable):
         raise UsageError(f"aqms: must be a list of AQM classes, as in aqms=[MyAqm], not {aqms!r}")
-    classes = tuple(dict.fromkeys(load_aqm_class(one) if isinstance(one, str) else _resolve_aqm_class(one) for one in aqms))
+    classes = tuple(dict.fromkeys(load_aqm_class(one) if isinstance(one, str) else _require_aqm_class(one) for one in aqms))
     names: dict[str, type[Aqm]] = {}
     for each in classes:
         other = names.setdefault(scenario_name_of_aqm(each), each)
@@ -60,7 +60,7 @@ def scenario_name_of_aqm(aqm: type[Aqm]) -> str:
     return name
 
 
-def _resolve_aqm_class(one: object) -> type[Aqm]:
+def _require_aqm_class(one: object) -> type[Aqm]:
     if not isinstance(one, type) or not issubclass(one, Aqm) or one is Aqm:
         told = f"the class {one.__qualname__}" if isinstance(one, type) else repr(one)
         raise UsageError(f"aqms: {told} is not a subclass of ecnlab.Aqm")
@@ -91,7 +91,7 @@ def _aqm_declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         "marks": aqm.marks,
         "parameters": [_parameter_declaration(name, kind, given) for name, (kind, given) in fields.items() if not isinstance(given, Gauge)],
         "gauges": [(name, given.unit, given.doc) for name, (_, given) in fields.items() if isinstance(given, Gauge)],
-        "test_params": [(str(name), _value_with_unit_text(value, _unit_of_field(fields, name))) for name, value in test_params.items()],
+        "test_params": [(str(name), _value_with_unit_text(value, _unit_of_parameter(fields, name))) for name, value in test_params.items()],
         "hooks": [hook for hook in _OPTIONAL_HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
         "groups": aqm.groups,
     }
@@ -123,26 +123,26 @@ def _parameter_and_gauge_fields(aqm: type[Aqm]) -> dict[str, tuple[Any, Any]]:
         raise ValueError(f"the type of one of its fields cannot be read: {error}") from None
     given = {name: value for base in reversed(aqm.__mro__[:-1]) if base is not Aqm for name, value in vars(base).items()}
     own = [*hints, *(name for name, value in given.items() if name not in hints and isinstance(value, (Param, Gauge)))]
-    fields = {name: (hints.get(name), given[name]) for name in own if name in given and not _is_not_a_parameter(name, hints.get(name))}
+    fields = {name: (hints.get(name), given[name]) for name in own if name in given and not _is_internal_field(name, hints.get(name))}
     taken = [name for name in fields if hasattr(Aqm, name) or name in _RESERVED_KEYS or name == "line"]
     if taken:
         raise ValueError(f"the field {taken[0]!r} has a name that every AQM uses; fix: choose another name")
     return fields
 
 
-def _is_not_a_parameter(name: str, kind: Any) -> bool:
+def _is_internal_field(name: str, kind: Any) -> bool:
     """Whether a field is internal, not a parameter."""
     return name.startswith("_") or typing.get_origin(kind) is typing.ClassVar
 
 
 def _parameter_declaration(name: str, kind: Any, given: Any) -> dict[str, Any]:
     declared = given if isinstance(given, Param) else Param(given, None, "", "", "", ())
-    kind, word = _strip_optional_type(kind or type(declared.default))
+    kind, word = _split_optional_type(kind or type(declared.default))
     kinds = {bool: "flag", int: "count", float: "number", str: "choice" if declared.choices else "text"}
     if kind not in kinds:
         raise ValueError(f"{name}: {kind!r} cannot be a parameter's type; fix: use float, int, bool or str, each also with | None")
     what = {("number", "s"): "time", ("number", "bit/s"): "rate"}.get((kinds[kind], declared.unit), kinds[kind])
-    least, most = _bounds_text(name, what, declared.bounds)
+    least, most = _parameter_min_and_max(name, what, declared.bounds)
     return {
         "name": name,
         "kind": what,
@@ -157,14 +157,14 @@ def _parameter_declaration(name: str, kind: Any, given: Any) -> dict[str, Any]:
     }
 
 
-def _strip_optional_type(kind: Any) -> tuple[Any, str | None]:
+def _split_optional_type(kind: Any) -> tuple[Any, str | None]:
     if typing.get_origin(kind) not in (types.UnionType, typing.Union):
         return kind, None
     others = [one for one in typing.get_args(kind) if one is not type(None)]
     return (others[0] if len(others) == 1 else kind), "auto"
 
 
-def _bounds_text(name: str, kind: str, bounds: Any) -> tuple[float, float]:
+def _parameter_min_and_max(name: str, kind: str, bounds: Any) -> tuple[float, float]:
     natural = {"number": (-math.inf, math.inf), "count": (0.0, _MAX_EXACT_INTEGER), "time": (0.0, _MAX_TIME_S)}.get(kind, (0.0, 0.0))
     if bounds is None:
         return natural
@@ -193,7 +193,7 @@ def _default_text(name: str, kind: type, declared: Param, word: str | None) -> s
     return _value_with_unit_text(value, declared.unit)
 
 
-def _unit_of_field(fields: Mapping[str, tuple[Any, Any]], name: str) -> str:
+def _unit_of_parameter(fields: Mapping[str, tuple[Any, Any]], name: str) -> str:
     """The unit of a parameter, in which a plain number is, as its default may be."""
     _, given = fields.get(name, (None, None))
     return given.unit if isinstance(given, Param) else ""
@@ -211,7 +211,7 @@ def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
     """A factory of instances for runs: from values and line to instance, random stream, first deadline and compiled hooks."""
     gauges = {name: given.initial for name, (_, given) in _parameter_and_gauge_fields(aqm).items() if isinstance(given, Gauge)}
 
-    def make_instance(values: dict[str, Any], rate_bps: int, limit_packets: int | None, limit_bytes: int | None) -> tuple[Any, ...]:
+    def make_started_instance(values: dict[str, Any], rate_bps: int, limit_packets: int | None, limit_bytes: int | None) -> tuple[Any, ...]:
         instance, draws = aqm.__new__(aqm), _core.Draws()
         vars(instance).update(values, **gauges, line=Line(rate_bps, limit_packets, limit_bytes), random=draws.random)
         due = instance.on_start()
@@ -221,15 +221,15 @@ def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
 
         return instance, draws, due, compiled.compiled_hooks_and_state(instance, list(gauges))
 
-    return make_instance
+    return make_started_instance
 
 
 def _aqm_parameter_checker(aqm: type[Aqm]) -> Any:
     """A function that checks the values of parameters against each other."""
 
-    def check_parameters(values: dict[str, Any]) -> list[tuple[str, str]]:
+    def find_parameter_contradictions(values: dict[str, Any]) -> list[tuple[str, str]]:
         instance = aqm.__new__(aqm)
         vars(instance).update(values)
         return [(str(name), str(why)) for name, why in instance.check().items()]
 
-    return check_parameters
+    return find_parameter_contradictions

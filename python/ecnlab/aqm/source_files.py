@@ -16,7 +16,7 @@ def remember_class_file_content(made: type) -> None:
     """Keep the content of a class's file as the class is made."""
     file = file_of_module(sys.modules.get(made.__module__))
     if file is not None:
-        _content_at_definition[made] = read_source_file(file)
+        _content_at_definition[made] = read_source_file_bytes(file)
 
 
 def class_file_content_at_definition(made: type) -> bytes | None:
@@ -33,7 +33,7 @@ def file_of_module(module: ModuleType | None) -> Path | None:
     return path.resolve() if path.is_file() and path.suffix == ".py" else None
 
 
-def read_source_file(file: Path) -> bytes:
+def read_source_file_bytes(file: Path) -> bytes:
     """The content of a file. Raises UsageError."""
     try:
         return file.read_bytes()

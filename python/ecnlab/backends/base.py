@@ -116,7 +116,7 @@ def require_x86_64(part: str) -> None:
         raise BackendError(f"{part}: needs Linux on x86-64, and this machine is {machine}; fix: use --backend live or sim")
 
 
-def require_duration(name: str, given: object) -> None:
+def require_positive_seconds_or_none(name: str, given: object) -> None:
     """Check that a time parameter of a backend is None or a positive number of seconds. Raises UsageError."""
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
     if given is not None and not (number and 0 < given <= MAX_DURATION_S):  # type: ignore[operator]
@@ -149,7 +149,7 @@ def backend_identity_text(identity: Mapping[str, Any]) -> str:
     return _identity_text(identity, _HIDDEN_IDENTITY_KEYS)
 
 
-def differing_identity_texts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
+def pair_of_distinct_identity_texts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
     """Two different identities as two different texts: with the digest of the guest program where only that differs."""
     texts = backend_identity_text(a), backend_identity_text(b)
     return texts if texts[0] != texts[1] else (_identity_text(a, ("name",)), _identity_text(b, ("name",)))

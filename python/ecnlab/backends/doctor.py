@@ -94,7 +94,7 @@ def run_backend_checks() -> DoctorReport:
 def gather_machine_facts() -> dict[str, Any]:
     """Raw facts of this machine, from which the checks are derived."""
     return {
-        **probe_machine(),
+        **run_probe_module(),
         "forbids": [path for path, (word, _) in _SYSCTLS_THAT_FORBID_NAMESPACES.items() if _read_sysctl(Path(path)) == word],
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -102,8 +102,8 @@ def gather_machine_facts() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "free_mb": _available_memory_mb(),
         "images": [image.name for image in kernels.built_kernels() if image.is_image_intact],
-        "guest_program": (process.program_builds() or _UNKNOWN_BUILD) if process.GUEST_PROGRAM.is_file() else None,
-        "missing": build.missing_build_packages(),
+        "guest_program": (process.builds_named_in_guest_program() or _UNKNOWN_BUILD) if process.GUEST_PROGRAM.is_file() else None,
+        "missing": build.package_by_missing_requirement(),
         "fetches": shutil.which("apt-get") is not None,
     }
 
@@ -114,7 +114,7 @@ def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck
     yield BackendCheck(SIM, "cores", f"{found['cores']}, one run for each at a time")
     yield from _checks_of_live_backend(found)
     yield from _checks_of_uml_backend(found)
-    if _uml_fits(found):
+    if _is_linux_on_x86_64(found):
         yield from _uml_build_checks(found)
 
 
@@ -202,12 +202,12 @@ def _real_time_check(found: Mapping[str, Any]) -> BackendCheck:
     return BackendCheck(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error_text(found['real_time'])}", False, remedy, needed=False)
 
 
-def _uml_fits(found: Mapping[str, Any]) -> bool:
+def _is_linux_on_x86_64(found: Mapping[str, Any]) -> bool:
     return bool(found["system"] == "Linux" and found["machine"] == "x86_64")
 
 
 def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
-    fits = _uml_fits(found)
+    fits = _is_linux_on_x86_64(found)
     yield BackendCheck(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
     if not fits:
         return
@@ -222,7 +222,7 @@ def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
 
 def _guest_program_check(built: str | None) -> BackendCheck:
     """The check of the guest program of these builds; None if it is missing."""
-    name, engine = "program in the kernel", process.engine_builds()
+    name, engine = "program in the kernel", process.engine_router_guest_builds()
     if built is None:
         return BackendCheck(UML_NAME, name, "missing", False, process.missing_program_remedy())
     if built != engine:
@@ -246,7 +246,7 @@ def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     )
 
 
-def probe_machine() -> dict[str, Any]:
+def run_probe_module() -> dict[str, Any]:
     """Output of the `probe` module; if it cannot be run, each fact is an error "not tested"."""
     try:
         done = subprocess.run(

@@ -28,17 +28,17 @@ def kernel_bug_warnings(abouts: Mapping[int, _RunRecord]) -> list[Problem]:
     flaws: list[tuple[str, Callable[[_RunRecord], int], str]] = [
         ("connections", lambda about: about.get("connections", {}).get("broken", 0), _BROKEN_CONNECTIONS_TEXT),
         ("packets", lambda about: about.get("packets", {}).get("refused", 0), _REFUSED_PACKETS_TEXT),
-        ("datagrams", _dropped_datagrams, _DROPPED_DATAGRAMS_TEXT),
+        ("datagrams", _count_dropped_datagrams, _DROPPED_DATAGRAMS_TEXT),
     ]
-    return [Problem(place, None, found) for place, count, text in flaws if (found := _count_by_seed_text(abouts, count, text))]
+    return [Problem(place, None, found) for place, count, text in flaws if (found := _total_and_seeds_text(abouts, count, text))]
 
 
-def _count_by_seed_text(abouts: Mapping[int, _RunRecord], count: Callable[[_RunRecord], int], text: str) -> str:
+def _total_and_seeds_text(abouts: Mapping[int, _RunRecord], count: Callable[[_RunRecord], int], text: str) -> str:
     counts = {seed: count(about) for seed, about in abouts.items()}
     seeds = [seed for seed, found in counts.items() if found]
     return f"{sum(counts.values())} {text} ({'seed' if len(seeds) == 1 else 'seeds'} {seeds_as_text(seeds)})" if seeds else ""
 
 
-def _dropped_datagrams(about: _RunRecord) -> int:
+def _count_dropped_datagrams(about: _RunRecord) -> int:
     hosts = (group.get(host, {}) for group in about.get("groups", ()) for host in ("opening_host", "answering_host"))
     return sum(host.get("receive_buffer_drops", 0) for host in hosts)

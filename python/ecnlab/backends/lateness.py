@@ -36,24 +36,25 @@ def require_lateness_within_budget(about: Mapping[str, Any]) -> None:
     if drops:
         raise LatenessExceeded(f"the router was so late that the hosts' devices dropped {drops} packets before it; {remedy}")
     if late is not None and budget is not None and late[_BUDGET_PERCENTILE] > budget:
-        percentiles = ", ".join(f"{step} {format_milliseconds(late[step])}" for step in PERCENTILES)
+        percentiles = ", ".join(f"{step} {seconds_to_milliseconds_text(late[step])}" for step in PERCENTILES)
         raise LatenessExceeded(
-            f"packets left late ({percentiles}), above the budget of {format_milliseconds(budget)} at {_BUDGET_PERCENTILE}; {remedy}"
+            f"packets left late ({percentiles}), above the budget of {seconds_to_milliseconds_text(budget)} "
+            f"at {_BUDGET_PERCENTILE}; {remedy}"
         )
 
 
-def worst_lateness(abouts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+def worst_lateness_by_percentile(abouts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """The largest lateness over runs at each percentile, in seconds; empty if no run reports it."""
     reports = [about[LATENESS_KEY] for about in abouts if LATENESS_KEY in about]
     return {step: max(late[step] for late in reports) for step in PERCENTILES} if reports else {}
 
 
-def congestion_controls_in_use(about: Mapping[str, Any]) -> dict[str, str]:
+def congestion_control_and_ecn_by_group(about: Mapping[str, Any]) -> dict[str, str]:
     """Congestion control and requested ECN variant of the hosts, for each group with TCP connections."""
     groups = [group for group in about.get("groups", ()) if group.get("congestion_control")]
     return {group["name"]: f"{group['congestion_control']}, {_ECN_REQUEST_NAMES[group['tcp_ecn'][0]]}" for group in groups}
 
 
-def format_milliseconds(seconds: float) -> str:
+def seconds_to_milliseconds_text(seconds: float) -> str:
     """A time in seconds as text in milliseconds, e.g. "0.079 ms"."""
     return f"{1e3 * seconds:.3g} ms"

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.backends import doctor, interpreter
-from ecnlab.backends.base import ProgressCallback, RunOutput, require_duration, require_linux, require_valid_ip_version
+from ecnlab.backends.base import ProgressCallback, RunOutput, require_linux, require_positive_seconds_or_none, require_valid_ip_version
 from ecnlab.errors import BackendError, EcnlabError, Failure, Problem, RemoteRunFailed
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Live:
 
     def __post_init__(self) -> None:
         require_valid_ip_version(self.ip)
-        require_duration("lateness_budget_s", self.lateness_budget_s)
+        require_positive_seconds_or_none("lateness_budget_s", self.lateness_budget_s)
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ class Live:
 
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Run a scenario in a child process. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` returns true."""
-        with _start_child_process() as (child, stderr_file):
+        with _running_child_process() as (child, stderr_file):
             outcome = _send_job_and_receive_outcome(child, scenario, seed, watch, tracing)
             if outcome is None:
                 code = child.wait()
@@ -121,7 +121,7 @@ class Live:
 @cache
 def _supports_accurate_ecn() -> bool:
     """Whether this machine's kernel can negotiate Accurate ECN, which is tried in a namespace."""
-    return bool(doctor.probe_machine()["settings"].get("accecn"))
+    return bool(doctor.run_probe_module()["settings"].get("accecn"))
 
 
 def send_message(to: IO[bytes], value: Any) -> None:
@@ -148,7 +148,7 @@ def receive_message(origin: IO[bytes]) -> Any:
 
 
 @contextmanager
-def _start_child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+def _running_child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
     """Start a child process that waits for a job; yields it and its standard error. The child has ended when the context ends."""
     with tempfile.TemporaryFile() as stderr_file:
         child = subprocess.Popen(
@@ -163,7 +163,7 @@ def _start_child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]
             yield child, stderr_file
         finally:
             _stop_child_process(child)
-            _copy_child_stderr(stderr_file)
+            _print_stderr_file_of_child(stderr_file)
 
 
 def _send_job_and_receive_outcome(
@@ -206,7 +206,7 @@ def _script_that_defines_aqms(scenario: Scenario) -> str | None:
     return getattr(sys.modules.get("__main__"), "__file__", None) if own else None
 
 
-def _copy_child_stderr(stderr_file: IO[bytes]) -> None:
+def _print_stderr_file_of_child(stderr_file: IO[bytes]) -> None:
     """Copy output of the child, such as prints of a user's AQM, to standard error."""
     stderr_file.seek(0)
     text = stderr_file.read().decode(errors="replace")

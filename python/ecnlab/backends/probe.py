@@ -116,7 +116,7 @@ def _enter_namespaces() -> None:
         _core.unshare_as_root()
 
 
-def _yes_or_oserror(action: Callable[[], None]) -> str:
+def _call_and_return_yes(action: Callable[[], None]) -> str:
     action()
     return "yes"
 
@@ -131,10 +131,10 @@ def _missing_capabilities() -> list[str]:
 
 
 _PROBES: dict[str, Callable[[], Any]] = {
-    "net": lambda: _yes_or_oserror(_core.unshare_network_namespace),
-    "user_net": lambda: _yes_or_oserror(_core.unshare_as_root),
+    "net": lambda: _call_and_return_yes(_core.unshare_network_namespace),
+    "user_net": lambda: _call_and_return_yes(_core.unshare_as_root),
     "tun": _open_tun_device,
-    "real_time": lambda: _yes_or_oserror(_core.set_realtime_scheduling),
+    "real_time": lambda: _call_and_return_yes(_core.set_realtime_scheduling),
     "settings": _writable_host_settings,
 }
 

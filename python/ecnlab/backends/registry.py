@@ -66,7 +66,7 @@ def merge_renamed_backend_argument(backend: _Given, on: _Given) -> _Given:
     return on
 
 
-def backend_with_parameters(backend: Backend, **parameters: Any) -> Backend:
+def replace_backend_parameters(backend: Backend, **parameters: Any) -> Backend:
     """Return the backend with changed parameters; None keeps a value. Raises UsageError that names all unsupported parameters."""
     given = {name: value for name, value in parameters.items() if value is not None}
     strange = [name for name in given if not hasattr(backend, name)]

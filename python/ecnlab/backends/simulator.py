@@ -51,7 +51,7 @@ class Simulator:
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Simulate the scenario."""
         core = scenario._core
-        with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
+        with nullcontext() if tracing is None else tracing.lock_partial_trace_file(seed) as trace:
             run = core.run(seed, watch) if trace is None else core.run(seed, watch, trace)
         return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, fast_path_share=run.fast_path_share)
 

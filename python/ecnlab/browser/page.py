@@ -36,7 +36,7 @@ _COMMENT_LINE = re.compile(r"^[ \t]*(?://.*|/\*\*.*\*/)\n", re.MULTILINE)
 _SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
 
 
-def require_page() -> Path:
+def require_page_folder() -> Path:
     """The folder of the built page. Raises UsageError if it was not built, or from other sources of the engine."""
     if not (FOLDER / PACKED_MODULE).is_file() or not (FOLDER / PAGE).is_file():
         raise UsageError("lab: this installation has no page of the laboratory; fix: run make web in a checkout")
@@ -86,12 +86,16 @@ def _read_leb128(module: bytes, at: int) -> tuple[int, int]:
 def page_config(file: Path | None) -> dict[str, Any]:
     """What the page reads: version, build, the packaged scenarios, and the scenario of `file`. Raises ScenarioError, UsageError."""
     packaged = [one for one in examples() if one.kind == "scenario"]
-    shown = [{"name": one.name, "title": one.title, **_with_files(load(one.path), one.path)} for one in packaged]
-    scenario = None if file is None else {"name": file.name.encode("utf-8", "replace").decode(), **_with_files(_load_runnable(file), file)}
+    shown = [{"name": one.name, "title": one.title, **_scenario_and_file_texts(load(one.path), one.path)} for one in packaged]
+    scenario = (
+        None
+        if file is None
+        else {"name": file.name.encode("utf-8", "replace").decode(), **_scenario_and_file_texts(_load_simulatable_scenario(file), file)}
+    )
     return {"version": _core.VERSION, "build": _core.BUILD, "examples": shown, "scenario": scenario, "seed": None}
 
 
-def _load_runnable(file: Path) -> Scenario:
+def _load_simulatable_scenario(file: Path) -> Scenario:
     """The scenario of a file, if the simulator runs it. Raises ScenarioError, UsageError."""
     scenario = load(file)
     if refusals := scenario.refusals():
@@ -99,7 +103,7 @@ def _load_runnable(file: Path) -> Scenario:
     return scenario
 
 
-def _with_files(scenario: Scenario, file: Path) -> dict[str, Any]:
+def _scenario_and_file_texts(scenario: Scenario, file: Path) -> dict[str, Any]:
     """A scenario's text, and the text of each file that it names, by name."""
     # The text that was checked: a pipe cannot be read twice.
     text = scenario.text.removeprefix("\ufeff")
@@ -108,18 +112,18 @@ def _with_files(scenario: Scenario, file: Path) -> dict[str, Any]:
 
 def served_page(config: dict[str, Any]) -> str:
     """The page for a server that also has the other files of the folder."""
-    return _with_config((require_page() / PAGE).read_text(encoding="utf-8"), config)
+    return _with_config((require_page_folder() / PAGE).read_text(encoding="utf-8"), config)
 
 
 def single_file(config: dict[str, Any]) -> str:
     """The page with everything in it."""
-    folder = require_page()
+    folder = require_page_folder()
     page = _with_config((folder / PAGE).read_text(encoding="utf-8"), config)
-    page = _STYLE.sub(lambda found: f"<style>\n{_text(folder, found[1], '</style')}</style>", page)
-    page = _SCRIPT.sub(lambda found: _inline_script(folder, found[1]), page)
+    page = _STYLE.sub(lambda found: f"<style>\n{_read_element_content(folder, found[1], '</style')}</style>", page)
+    page = _SCRIPT.sub(lambda found: _inline_script_element(folder, found[1]), page)
     # The digit "<" would begin a tag; a comma is no digit.
     module = base64.b85encode((folder / PACKED_MODULE).read_bytes()).decode("ascii").replace("<", ",")
-    worker = _COMMENT_LINE.sub("", _text(folder, WORKER, "</script"))
+    worker = _COMMENT_LINE.sub("", _read_element_content(folder, WORKER, "</script"))
     licences = "\n\n".join(f"{path.name}\n\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*LICENSE*")))
     inline = "".join(
         f'<script type="text/plain" id="{name}">{text}</script>\n'
@@ -129,14 +133,14 @@ def single_file(config: dict[str, Any]) -> str:
     return page.replace(marker, inline + marker, 1)
 
 
-def _inline_script(folder: Path, name: str) -> str:
+def _inline_script_element(folder: Path, name: str) -> str:
     """A script as an element; the worker takes that of the engine by its identifier."""
     identifier = ' id="ecnlab-engine"' if name == ENGINE else ""
-    text = _text(folder, name, "</script")
+    text = _read_element_content(folder, name, "</script")
     return f"<script{identifier}>\n{text if name == AQM_TEXTS else _COMMENT_LINE.sub('', text)}</script>"
 
 
-def _text(folder: Path, name: str, end: str) -> str:
+def _read_element_content(folder: Path, name: str, end: str) -> str:
     """A file that becomes the content of an element, which `end` would end."""
     text = (folder / name).read_text(encoding="utf-8")
     if end in text:

@@ -30,7 +30,7 @@ class PageServer(ThreadingHTTPServer):
     allow_reuse_address = os.name != "nt"
 
     def __init__(self, config: dict[str, Any], port: int = 0) -> None:
-        folder = page.require_page()
+        folder = page.require_page_folder()
         self.files = {f"/{file.name}": file.read_bytes() for file in folder.iterdir() if file.suffix in _TYPES}
         self.files[f"/{page.MODULE}"] = page.read_module()
         self.files[f"/{page.PAGE}"] = self.files["/"] = page.served_page(config).encode()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @options.seeds_option("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
-@options.backend_options_per_side
+@options.add_backend_options_per_side
 @options.threads_option
 @options.cluster_option
 @options.store_option
@@ -67,7 +67,7 @@ def compare(
             backend=backends if len(backends) > 1 else next(iter(backends), None),
             quantities=quantities,
             store=store,
-            workers=options.workers_from_options(threads, cluster),
+            workers=options.threads_or_cluster_from_options(threads, cluster),
             progress=not quiet,
         )
     except Interrupted as error:

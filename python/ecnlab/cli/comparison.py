@@ -24,7 +24,7 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
     if everything:
         output.print_tables(summary.difference_tables(found, found.rows, len(found.rows)))
     else:
-        output.print_tables(summary.overview_tables(found))
+        output.print_tables(summary.main_quantity_tables(found))
         output.print_tables(summary.difference_tables(found, found.apart, summary.MAX_SHOWN_ROWS))
     output.print_line(_difference_count_line(found, everything=everything))
 

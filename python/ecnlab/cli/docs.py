@@ -47,7 +47,7 @@ def _unpack_site() -> Path:
     from ecnlab.storage.cache import cache_folder
 
     try:
-        archive, laboratory = SITE_ARCHIVE.read_bytes(), _laboratory_digest()
+        archive, laboratory = SITE_ARCHIVE.read_bytes(), _laboratory_page_digest()
     except OSError as error:
         raise UsageError(f"{error.filename}: cannot be read ({error.strerror}); fix: install ecnlab again") from None
     digest = sha256(sha256(archive).digest() + (laboratory or b"")).hexdigest()[:_DIGEST_DIGITS]
@@ -57,11 +57,11 @@ def _unpack_site() -> Path:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         atomic.remove_abandoned_partials(folder.parent, f"{_FOLDER_PREFIX}*")
-        with atomic.locked_partial(atomic.partial_path(folder), folder=True) as partial:
+        with atomic.locked_temporary_path(atomic.partial_path(folder), folder=True) as partial:
             _extract_archive(archive, partial)
             if laboratory is not None:
                 (partial / _LABORATORY).write_text(page.single_file(page.page_config(None)), encoding="utf-8", newline="\n")
-            atomic.rename(partial, folder)
+            atomic.rename_with_retries(partial, folder)
     except OSError as error:
         if not folder.is_dir():  # otherwise another call has unpacked them at the same time
             raise UsageError(f"{folder}: cannot be written ({error.strerror}); fix: set ECNLAB_CACHE to another folder") from None
@@ -71,7 +71,7 @@ def _unpack_site() -> Path:
     return folder
 
 
-def _laboratory_digest() -> bytes | None:
+def _laboratory_page_digest() -> bytes | None:
     """A digest of everything that the page of the laboratory is made of; None if the package has none of its build. Raises OSError."""
     import json
     from hashlib import sha256
@@ -80,7 +80,7 @@ def _laboratory_digest() -> bytes | None:
     from ecnlab.errors import UsageError
 
     try:
-        folder = page.require_page()
+        folder = page.require_page_folder()
     except UsageError:
         return None
     digest = sha256(json.dumps(page.page_config(None)).encode())

@@ -21,15 +21,15 @@ def init(name: Path, quiet: bool) -> None:
     """
     from ecnlab.cli import output
     from ecnlab.errors import UsageError
-    from ecnlab.storage.atomic import locked_partial, partial_path, rename
+    from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
 
     if name.exists() or name.is_symlink():
         raise UsageError(f"{name}: exists; fix: choose the name of a new folder")
     try:
-        with locked_partial(partial_path(name), folder=True) as partial:
+        with locked_temporary_path(partial_path(name), folder=True) as partial:
             for file in sorted(TEMPLATE.iterdir()):
                 (partial / _RENAMED_FILES.get(file.name, file.name)).write_bytes(file.read_bytes())
-            rename(partial, name)
+            rename_with_retries(partial, name)
     except OSError as error:
         raise UsageError(f"{name}: cannot be created: {error.strerror}") from None
     if not quiet:

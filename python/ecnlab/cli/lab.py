@@ -31,7 +31,7 @@ def lab(file: Path | None, out: Path | None, port: int | None, no_browser: bool)
     from ecnlab.browser import page
     from ecnlab.cli import output
 
-    page.require_page()
+    page.require_page_folder()
     config = page.page_config(file)
     if out is not None:
         if port is not None or no_browser:
@@ -49,12 +49,12 @@ def lab(file: Path | None, out: Path | None, port: int | None, no_browser: bool)
             # A browser in the terminal needs the page before this call returns.
             if not no_browser:
                 _open_browser(server.url)
-            _wait_for(serving)
+            _wait_for_server_thread(serving)
         except KeyboardInterrupt:
             server.shutdown()
 
 
-def _wait_for(serving: Thread) -> None:
+def _wait_for_server_thread(serving: Thread) -> None:
     serving.join()
 
 

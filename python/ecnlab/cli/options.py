@@ -85,21 +85,21 @@ def backend_options(command: Decorated) -> Decorated:
     """`--backend NAME` and the options of backends; the command's parameter `backend` is None if none of them is given."""
 
     @wraps(command)
-    def with_backend(
+    def call_command_with_backend(
         *args: Any, backend: str | None, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any
     ) -> Any:
         names = merge_renamed_backend_option([backend] if backend else [], [on] if on else [])
         return command(*args, backend=next(iter(backends_from_options(names, ip, kernel, lateness)), None), **given)
 
     options = (click.option("--backend", metavar="NAME", help=_BACKEND_HELP), click.option("--on", hidden=True))
-    return cast("Decorated", _add_backend_options(options, with_backend))
+    return cast("Decorated", _add_backend_options(options, call_command_with_backend))
 
 
-def backend_options_per_side(command: Decorated) -> Decorated:
+def add_backend_options_per_side(command: Decorated) -> Decorated:
     """`--backend NAME` once for both sides of a comparison, or twice; the command's parameter `backends` has as many."""
 
     @wraps(command)
-    def with_backends(
+    def call_command_with_backends(
         *args: Any, names: Sequence[str], on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None, **given: Any
     ) -> Any:
         chosen = merge_renamed_backend_option(names, on)
@@ -108,7 +108,7 @@ def backend_options_per_side(command: Decorated) -> Decorated:
         return command(*args, backends=backends_from_options(chosen, ip, kernel, lateness), **given)
 
     several = click.option("--backend", "names", metavar="NAME", multiple=True, help=f"{_BACKEND_HELP} Twice: for A and for B.")
-    return cast("Decorated", _add_backend_options((several, click.option("--on", multiple=True, hidden=True)), with_backends))
+    return cast("Decorated", _add_backend_options((several, click.option("--on", multiple=True, hidden=True)), call_command_with_backends))
 
 
 def merge_renamed_backend_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
@@ -139,19 +139,19 @@ def seeds_option(default: str) -> Decorator[Any]:
 
 def seeds_from_options(one: str | None, several: str | None, default: str) -> list[int]:
     """The seeds that `--seed` and `--seeds` ask for; `default` is read as the value of `--seeds`. Raises UsageError."""
-    from ecnlab.scenarios.seeds import parse_seed, parse_seeds, seeds_as_text
+    from ecnlab.scenarios.seeds import parse_seed_to_list, parse_seeds, seeds_as_text
 
     if one is not None and several is not None:
-        parse_seed(one)
+        parse_seed_to_list(one)
         runs = seeds_as_text(parse_seeds(several))
         raise UsageError(
             f"--seed and --seeds exclude each other: --seed {one} runs only seed {one}, --seeds {several} runs the seeds {runs}; "
             "fix: give one of the two"
         )
-    return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
+    return parse_seeds(default if several is None else several) if one is None else parse_seed_to_list(one)
 
 
-def workers_from_options(threads: int | None, cluster: str | None) -> Workers:
+def threads_or_cluster_from_options(threads: int | None, cluster: str | None) -> Workers:
     """The workers that `--threads` and `--cluster` select. Raises UsageError."""
     from ecnlab.execution.workers import Threads
 
@@ -179,7 +179,7 @@ def backends_from_options(names: Sequence[str], ip: str | None, kernel: str | No
     chosen = [registry.resolve_backend(name) for name in names or [base.SIMULATOR_NAME]]
     nowhere = [name for name in given if not any(hasattr(backend, name) for backend in chosen)]
     return [
-        registry.backend_with_parameters(
+        registry.replace_backend_parameters(
             backend, **{name: value for name, value in given.items() if hasattr(backend, name) or name in nowhere}
         )
         for backend in chosen
@@ -225,11 +225,11 @@ def name_set_option_in_problems(overrides: Mapping[str, str]) -> Iterator[None]:
 
 
 def _problem_with_set_option_name(problem: Problem, overrides: Mapping[str, str]) -> Problem:
-    is_set = problem.line is None and any(_is_prefix_of_key(key, problem.place) for key in overrides)
+    is_set = problem.line is None and any(_is_problem_place_within_key(key, problem.place) for key in overrides)
     return replace(problem, place=f"--set {problem.place}") if is_set else problem
 
 
-def _is_prefix_of_key(key: str, place: str) -> bool:
+def _is_problem_place_within_key(key: str, place: str) -> bool:
     """Whether a problem's place is the key or inside it. Members of a list match `*` and their index."""
     asked, there = key.split("."), place.split(".")
     return len(asked) <= len(there) and all(step in ("*", at) or step.isdecimal() for step, at in zip(asked, there, strict=False))

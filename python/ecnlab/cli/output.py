@@ -52,12 +52,12 @@ def print_paragraph(text: str) -> None:
 
 def print_to_stderr(text: str) -> None:
     """Print lines to standard error; escapes unprintable characters, and line feeds in file names of the command line."""
-    for part in _argument_parts_with_line_feeds():
+    for part in _argv_parts_containing_line_feed():
         text = text.replace(part, escape_unprintable(part))
     print("\n".join(map(escape_unprintable, text.split("\n"))), file=sys.stderr)
 
 
-def _argument_parts_with_line_feeds() -> list[str]:
+def _argv_parts_containing_line_feed() -> list[str]:
     """The parts of paths in the command's arguments that hold a line feed, which would break the line of a message."""
     return [part for argument in sys.argv[1:] for part in re.split("[/=]", argument) if "\n" in part]
 
@@ -79,13 +79,13 @@ def print_tables(tables: Iterable[TextTable]) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON and nothing else; NaN becomes null."""
-    print(json.dumps(to_json_value(value), indent=2, allow_nan=False), file=_unredirected_stdout())
+    print(json.dumps(replace_non_finite_by_none(value), indent=2, allow_nan=False), file=_unredirected_stdout())
 
 
-def to_json_value(value: Any) -> Any:
+def replace_non_finite_by_none(value: Any) -> Any:
     """The value with NaN replaced by None, for JSON."""
     if isinstance(value, Mapping):
-        return {key: to_json_value(item) for key, item in value.items()}
+        return {key: replace_non_finite_by_none(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_json_value(item) for item in value]
+        return [replace_non_finite_by_none(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -64,7 +64,7 @@ def phase(
             measures=measures,
             jitter=jitter,
             store=opened,
-            workers=options.workers_from_options(threads, cluster),
+            workers=options.threads_or_cluster_from_options(threads, cluster),
             progress=not quiet,
         )
     few = [warning for effect in effects for warning in effect.warnings]
@@ -87,10 +87,10 @@ def _scenarios_of_files(files: Sequence[str], aqms: Sequence[str]) -> Iterator[t
 
 def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
     from ecnlab import studies
-    from ecnlab.studies.framework.phase import scenarios_of_study
+    from ecnlab.studies.framework.phase import study_scenarios_without_recording
 
     for name in names:
-        for scenario in scenarios_of_study(studies.find_study(name)):
+        for scenario in study_scenarios_without_recording(studies.find_study(name)):
             yield f"study {name}", scenario
 
 

@@ -65,19 +65,21 @@ def plot(
     from ecnlab.storage.results import open_result
     from ecnlab.sweeps.folder import is_sweep_folder
 
-    inches = None if width is None else parse_figure_width(width)
+    inches = None if width is None else parse_figure_width_inches(width)
     kinds, target = formats or _FORMATS[:1], out or folder / "figures"
     if is_sweep_folder(folder):
-        _reject_option_for_sweep(folder, "a sweep", {"figure": figures})
+        _reject_options_for_folder_kind(folder, "a sweep", {"figure": figures})
         _draw_sweep_figures(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
     else:
         result = open_result(folder)
         output.print_warnings([warning for warning in result.warnings if vars(warning) not in result.header["warnings"]], str(folder))
-        _reject_option_for_sweep(folder, "not a sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
+        _reject_options_for_folder_kind(
+            folder, "not a sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()}
+        )
         draw_result_figures(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
 
 
-def _reject_option_for_sweep(folder: Path, what: str, given: Mapping[str, Any]) -> None:
+def _reject_options_for_folder_kind(folder: Path, what: str, given: Mapping[str, Any]) -> None:
     used = [f"--{name}" for name, value in given.items() if value]
     if used:
         raise UsageError(f"{folder} is {what}; fix: omit {', '.join(used)}")
@@ -102,7 +104,7 @@ def _draw_sweep_figures(
             panels=asked["panels"],
             log=asked["log"],
             where=options.parse_key_value_options("--where", asked["where"], "max_p=0.5"),
-            progress=bar.show_fraction,
+            progress=bar.show_done_of_total,
             **rows,
         )
     if not quiet:
@@ -125,12 +127,12 @@ def draw_result_figures(
     from ecnlab.execution.progress import ProgressLine
 
     with ProgressLine(0, shown=shown, verb="drawing") as bar:
-        drawn = result.plot.save_all(folder, figures or None, formats=formats, width=width, titles=titles, progress=bar.show_fraction)
+        drawn = result.plot.save_all(folder, figures or None, formats=formats, width=width, titles=titles, progress=bar.show_done_of_total)
     if said:
         output.print_line(f"figures in {folder}: {', '.join(drawn)}")
 
 
-def parse_figure_width(text: str) -> float:
+def parse_figure_width_inches(text: str) -> float:
     """Read "8.5cm" or "3.4 in" as inches. Raises UsageError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)\s*", text)
     if match is None:

@@ -38,13 +38,13 @@ def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None,
         output.print_json(found.to_dict())
     elif not quiet:
         for one in found.queues:
-            for line in _replay_summary_line(one).split("\n"):
+            for line in _replayed_queue_summary(one).split("\n"):
                 output.print_line(line)
     if not found.agrees:
         click.get_current_context().exit(EXIT_DISAGREES)
 
 
-def _replay_summary_line(one: ReplayedQueue) -> str:
+def _replayed_queue_summary(one: ReplayedQueue) -> str:
     counts = f"{one.arrivals} arrivals, {one.departures} departures, {one.marks} marks, {one.drops} drops"
     if one.difference is None:
         return f"seed {one.seed}  {one.queue}  identical decisions: {counts}"

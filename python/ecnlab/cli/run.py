@@ -127,13 +127,17 @@ def run(
         _require_processing_time_support(scenario)
     asked: dict[str, Any] = {
         "out": folder,
-        "workers": options.workers_from_options(threads, cluster),
+        "workers": options.threads_or_cluster_from_options(threads, cluster),
         "trace": trace_to,
         "until": until,
         "of": of,
     }
     result = _run_seeds(scenario, chosen_seeds, folder, asked, shown=not quiet)
-    effect = _measure_phase_effect(scenario, result, options.workers_from_options(threads, cluster), shown=not quiet) if phase else None
+    effect = (
+        _measure_phase_effect(scenario, result, options.threads_or_cluster_from_options(threads, cluster), shown=not quiet)
+        if phase
+        else None
+    )
     trust = robustness_of_result(result, of, effect)
     output.print_warnings([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
@@ -145,14 +149,14 @@ def run(
 
 
 def _load_scenario(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario:
-    from ecnlab.scenarios.load import load, read_scenario_text
+    from ecnlab.scenarios.load import load, scenario_from_toml_text
 
     if file != "-":
         return load(file, overrides, aqms=aqms)
     if sys.stdin is None:
         raise UsageError("cannot read standard input: it is closed")
     try:
-        return read_scenario_text(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
+        return scenario_from_toml_text(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
     except UnicodeDecodeError:
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 

@@ -47,17 +47,17 @@ class _CommandWithTrailingCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
 
 
-class _ShellCommand(_CommandWithTrailingCommand):
+class _ShellCommandWithSubcommands(_CommandWithTrailingCommand):
     """The command `shell`, whose first argument may be the command `attach`."""
 
     @property
-    def subcommands(self) -> dict[str, click.Command]:
+    def subcommands_by_name(self) -> dict[str, click.Command]:
         """Commands that are allowed instead of FILE."""
         return {"attach": attach}
 
     def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
-        if args and args[0] in self.subcommands:
-            return self.subcommands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        if args and args[0] in self.subcommands_by_name:
+            return self.subcommands_by_name[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -78,7 +78,7 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
     raise click.exceptions.Exit(run_in_running_shell(pid, side, command or [os.environ.get("SHELL") or "/bin/sh"]))
 
 
-@click.command(cls=_ShellCommand)
+@click.command(cls=_ShellCommandWithSubcommands)
 @click.argument("file", required=False, callback=options.resolve_example_argument)
 @click.option("--rate", metavar="RATE", help="Rate of the link, instead of FILE, e.g. 10Mbps.")
 @click.option("--up-rate", metavar="RATE", help="Rate towards the server (default: that of --rate).")
@@ -144,17 +144,17 @@ def shell(command: list[str], /, file: str | None, **given: Any) -> None:
 def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> ShellResult:
     from ecnlab.cli import output
     from ecnlab.netshell import ShellSpec, run_shell
-    from ecnlab.scenarios.seeds import parse_seed
+    from ecnlab.scenarios.seeds import parse_seed_to_list
 
     quiet, as_json = given["quiet"], given["as_json"]
 
-    def warn_when_started(scenario: Scenario) -> None:
+    def print_warnings_and_usage_hint(scenario: Scenario) -> None:
         if file is not None:
             output.print_warnings(scenario.warnings, scenario.source)
         if not command and not quiet:
             output.print_to_stderr(f"{scenario.name}: the far end is server, $ECNLAB_SERVER; exit ends the shell")
 
-    view = _live_view(given["view"], given["view_to"], command, quiet=quiet, as_json=as_json)
+    view = _live_view_from_options(given["view"], given["view_to"], command, quiet=quiet, as_json=as_json)
     spec = ShellSpec(
         scenario=_scenario_factory(file, given),
         command=command,
@@ -162,11 +162,11 @@ def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> S
         servers=_parse_server_commands(given["servers"]),
         ecn=given["ecn"],
         congestion_control=given["congestion_control"],
-        seed=parse_seed(given["seed"])[0],
+        seed=parse_seed_to_list(given["seed"])[0],
         capture=_require_pcapng_path(given["pcap"]),
         background=given["background"],
     )
-    ended = run_shell(spec, view, warn_when_started)
+    ended = run_shell(spec, view, print_warnings_and_usage_hint)
     if as_json:
         _print_shell_result_as_json(ended, view)
     elif not quiet:
@@ -188,7 +188,7 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
         beside = [name for name, value in {"--rate": given["rate"], **own}.items() if value]
         if beside:
             raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: omit FILE, or change the link with --set KEY=VALUE")
-        return _name_set_option_in_problems(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
+        return _scenario_factory_naming_set_options(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
     if given["rate"] is None:
         raise UsageError("FILE: is missing, and so is --rate; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
@@ -202,15 +202,15 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
         )
     limit = {} if given["limit"] is None else {"limit": given["limit"]}
     link = Link(given["rate"], given["delay"] or "0 ms", given["up_rate"], (given["aqms"] or (DEFAULT_AQM,))[0], {**limit, **keys})
-    return _name_set_option_in_problems(lambda: link.scenario(overrides), overrides)
+    return _scenario_factory_naming_set_options(lambda: link.scenario(overrides), overrides)
 
 
-def _name_set_option_in_problems(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
-    def read_scenario() -> Scenario:
+def _scenario_factory_naming_set_options(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
+    def read_scenario_naming_set_options() -> Scenario:
         with options.name_set_option_in_problems(overrides):
             return scenario()
 
-    return read_scenario
+    return read_scenario_naming_set_options
 
 
 def _parse_server_commands(servers: Sequence[str]) -> list[list[str]]:
@@ -231,7 +231,7 @@ def _require_pcapng_path(path: Path | None) -> Path | None:
     return path
 
 
-def _live_view(kind: str | None, path: Path | None, command: list[str], *, quiet: bool, as_json: bool) -> LiveView:
+def _live_view_from_options(kind: str | None, path: Path | None, command: list[str], *, quiet: bool, as_json: bool) -> LiveView:
     from ecnlab.netshell import LiveView
 
     chosen = "json" if as_json else kind
@@ -255,13 +255,13 @@ def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
     import math
 
     from ecnlab.cli.table import Table
-    from ecnlab.scenarios.units import display_unit_of_column
+    from ecnlab.scenarios.units import column_display_factor_and_unit
     from ecnlab.storage.summary import quantity_name
 
     rows = _queue_statistics_rows(ended)
 
     def format_value(quantity: str, value: float) -> str:
-        shown = value * display_unit_of_column(quantity)[0]
+        shown = value * column_display_factor_and_unit(quantity)[0]
         return (
             "-"
             if not math.isfinite(shown)
@@ -273,7 +273,7 @@ def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
         )
 
     cells = [
-        [quantity_name(quantity), display_unit_of_column(quantity)[1], *(format_value(quantity, row[quantity]) for row in rows)]
+        [quantity_name(quantity), column_display_factor_and_unit(quantity)[1], *(format_value(quantity, row[quantity]) for row in rows)]
         for quantity in _QUEUE_QUANTITIES
     ]
     title = f"{ended.scenario.name}: {ended.seconds:.1f} s"
@@ -298,8 +298,8 @@ def _packet_delivery_text(ended: ShellResult) -> str:
 def _print_shell_result_as_json(ended: ShellResult, view: LiveView) -> None:
     import json
 
-    from ecnlab.cli.output import to_json_value
+    from ecnlab.cli.output import replace_non_finite_by_none
 
     end = {"end": {"exit_code": ended.code, "seconds": ended.seconds, "queues": _queue_statistics_rows(ended), **ended.about}}
-    view.to.write(json.dumps(to_json_value(end), allow_nan=False) + "\n")
+    view.to.write(json.dumps(replace_non_finite_by_none(end), allow_nan=False) + "\n")
     view.to.flush()

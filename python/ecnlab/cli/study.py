@@ -59,7 +59,7 @@ def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenari
     """
     from ecnlab.cli import study_output
 
-    study_output.print_study(name, figures, claims, scenarios)
+    study_output.print_study_and_write_scenarios(name, figures, claims, scenarios)
 
 
 @study.command("run")
@@ -117,13 +117,13 @@ def run_study(
     if demo and (figures or claims):
         raise UsageError("--demo selects its own figures; fix: omit --figure and --claim")
     chosen = studies.find_study(name)
-    chosen_seeds = options.seeds_from_options(seed, seeds, seeds_as_text(runner.QUICK_SEEDS if quick else runner.full_seeds(chosen)))
+    chosen_seeds = options.seeds_from_options(seed, seeds, seeds_as_text(runner.QUICK_SEEDS if quick else runner.seeds_of_full_run(chosen)))
     if demo and not chosen.demo:
         raise UsageError(f"--demo: the study {name} defines no figures for a demo; fix: omit --demo")
     numbers = chosen.demo if demo else figures
     chosen.choose_items(numbers)
     chosen.choose_claims(claims)
-    workers = options.workers_from_options(threads, cluster)
+    workers = options.threads_or_cluster_from_options(threads, cluster)
     with options.open_store(store) as kept:
         outcome = runner.run_study(
             chosen,
@@ -147,7 +147,7 @@ def run_study(
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPORT...")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table to this file: FILE.csv or FILE.md.")
 @options.json_option
-def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
+def join_reports_in_table(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
     """Join reports of one study, for example of its backends, in one table.
 
     Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with the published number and,
@@ -189,7 +189,7 @@ def _print_study_outcome(name: str, outcome: StudyRunOutcome, *, as_json: bool, 
     if outcome.left_out:
         output.print_to_stderr(f"omitted, because they depend on failed runs: {', '.join(outcome.left_out)}")
     if as_json:
-        in_full = page.verdicts_in_full(name)
+        in_full = page.read_full_run_verdicts(name)
         output.print_json(
             {"report": str(outcome.report), "claims": [verdicts.decision_to_dict(decision, in_full) for decision in outcome.decisions]}
         )

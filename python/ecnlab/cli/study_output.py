@@ -28,7 +28,7 @@ def verdict_table(decisions: Sequence[ClaimDecision]) -> Table:
             d.claim.id,
             f"{verdicts.VERDICT_SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK_SPACE),
             d.claim.sentence,
-            _verdict_by_setup_text(d),
+            _parameters_that_change_verdict_text(d),
         ]
         for d in decisions
     ]
@@ -38,13 +38,13 @@ def verdict_table(decisions: Sequence[ClaimDecision]) -> Table:
     return Table("claims", header, rows, header)
 
 
-def _verdict_by_setup_text(decision: ClaimDecision) -> str:
+def _parameters_that_change_verdict_text(decision: ClaimDecision) -> str:
     from ecnlab.studies.framework import verdicts
 
     return ", ".join(verdicts.parameters_that_change_verdict(decision.setups))
 
 
-def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
+def print_study_and_write_scenarios(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
     """Print what a study is, or, if figures or claims are named, what is run for these, and write its scenarios into a folder.
 
     Raises UnknownName, ResultsError (the folder cannot be written).
@@ -53,12 +53,12 @@ def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: P
     from ecnlab.studies.framework import runner
 
     study = studies.find_study(name)
-    chosen = runner.select_from_study(study, runner.full_seeds(study), numbers, ids)
+    chosen = runner.select_from_study(study, runner.seeds_of_full_run(study), numbers, ids)
     if numbers or ids:
         _print_selected_items_and_claims(chosen)
     else:
         _print_study_overview(study)
-    _print_run_count(chosen, runner.select_from_study(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
+    _print_run_counts_and_durations(chosen, runner.select_from_study(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
     if folder is not None:
         _write_scenario_files(chosen, folder)
 
@@ -109,7 +109,7 @@ def _print_selected_items_and_claims(chosen: StudySelection) -> None:
     output.print_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 
 
-def _print_run_count(chosen: StudySelection, quick: StudySelection) -> None:
+def _print_run_counts_and_durations(chosen: StudySelection, quick: StudySelection) -> None:
     from ecnlab.studies.framework import cost
 
     for word, part in (("in full", chosen), ("with --quick", quick)):

@@ -72,9 +72,9 @@ def sweep(
     more = [*asked.tables, *tables]
     overrides = options.parse_set_options(changes)
     asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
-    chosen, workers = _seeds_to_run(asked, seed, seeds), options.workers_from_options(threads, cluster)
+    chosen, workers = _seeds_from_file_or_options(asked, seed, seeds), options.threads_or_cluster_from_options(threads, cluster)
     with options.name_set_option_in_problems(overrides):
-        made = run.plan_of_sweep_file(asked)
+        made = run.plan_parsed_sweep_file(asked)
     output.print_warnings(made.warnings, str(asked.scenario))
     folder = prepare_sweep_folder(out or Path("results") / f"sweep-{safe_file_name(asked.name)}")
     kept = Store(store)
@@ -122,7 +122,7 @@ def _grid_from_options(vary: Sequence[str]) -> dict[str, str]:
     return {key: values for key, (_, _, values) in zip(keys, pairs, strict=True)}
 
 
-def _seeds_to_run(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
+def _seeds_from_file_or_options(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
     if seed is None and seeds is None and asked.seeds is not None:
         return asked.seeds
     return options.seeds_from_options(seed, seeds, "1..1")
@@ -144,7 +144,7 @@ def _print_sweep_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: 
     source = made.base.source
     output.print_warnings([warning for warning in done.warnings if warning not in made.warnings], source)
     if as_json:
-        output.print_json(summary.sweep_to_json(done))
+        output.print_json(summary.sweep_to_dict(done))
     elif not quiet:
         output.print_tables(summary.sweep_tables(done))
         output.print_line(f"sweep in {folder}: {', '.join(done.tables)}, summary")

@@ -93,11 +93,11 @@ def _split_columns_to_fit(columns: list[_TableColumn], room: int) -> list[list[_
     leading = list(takewhile(lambda column: column.is_words, columns))
     if len(leading) == len(columns):
         _narrow_columns(columns, room, dict.fromkeys(map(id, columns), _MIN_FOLDED_WIDTH) | {id(columns[0]): columns[0].longest_word_width})
-    if _needed_width(columns) <= room or len(leading) == len(columns):
+    if _total_width_of_columns(columns) <= room or len(leading) == len(columns):
         return [columns]
     parts: list[list[_TableColumn]] = [leading]
     for column in columns[len(leading) :]:
-        if len(parts[-1]) > len(leading) and _needed_width([*parts[-1], column]) > room:
+        if len(parts[-1]) > len(leading) and _total_width_of_columns([*parts[-1], column]) > room:
             parts.append(leading)
         parts[-1] = [*parts[-1], column]
     return parts
@@ -105,14 +105,14 @@ def _split_columns_to_fit(columns: list[_TableColumn], room: int) -> list[list[_
 
 def _narrow_columns(columns: Sequence[_TableColumn], room: int, least: dict[int, int]) -> None:
     """Narrow the text columns until all columns fit, such that their cells have about equally many lines."""
-    while _needed_width(columns) > room:
+    while _total_width_of_columns(columns) > room:
         able = [column for column in columns if column.is_words and column.room > least[id(column)]]
         if not able:
             return
         min(able, key=lambda column: column.whole / (column.room - 1)).room -= 1
 
 
-def _needed_width(columns: Sequence[_TableColumn]) -> int:
+def _total_width_of_columns(columns: Sequence[_TableColumn]) -> int:
     return 1 + sum(column.room + 3 for column in columns)
 
 

@@ -117,11 +117,11 @@ def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     if as_json:
         output.print_json(asdict(verdict))
     elif not quiet:
-        for line in trace_summary.finding_lines(verdict, every=every):
+        for line in trace_summary.lines_of_findings(verdict, every=every):
             output.print_line(line)
-        output.print_line(trace_summary.verification_summary_line(verdict))
+        output.print_line(trace_summary.violation_and_departure_count_line(verdict))
         output.print_tables(trace_summary.violated_rules_tables(verdict))
-    if verdict.violations:
+    if verdict.violation_count:
         raise click.exceptions.Exit(EXIT_DISAGREES)
 
 

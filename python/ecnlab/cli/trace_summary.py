@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.cli.table import Table
-from ecnlab.scenarios.units import display_unit_of_column
+from ecnlab.scenarios.units import column_display_factor_and_unit
 
 if TYPE_CHECKING:
     from ecnlab.packet_traces.analyze import KnownDeparture, Trace, TraceFinding, TraceVerification, VerifiedRule
@@ -61,7 +61,8 @@ def trace_tables(trace: Trace) -> list[Table]:
     total, flows, links = trace.total, trace.columns("flows"), trace.columns("links")
     shown = [*_FIXED_QUANTITIES, *(quantity for quantity in _NONZERO_QUANTITIES if _has_nonzero([total[quantity]]))]
     rows = [
-        [_quantity_name(quantity), display_unit_of_column(quantity)[1], _format_quantity(quantity, total[quantity])] for quantity in shown
+        [_quantity_name(quantity), column_display_factor_and_unit(quantity)[1], _format_quantity(quantity, total[quantity])]
+        for quantity in shown
     ]
     made = [Table(trace_title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
     competing = int(total["competing_flows"])
@@ -93,7 +94,7 @@ def violation_line(finding: TraceFinding) -> str:
     """A packet that is not as RFC 3168 asks, as a line."""
     what = f"known departure of {finding.whose} from" if finding.is_departure else "violation of"
     where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
-    return f"{where}: {what} {finding.rule} ({_cited_section_text(finding.section)}): {finding.found}"
+    return f"{where}: {what} {finding.rule} ({_section_text_without_default_rfc(finding.section)}): {finding.found}"
 
 
 def known_departure_line(known: KnownDeparture, first: TraceFinding | None) -> str:
@@ -103,7 +104,7 @@ def known_departure_line(known: KnownDeparture, first: TraceFinding | None) -> s
     return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
 
-def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
+def lines_of_findings(verdict: TraceVerification, *, every: bool) -> list[str]:
     """A check's findings as lines: the first violations with how many more there are, and each known departure once; or `every` finding."""
     if every:
         return [violation_line(finding) for finding in verdict.findings]
@@ -111,7 +112,7 @@ def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
     for finding in verdict.findings:
         first.setdefault((finding.rule, finding.whose), finding)
     violations = [finding for finding in verdict.findings if not finding.is_departure][:_MAX_VIOLATIONS]
-    more = verdict.violations - len(violations)
+    more = verdict.violation_count - len(violations)
     cut = [f"... and {_count_or_no_text(more, 'more violation')}; --all lists every finding"] if more else []
     return [
         *map(violation_line, violations),
@@ -120,18 +121,23 @@ def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
     ]
 
 
-def verification_summary_line(verdict: TraceVerification) -> str:
+def violation_and_departure_count_line(verdict: TraceVerification) -> str:
     """Table of the checked file and the number of findings."""
     connections = _count_or_no_text(verdict.about["connections"], "TCP connection")
-    counts_text = f"{_count_or_no_text(verdict.violations, 'violation')}, {_count_or_no_text(verdict.departures, 'known departure')}"
-    is_cut = verdict.violations + verdict.departures > len(verdict.findings)
+    counts_text = (
+        f"{_count_or_no_text(verdict.violation_count, 'violation')}, {_count_or_no_text(verdict.known_departure_count, 'known departure')}"
+    )
+    is_cut = verdict.violation_count + verdict.known_departure_count > len(verdict.findings)
     return f"{verdict.source}: {connections}, {counts_text}" + ("; the first 10000 of each rule are listed" if is_cut else "")
 
 
 def violated_rules_tables(verdict: TraceVerification) -> list[Table]:
     """The violated rules with their counts."""
     header = ("rule", "section", "violations", "departures", "rules, and known departures")
-    rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
+    rows = [
+        [rule.name, rule.section, str(rule.violations), str(rule.departures), _requirement_and_departures_text(rule)]
+        for rule in verdict.rules
+    ]
     return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
 
 
@@ -139,7 +145,7 @@ def _count_or_no_text(count: int, what: str) -> str:
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
-def _rule_text(rule: VerifiedRule) -> str:
+def _requirement_and_departures_text(rule: VerifiedRule) -> str:
     return f"{rule.asks}; {rule.departs}" if rule.departures and rule.departs else rule.asks
 
 
@@ -194,7 +200,7 @@ def _has_nonzero(values: Sequence[float]) -> bool:
 
 
 def _quantity_heading(quantity: str) -> str:
-    unit = display_unit_of_column(quantity)[1]
+    unit = column_display_factor_and_unit(quantity)[1]
     return _quantity_name(quantity) if unit in ("packets", "spells", "reactions") else f"{_quantity_name(quantity)} ({unit})"
 
 
@@ -204,7 +210,7 @@ def _format_quantity(quantity: str, value: float) -> str:
         return "-"
     if isinstance(value, int):
         return str(value)
-    scaled = value * display_unit_of_column(quantity)[0]
+    scaled = value * column_display_factor_and_unit(quantity)[0]
     digits = 0 if scaled == 0 else max(0, 3 - math.floor(math.log10(abs(scaled))))
     return f"{scaled:.{min(6, digits)}f}"
 
@@ -215,11 +221,11 @@ def _quantity_name(quantity: str) -> str:
     return quantity.replace("_", " ")
 
 
-def _cited_section_text(section: str) -> str:
+def _section_text_without_default_rfc(section: str) -> str:
     """A section of RFC 3168, or of the RFC that it names."""
     rfc, _, number = section.rpartition(", ")
     return f"{rfc}, section {number}" if rfc else f"section {section}"
 
 
 def _rfc_and_section_text(section: str) -> str:
-    return _cited_section_text(section if section.startswith("RFC ") else f"RFC 3168, {section}")
+    return _section_text_without_default_rfc(section if section.startswith("RFC ") else f"RFC 3168, {section}")

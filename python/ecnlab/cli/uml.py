@@ -10,7 +10,7 @@ from ecnlab.cli import options
 from ecnlab.errors import UsageError
 
 
-class _GroupWithOldNames(click.Group):
+class _GroupRejectingRenamedCommands(click.Group):
     """Refuses the old name of a command with the new one."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -19,7 +19,7 @@ class _GroupWithOldNames(click.Group):
         return super().get_command(ctx, cmd_name)
 
 
-@click.group(cls=_GroupWithOldNames)
+@click.group(cls=_GroupRejectingRenamedCommands)
 def uml() -> None:
     """Build and list kernels for `--backend uml`.
 
@@ -56,16 +56,16 @@ def build_kernel(name: str | None, source: Path | None, control_files: tuple[Pat
     from ecnlab.cli import output
     from ecnlab.execution.progress import ProgressLine
 
-    kernel = kernels.find_kernel(name or kernels.DEFAULT_KERNEL)
+    kernel = kernels.find_buildable_kernel(name or kernels.DEFAULT_KERNEL)
     with ProgressLine(1, shown=not quiet, verb="compiling") as progress:
-        made = build.build_kernel(kernel, source, jobs, progress.show_fraction, control_files)
+        made = build.build_kernel(kernel, source, jobs, progress.show_done_of_total, control_files)
     if not quiet:
         known = "" if made.about["known"] else ", a source that ecnlab was not tested with"
         output.print_line(f"{made.name} from {made.about['version']} (sha256 {made.about['sha256'] or 'of a folder: none'}){known}")
-        for control in made.controls:
+        for control in made.user_congestion_controls:
             output.print_line(f"with the congestion control {control['name']} of {control['file']} (sha256 {control['sha256']})")
         output.print_line(f"in {made.folder}")
-    if build.build_guest_program() and not quiet:
+    if build.build_guest_program_if_outdated() and not quiet:
         output.print_line(f"and the program in it: {process.GUEST_PROGRAM}")
 
 
@@ -78,7 +78,7 @@ def list_kernels(as_json: bool) -> None:
     from ecnlab.cli.table import Table
 
     images = kernels.built_kernels()
-    for folder in kernels.damaged_kernel_folders():
+    for folder in kernels.kernel_folders_with_unreadable_description():
         output.print_to_stderr(f"{folder}: {kernels.DESCRIPTION_FILE} is damaged; fix: remove the folder, or build the kernel again")
     if as_json:
         output.print_json([{"name": image.name, "folder": str(image.folder), **image.about} for image in images])
@@ -91,7 +91,7 @@ def list_kernels(as_json: bool) -> None:
                 image.name,
                 str(image.about["kernel"]),
                 f"{image.about['version']}{'' if image.is_image_intact else ' (damaged)'}",
-                ", ".join(control["name"] for control in image.controls),
+                ", ".join(control["name"] for control in image.user_congestion_controls),
                 str(image.folder),
             )
             for image in images

@@ -34,7 +34,7 @@ def validate() -> None:
 @validate.command("packet-exact")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @options.quiet_option
-def compare_packet_exact(folder: Path | None, quiet: bool) -> None:
+def compare_ns2_packets(folder: Path | None, quiet: bool) -> None:
     """Compare single flows with ns-2 packet by packet.
 
     DIR is a folder of cases; without it the package's own are compared.
@@ -74,7 +74,7 @@ def compare_with_linux(folder: Path | None, way: str | None, only: str | None, a
     if as_json:
         output.print_json({"totals": totalled, "cases": [outcome.to_dict() for outcome in outcomes]})
     elif not quiet:
-        _print_packet_exact_cases(outcomes, totalled, excerpts=only is not None)
+        _print_linux_case_outcomes(outcomes, totalled, excerpts=only is not None)
     failed = any(judgement.has_failed for outcome in outcomes for judgement in outcome.judgements)
     sys.exit(EXIT_DISAGREES if failed else 0)
 
@@ -137,7 +137,7 @@ def compare_ns2_means(
     chosen_seeds = options.seeds_from_options(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: too few for an interval; fix: give 2 or more")
-    workers = options.workers_from_options(threads, cluster)
+    workers = options.threads_or_cluster_from_options(threads, cluster)
     with options.open_store(store) as kept:
         comparisons = compare_with_ns2_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
     totalled = verdict_counts_by_file(comparisons)
@@ -172,7 +172,7 @@ def compare_with_formulas(
         raise UsageError("--write and --quick exclude each other; fix: omit --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: the folder {write.parent} does not exist")
-    workers = options.workers_from_options(threads, cluster)
+    workers = options.threads_or_cluster_from_options(threads, cluster)
     with options.open_store(store) as kept:
         outcomes = run_formula_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
@@ -197,7 +197,7 @@ def compare_with_fingerprints(threads: int | None, as_json: bool, quiet: bool) -
     from ecnlab.cli import output
     from ecnlab.validation.fingerprints import compare_fingerprints
 
-    outcomes = compare_fingerprints(options.workers_from_options(threads, None), progress=not quiet)
+    outcomes = compare_fingerprints(options.threads_or_cluster_from_options(threads, None), progress=not quiet)
     different = [outcome for outcome in outcomes if not outcome.is_equal]
     if as_json:
         output.print_json({"fingerprints": [outcome.to_dict() for outcome in outcomes], "different": len(different)})
@@ -208,7 +208,7 @@ def compare_with_fingerprints(threads: int | None, as_json: bool, quiet: bool) -
     sys.exit(EXIT_DISAGREES if different else 0)
 
 
-def _print_packet_exact_cases(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
+def _print_linux_case_outcomes(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
     from ecnlab.cli import output
 
     modes = list(totalled)

@@ -93,11 +93,11 @@ class Comparison:
         title = " and ".join(f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
         tables = [
             *summary.differing_parameter_tables(self),
-            *summary.overview_tables(self),
+            *summary.main_quantity_tables(self),
             *summary.difference_tables(self, self.apart, summary.MAX_SHOWN_ROWS),
         ]
         notes = [*self.notes, f"{self.found()}; frame() has all"]
-        return html.result_html(title, tables, notes)
+        return html.tables_and_notes_to_html(title, tables, notes)
 
     @property
     def apart(self) -> list[DifferenceRow]:

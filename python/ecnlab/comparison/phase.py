@@ -18,7 +18,7 @@ from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import load
 from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats.differences import QuantityDifference, SampleBySeed, difference_of_samples
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, p_value, prediction_p_value
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, p_value, prediction_p_value
 from ecnlab.sweeps.run import STORE_FOLDER
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def phase_effect_of_results(
     ps = [_p_value_of_no_change(found) for found in there.values()]
     rows = [
         _phase_effect_row(cell, found, p, adjusted, least_share)
-        for (cell, found), p, adjusted in zip(there.items(), ps, adjusted_p_values(ps), strict=True)
+        for (cell, found), p, adjusted in zip(there.items(), ps, fdr_adjusted_p_values(ps), strict=True)
     ]
     rows.sort(key=lambda row: (not row.moved, -abs(row.relative)))
     return PhaseEffect(without.name, list(with_.seeds), without.alike, rows)

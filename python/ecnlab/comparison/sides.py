@@ -18,8 +18,8 @@ from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import leaf_values_with_paths, unused_aqm_warning
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.scenarios.units import unit_of
-from ecnlab.stats.differences import QuantityDifference, SampleBySeed, difference_of_samples, is_paired
-from ecnlab.stats.estimates import adjusted_p_values
+from ecnlab.stats.differences import QuantityDifference, SampleBySeed, can_pair_by_seed, difference_of_samples
+from ecnlab.stats.estimates import fdr_adjusted_p_values
 from ecnlab.storage.results import Result
 from ecnlab.sweeps.sweep import Sweep
 
@@ -46,7 +46,7 @@ def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: fl
     notes = [
         *_notes_on_seeds(a.seeds, b.seeds, names),
         *_notes_on_builds_and_measured_times(a, b),
-        *_notes_on_identical_results(a.alike, b.alike, names),
+        *_notes_on_deterministic_results(a.alike, b.alike, names),
         *_notes_on_rows_of_one_side(of_a, of_b, names),
     ]
     changed = _differing_backends(a.backend, b.backend) + _differing_parameters(
@@ -63,7 +63,7 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
     if set(columns[0]) != set(columns[1]):
         varied = " and ".join(", ".join(each) for each in columns)
         raise UsageError(f"the sweeps vary different parameters ({varied}), so their points cannot be paired")
-    points = [_sweep_points(sweep, columns[0]) for sweep in (a, b)]
+    points = [_point_numbers_by_parameter_values(sweep, columns[0]) for sweep in (a, b)]
     shared = [place for place in points[0] if place in points[1]]
     if not shared:
         raise UsageError("the sweeps have no point in common")
@@ -103,10 +103,12 @@ def _comparison_of_rows(
 
 
 def _samples_by_quantity(result: Result) -> Samples:
-    return {cell: SampleBySeed(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _quantity_values(result)}
+    return {
+        cell: SampleBySeed(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _iter_values_by_quantity(result)
+    }
 
 
-def _quantity_values(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
+def _iter_values_by_quantity(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
     for quantity in _quantity_column_names("total"):
         yield ("total", "", quantity), result.values(quantity)
     for group in result.group_names:
@@ -135,7 +137,7 @@ def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
     return {point: {cell: SampleBySeed(by_seed, alike[point]) for cell, by_seed in cells.items()} for point, cells in values.items()}
 
 
-def _sweep_points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
+def _point_numbers_by_parameter_values(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
     """Point numbers of a sweep by the values of these parameters."""
     return {tuple(row[column] for column in columns): row["point"] for row in sweep.points.iter_rows(named=True)}
 
@@ -162,7 +164,7 @@ def _is_without_values(a: SampleBySeed, b: SampleBySeed) -> bool:
 def with_adjusted_p_values(rows: Sequence[DifferenceRow], confidence: float) -> list[DifferenceRow]:
     """Adjust p-values over these rows as one family of tests; sort by table, then rows that differ, then relative change."""
     tables = list(COMPARED_TABLES)
-    adjusted = adjusted_p_values([row.difference.p_value for row in rows])
+    adjusted = fdr_adjusted_p_values([row.difference.p_value for row in rows])
     found = [_with_adjusted_p_value(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
     return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_sort_key_by_difference_size(row)))
 
@@ -181,7 +183,7 @@ def _sort_key_by_difference_size(row: DifferenceRow) -> float:
 def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
     """Notes on seeds that only one side has."""
     both = sorted(set(a) & set(b))
-    if not is_paired(dict.fromkeys(a), dict.fromkeys(b)):
+    if not can_pair_by_seed(dict.fromkeys(a), dict.fromkeys(b)):
         by_side = " and ".join(f"{seeds_as_text(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
         return [f"not paired, because the seeds {by_side} hardly overlap; intervals are Welch's, which are wider"]
     left = sorted(set(a) ^ set(b))
@@ -191,15 +193,15 @@ def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) 
 
 def _notes_on_builds_and_measured_times(a: Result, b: Result) -> list[str]:
     spans = [result.header["duration_s"] - result.header["measure_from_s"] for result in (a, b)]
-    return [*_notes_on_engine_builds(a.header["build"], b.header["build"]), *_notes_on_measured_time(spans[0], spans[1])]
+    return [*_notes_on_engine_builds(a.header["build"], b.header["build"]), *_notes_on_unequal_measured_durations(spans[0], spans[1])]
 
 
 def _differing_backends(a: Values, b: Values) -> list[DifferingParameter]:
     """The backends of both sides, if they differ."""
-    return [] if a == b else [DifferingParameter("backend", *base.differing_identity_texts(a, b))]
+    return [] if a == b else [DifferingParameter("backend", *base.pair_of_distinct_identity_texts(a, b))]
 
 
-def _notes_on_measured_time(a: float, b: float) -> list[str]:
+def _notes_on_unequal_measured_durations(a: float, b: float) -> list[str]:
     return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, cover different times"]
 
 
@@ -209,7 +211,7 @@ def _notes_on_engine_builds(a: str, b: str) -> list[str]:
 
 def _notes_on_percentile_resolution(rows: Sequence[DifferenceRow]) -> list[str]:
     """A note on percentiles in one histogram cell at all seeds, whose intervals look more precise than the cell width permits."""
-    found = [row for row in rows if _PERCENTILE_COLUMN.search(row.quantity) and _is_within_one_histogram_cell(row.difference)]
+    found = [row for row in rows if _PERCENTILE_COLUMN.search(row.quantity) and _is_apart_with_zero_intervals(row.difference)]
     if not found:
         return []
     quantities = ", ".join(dict.fromkeys(row.quantity for row in found))
@@ -217,11 +219,11 @@ def _notes_on_percentile_resolution(rows: Sequence[DifferenceRow]) -> list[str]:
     return [f"{quantities}: at ± 0 all seeds fall into one cell of the histogram; {right}"]
 
 
-def _is_within_one_histogram_cell(found: QuantityDifference) -> bool:
+def _is_apart_with_zero_intervals(found: QuantityDifference) -> bool:
     return found.is_apart and found.a.half_width == found.b.half_width == found.change.half_width == 0
 
 
-def _notes_on_identical_results(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
+def _notes_on_deterministic_results(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
     if a and b:
         return ["all seeds are identical in both, because nothing is random: no intervals, and each difference is exact"]
     return [
@@ -256,7 +258,7 @@ def _differing_parameters_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, 
     for at_a, at_b in pairs:
         for one in _differing_parameters(a.in_force(at_a), b.in_force(at_b)):
             varies |= found.setdefault(one.key, one) != one
-        times |= dict.fromkeys(_notes_on_measured_time(a.measured_s(at_a), b.measured_s(at_b)))
+        times |= dict.fromkeys(_notes_on_unequal_measured_durations(a.measured_s(at_a), b.measured_s(at_b)))
     notes = list(times)
     if not found and a.backend == b.backend:
         notes.insert(0, "both sides have the same scenario at each point: all differences are chance")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.display.cells import TextTable
-from ecnlab.scenarios.units import display_unit_for_values, display_unit_of, parse_quantity
+from ecnlab.scenarios.units import display_factor_and_unit, display_unit_for_values, parse_quantity
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.summary import format_estimate, quantity_name
 from ecnlab.sweeps.summary import SHOWN_QUANTITIES
@@ -33,12 +33,12 @@ def differing_parameter_tables(found: Comparison, *, everything: bool = False) -
     yield TextTable(title, ["parameter", *found.names], rows, ["parameter"])
 
 
-def overview_tables(found: Comparison) -> Iterator[TextTable]:
+def main_quantity_tables(found: Comparison) -> Iterator[TextTable]:
     """Table of the main quantities over all flows, also those without a difference; empty for sweeps, which have a row per point."""
     rows = {row.quantity: row for row in found.rows if row.table == "total" and not row.point}
     chosen = [rows[quantity] for quantity in ("throughput_bps", *SHOWN_QUANTITIES) if quantity in rows]
     if chosen:
-        yield _difference_table(found, "in short", chosen)
+        yield _difference_table_of_rows(found, "in short", chosen)
 
 
 def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], max_rows: int) -> Iterator[TextTable]:
@@ -47,10 +47,12 @@ def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], max_rows
         of_table = [row for row in rows if row.table == table]
         left = len(of_table) - max_rows
         if of_table:
-            yield _difference_table(found, title + (f": the first {max_rows}, and {left} more" if left > 0 else ""), of_table[:max_rows])
+            yield _difference_table_of_rows(
+                found, title + (f": the first {max_rows}, and {left} more" if left > 0 else ""), of_table[:max_rows]
+            )
 
 
-def _difference_table(found: Comparison, title: str, rows: Sequence[DifferenceRow]) -> TextTable:
+def _difference_table_of_rows(found: Comparison, title: str, rows: Sequence[DifferenceRow]) -> TextTable:
     words = [*rows[0].point, *filter(None, [_ROW_COLUMNS[rows[0].table]]), "quantity", "unit"]
     a, b = found.names
     return TextTable(title, [*words, a, b, f"{b} - {a}", "%", "adj. p"], list(map(_difference_row_cells, rows)), words)
@@ -68,20 +70,20 @@ def _difference_row_cells(row: DifferenceRow) -> list[str]:
         quantity_name(row.quantity),
         unit,
         *numbers,
-        _format_signed(found.change.scaled(factor)),
-        _format_percent(found.relative_change),
+        _format_signed_estimate(found.change.scaled(factor)),
+        _format_relative_change_percent(found.relative_change),
         _format_p_value(row.adjusted_p_value),
     ]
 
 
-def _format_signed(value: Estimate) -> str:
+def _format_signed_estimate(value: Estimate) -> str:
     return ("+" if value.mean > 0 else "") + format_estimate(value, is_signed=True)
 
 
-def _format_percent(relative: Estimate) -> str:
+def _format_relative_change_percent(relative: Estimate) -> str:
     if math.isinf(relative.mean):
         return "from 0"
-    return _format_signed(relative.scaled(100.0))
+    return _format_signed_estimate(relative.scaled(100.0))
 
 
 def _format_p_value(value: float) -> str:
@@ -95,5 +97,5 @@ def _format_parameter_value(value: Any) -> str:
     found = parse_quantity(value) if isinstance(value, str) else None
     if found is None or not found[1]:
         return "-" if value is None else format_axis_value(value)
-    factor, unit = display_unit_of(found[1])
+    factor, unit = display_factor_and_unit(found[1])
     return f"{found[0] * factor:.12g} {unit}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.diagram.layout import place_boxes
 from ecnlab.diagram.network import NetworkDrawing
-from ecnlab.diagram.picture import NetworkSvg
+from ecnlab.diagram.picture import NetworkSvgWriter
 
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
@@ -25,4 +25,4 @@ __all__ = ["svg"]
 def network_svg(scenario: Scenario) -> str:
     """The network of a scenario as SVG. The same scenario gives the same text."""
     network = NetworkDrawing.from_scenario(scenario)
-    return NetworkSvg(scenario.name, network, place_boxes(network.boxes, network.lines)).svg_text()
+    return NetworkSvgWriter(scenario.name, network, place_boxes(network.boxes, network.lines)).svg_text()

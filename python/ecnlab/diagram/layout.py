@@ -38,11 +38,11 @@ def place_boxes(boxes: Sequence[NetworkBox], lines: Sequence[tuple[int, int]]) -
     for number, box in enumerate(boxes):
         columns[box.column].append(number)
     heights = _vertical_positions(boxes, [columns[column] for column in sorted(columns)], beside)
-    across = _column_positions(boxes, columns)
+    across = _column_left_and_right_ends(boxes, columns)
     return [BoxPosition(sum(across[box.column]) / 2, heights[number], *across[box.column]) for number, box in enumerate(boxes)]
 
 
-def _column_positions(boxes: Sequence[NetworkBox], columns: dict[int, list[int]]) -> dict[int, tuple[float, float]]:
+def _column_left_and_right_ends(boxes: Sequence[NetworkBox], columns: dict[int, list[int]]) -> dict[int, tuple[float, float]]:
     """The left and the right end of each column."""
     found, left = {}, 0.0
     for column in sorted(columns):
@@ -61,14 +61,16 @@ def _vertical_positions(boxes: Sequence[NetworkBox], columns: Sequence[list[int]
             if 0 < sweep < _ORDERING_SWEEPS - 2:
                 column.sort(key=wanted.__getitem__)
             heights = [boxes[number].height + BOX_GAP for number in column]
-            places = stacked_box_middles(heights, [wanted[number] for number in column], [_box_weight(boxes[number]) for number in column])
+            places = fit_stacked_box_middles(
+                heights, [wanted[number] for number in column], [_box_weight_by_kind(boxes[number]) for number in column]
+            )
             for number, down in zip(column, places, strict=True):
                 middle[number] = down
     top = min(middle[number] - box.height / 2 for number, box in enumerate(boxes))
     return [down - top for down in middle]
 
 
-def stacked_box_middles(heights: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+def fit_stacked_box_middles(heights: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
     """The middles of stacked boxes in their order, by weighted least squares as close as possible to the wanted positions.
 
     With the boxes packed from one start line, each box prefers a start line at its wanted position less its offset. Isotonic regression
@@ -88,10 +90,10 @@ def stacked_box_middles(heights: Sequence[float], wanted: Sequence[float], weigh
 
 def _preferred_vertical_position(number: int, boxes: Sequence[NetworkBox], beside: Sequence[int], middle: Sequence[float]) -> float:
     """The weighted mean position of a box's neighbours; hosts have a small weight, so that links are drawn in a row."""
-    weights = [_box_weight(boxes[other]) for other in beside]
+    weights = [_box_weight_by_kind(boxes[other]) for other in beside]
     sum_ = sum(weight * middle[other] for weight, other in zip(weights, beside, strict=True))
     return sum_ / sum(weights) if weights else middle[number]
 
 
-def _box_weight(box: NetworkBox) -> float:
+def _box_weight_by_kind(box: NetworkBox) -> float:
     return _WEIGHT_OF_HOSTS if box.kind == "hosts" else 1.0

@@ -47,7 +47,7 @@ class NetworkBox:
 
 
 @dataclass(frozen=True)
-class DrawnFlowGroup:
+class FlowGroupRoute:
     """A group of flows: its legend entry, and the boxes on its route."""
 
     name: str
@@ -61,7 +61,7 @@ class NetworkDrawing:
 
     boxes: list[NetworkBox]
     lines: list[tuple[int, int]]
-    groups: list[DrawnFlowGroup]
+    groups: list[FlowGroupRoute]
 
     @staticmethod
     def from_scenario(scenario: Scenario) -> NetworkDrawing:
@@ -110,10 +110,10 @@ class _NetworkBuilder:
             node: self._add_box(NetworkBox("node", 2 * layer, [words.shorten_for_diagram(node)], node))
             for node, layer in self.layers.items()
         }
-        self.chains = {link["name"]: self._add_link(link) for link in self.links}
+        self.chains = {link["name"]: self._add_link_boxes(link) for link in self.links}
 
     def build(self) -> NetworkDrawing:
-        groups = [self._add_group(group) for group in self.flows]
+        groups = [self._add_hosts_and_return_route(group) for group in self.flows]
         first = min(box.column for box in self.boxes)
         for box in self.boxes:
             box.column -= first
@@ -123,7 +123,7 @@ class _NetworkBuilder:
         self.boxes.append(box)
         return len(self.boxes) - 1
 
-    def _add_link(self, link: Tree) -> list[int]:
+    def _add_link_boxes(self, link: Tree) -> list[int]:
         """The boxes from a link's first node to its last: the link's box in the middle, bends around it."""
         start, end = (2 * self.layers[link[key]] for key in ("from", "to"))
         step = 1 if end > start else -1
@@ -138,7 +138,7 @@ class _NetworkBuilder:
         self.lines += pairwise(chain)
         return chain
 
-    def _add_group(self, group: Tree) -> DrawnFlowGroup:
+    def _add_hosts_and_return_route(self, group: Tree) -> FlowGroupRoute:
         route = self.routes[group["name"]][0]
         way: list[int] = []
         for name in route:
@@ -146,20 +146,22 @@ class _NetworkBuilder:
             way += chain[1:] if way else chain
         count = f" ×{group['count']}" if group["count"] > 1 else ""
         if "access" in group:
-            way = [self._add_hosts(group, "access", f"{words.shorten_for_diagram(group['name'])}{count}", way[0], way[1]), *way]
+            way = [self._add_hosts_beside_node(group, "access", f"{words.shorten_for_diagram(group['name'])}{count}", way[0], way[1]), *way]
         if "exit" in group:
             way = [
                 *way,
-                self._add_hosts(
+                self._add_hosts_beside_node(
                     group, "exit", f"sink{'s' * (group['count'] > 1)} of {words.shorten_for_diagram(group['name'], 20)}", way[-1], way[-2]
                 ),
             ]
         hops = ", ".join(words.shorten_for_diagram(name) for name in route[:4]) + (", …" if len(route) > 4 else "")
-        return DrawnFlowGroup(
-            group["name"], f"{words.shorten_for_diagram(group['name'])}{count}: {words.traffic_label(group)}; over {hops}", way
+        return FlowGroupRoute(
+            group["name"],
+            f"{words.shorten_for_diagram(group['name'])}{count}: {words.transport_and_application_label(group)}; over {hops}",
+            way,
         )
 
-    def _add_hosts(self, group: Tree, own: str, title: str, node: int, beyond: int) -> int:
+    def _add_hosts_beside_node(self, group: Tree, own: str, title: str, node: int, beyond: int) -> int:
         """Hosts beside a node, on the side opposite to the route."""
         column = self.boxes[node].column
         side = -1 if self.boxes[beyond].column > column else 1

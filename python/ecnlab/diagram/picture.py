@@ -30,7 +30,7 @@ _ROUTE_STYLE = 'fill="none" stroke-width="1.6"'
 Point = tuple[float, float]
 
 
-class NetworkSvg:
+class NetworkSvgWriter:
     """Writer of a laid-out network as SVG."""
 
     def __init__(self, title: str, network: NetworkDrawing, places: Sequence[BoxPosition]) -> None:
@@ -44,7 +44,7 @@ class NetworkSvg:
     def svg_text(self) -> str:
         """The complete SVG document."""
         right = max(place.right for place in self.places)
-        foot = max(place.y + box.height / 2 for box, place in self._box_positions()) + 2 * LINE_HEIGHT
+        foot = max(place.y + box.height / 2 for box, place in self._boxes_with_positions()) + 2 * LINE_HEIGHT
         legend = list(self._svg_legend(foot))
         widest = max(
             [
@@ -68,13 +68,13 @@ class NetworkSvg:
         ]
         return "\n".join(parts) + "\n"
 
-    def _box_positions(self) -> Iterator[tuple[NetworkBox, BoxPosition]]:
+    def _boxes_with_positions(self) -> Iterator[tuple[NetworkBox, BoxPosition]]:
         return zip(self.network.boxes, self.places, strict=True)
 
     def _svg_links(self) -> Iterator[str]:
         """The links as broad grey lines."""
         for first, second in self.network.lines:
-            yield f'<path {_LINK_STYLE} d="{_svg_path(self._route_points([first, second], 0.0))}"/>'
+            yield f'<path {_LINK_STYLE} d="{_svg_path_data(self._route_points([first, second], 0.0))}"/>'
 
     def _svg_routes(self) -> Iterator[str]:
         """Each group's route as a line from a dot to an arrow, beside the lines of the other groups."""
@@ -83,9 +83,9 @@ class NetworkSvg:
             colour, dash = _route_colour_and_dash(number)
             start, (before, end) = points[0], points[-2:]
             yield f"<g><title>{_escape_xml_text(group.name)}</title>"
-            yield f'<path {_ROUTE_STYLE} stroke="{colour}"{_dash_attribute(dash)} d="{_svg_path(points)}"/>'
+            yield f'<path {_ROUTE_STYLE} stroke="{colour}"{_dash_attribute(dash)} d="{_svg_path_data(points)}"/>'
             yield f'<circle cx="{start[0]:.1f}" cy="{start[1]:.1f}" r="3" fill="{colour}"/>'
-            yield f'<path fill="{colour}" d="{_svg_arrow(before, end)}"/></g>'
+            yield f'<path fill="{colour}" d="{_svg_arrowhead_path_data(before, end)}"/></g>'
 
     def _track_offset(self, number: int) -> float:
         """Vertical offset of a group's line from the middle of a link."""
@@ -108,7 +108,7 @@ class NetworkSvg:
         return [(place.x + box.width / 2 * (1 if right else -1), y), (place.right if right else place.left, y)]
 
     def _svg_boxes(self) -> Iterator[str]:
-        for box, place in self._box_positions():
+        for box, place in self._boxes_with_positions():
             if box.kind == "bend":
                 continue
             left, top = place.x - box.width / 2, place.y - box.height / 2
@@ -137,11 +137,11 @@ def _dash_attribute(dash: str) -> str:
     return f' stroke-dasharray="{dash}"' if dash else ""
 
 
-def _svg_path(points: Sequence[Point]) -> str:
+def _svg_path_data(points: Sequence[Point]) -> str:
     return "M " + " L ".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def _svg_arrow(before: Point, end: Point) -> str:
+def _svg_arrowhead_path_data(before: Point, end: Point) -> str:
     """A small triangle that ends a line."""
     back = -7.0 if end[0] >= before[0] else 7.0
     (x, y) = end

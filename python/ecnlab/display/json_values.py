@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def nan_to_none(value: Any) -> Any:
+def non_finite_to_none(value: Any) -> Any:
     """The value with None instead of each non-finite number, also within mappings and lists."""
     if isinstance(value, Mapping):
-        return {key: nan_to_none(item) for key, item in value.items()}
+        return {key: non_finite_to_none(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [nan_to_none(item) for item in value]
+        return [non_finite_to_none(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -80,7 +80,7 @@ class _ClusterPool:
         """Use these workers, which have this build of the engine."""
         self._client = client
         self._address = address
-        self._attempt = _function_sent_to_workers()
+        self._attempt = _make_job_function_for_workers()
         self._jobs: dict[int, Job] = {}
         self._futures: dict[int, AnyFuture] = {}
         self._only: dict[int, list[str]] = {}
@@ -104,7 +104,7 @@ class _ClusterPool:
     @property
     def capacity(self) -> int:
         """A few jobs per worker thread."""
-        self._update_workers_and_lost_jobs()
+        self._update_workers_and_resubmit_jobs()
         return _JOBS_PER_THREAD * max(self._threads, 1)
 
     def start_job(self, number: int, job: Job, tracing: TraceOutput | None) -> None:
@@ -112,7 +112,7 @@ class _ClusterPool:
         self._submit_job(number)
 
     def finished_jobs(self, timeout_s: float) -> list[tuple[int, JobOutcome]]:
-        self._update_workers_and_lost_jobs()
+        self._update_workers_and_resubmit_jobs()
         numbers = {name: number for number, name in get_all_queued(self._ended, timeout_s)}
         numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
         gathered = self._fetch_outcomes([self._futures[number] for number in numbers.values()])
@@ -131,10 +131,10 @@ class _ClusterPool:
         self._submit_waiting_jobs()
         return [*found]
 
-    def completed_fraction(self) -> float:
+    def sum_of_job_progress(self) -> float:
         return 0.0
 
-    def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
+    def stop_and_collect_finished_jobs(self) -> list[tuple[int, JobOutcome]]:
         try:
             found = [] if self._client.status != "running" else self.finished_jobs(0.0)
             self._client.cancel(list(self._futures.values()), force=True)
@@ -146,7 +146,7 @@ class _ClusterPool:
             for log, level in self._levels:
                 log.setLevel(level)
 
-    def _update_workers_and_lost_jobs(self) -> None:
+    def _update_workers_and_resubmit_jobs(self) -> None:
         """Update the set of workers, and submit jobs of lost workers again."""
         if monotonic() - self._looked < _SCHEDULER_CHECK_INTERVAL_S:
             return
@@ -159,21 +159,21 @@ class _ClusterPool:
         self._fits = {worker: self._fits.get(worker, builds.get(worker) == _ENGINE_BUILD) for worker in threads}
         self._threads = sum(threads[worker] for worker in self._workers_of_this_build())
         self._looked = monotonic()
-        for number in self._jobs_without_worker():
+        for number in self._cancel_jobs_of_lost_workers():
             self._submit_job(number)
 
     def _workers_of_this_build(self) -> list[str]:
         """The workers with this build of the engine."""
         return [worker for worker, fits in self._fits.items() if fits]
 
-    def _jobs_without_worker(self) -> list[int]:
+    def _cancel_jobs_of_lost_workers(self) -> list[int]:
         """Jobs whose workers are all lost; a job that has lost workers too often fails."""
         fit = set(self._workers_of_this_build())
-        return self._numbers_to_submit_again(
+        return self._cancel_and_list_retryable_jobs(
             [number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])]
         )
 
-    def _numbers_to_submit_again(self, numbers: Sequence[int]) -> list[int]:
+    def _cancel_and_list_retryable_jobs(self, numbers: Sequence[int]) -> list[int]:
         """Jobs to submit again, without those that were submitted too often."""
         for number in numbers:
             self._futures.pop(number).cancel()
@@ -190,10 +190,10 @@ class _ClusterPool:
             return
         self._alone = None if self._futures else number
         job = self._jobs[number]
-        name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
+        name = f"ecnlab-{job.scenario_key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
         self._only[number] = fit if mixed else []
         future = self._client.submit(
-            self._attempt, _ENGINE_BUILD, name, job.key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
+            self._attempt, _ENGINE_BUILD, name, job.scenario_key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
         )
         self._futures[number] = future
         self._notify_when_future_ends(number, future)
@@ -204,10 +204,10 @@ class _ClusterPool:
 
     def _submit_failed_jobs_again(self, numbers: Sequence[int]) -> None:
         """Submit jobs without outcome again: refused by a worker of another build, lost with their worker, or suspects."""
-        again = [number for number in self._numbers_to_submit_again(numbers) if number not in self._suspects]
+        again = [number for number in self._cancel_and_list_retryable_jobs(numbers) if number not in self._suspects]
         if again:
             self._looked = -_SCHEDULER_CHECK_INTERVAL_S
-            self._update_workers_and_lost_jobs()
+            self._update_workers_and_resubmit_jobs()
         for number in again:
             self._submit_job(number)
 
@@ -256,7 +256,7 @@ class _ClusterPool:
         )
 
 
-def _function_sent_to_workers() -> Callable[[str, str, str, bytes], tuple[str, JobOutcome]]:
+def _make_job_function_for_workers() -> Callable[[str, str, str, bytes], tuple[str, JobOutcome]]:
     """The function that a worker calls, sent by value, since the package may be missing there or of another build. It returns None then."""
 
     def run_job_on_worker(build: str, name: str, key: str, packed: bytes) -> tuple[str, JobOutcome]:
@@ -280,7 +280,7 @@ def run_packed_job(key: str, packed: bytes) -> JobOutcome:
         job: Job = pickle.loads(packed)
     except BackendError as error:  # the backend cannot be used on that worker
         return BackendError(f"a worker on {gethostname()} cannot run it: {error}")
-    if key != job.key:
+    if key != job.scenario_key:
         return failure_of_job(job, WORKER, "a worker cannot run it: it reads a different scenario")
     return run_job(job)
 

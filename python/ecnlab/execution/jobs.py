@@ -22,7 +22,7 @@ from ecnlab.errors import (
     RemoteRunFailed,
     ScenarioError,
 )
-from ecnlab.storage.tables import FinishedRun, SeedRecord
+from ecnlab.storage.tables import FinishedRun, SeedRunStatistics
 
 if TYPE_CHECKING:
     from ecnlab.packet_traces.write import TraceOutput
@@ -37,7 +37,7 @@ class Job:
     seed: int
 
     @property
-    def key(self) -> str:
+    def scenario_key(self) -> str:
         """The scenario's key, which includes the backend: the same key and seed give the same results, except in real time."""
         return self.scenario.hash
 
@@ -49,8 +49,8 @@ class Job:
         run = self.scenario.backend.run(self.scenario, self.seed, watch, tracing)
         if run.about is not None:
             lateness.require_lateness_within_budget(run.about)
-        record = SeedRecord(self.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.about, run.fast_path_share)
-        return FinishedRun(self.key, self.scenario.record, record, run.tables)
+        record = SeedRunStatistics(self.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.about, run.fast_path_share)
+        return FinishedRun(self.scenario_key, self.scenario.record, record, run.tables)
 
 
 def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutput | None = None) -> FinishedRun | Failure | None:
@@ -81,9 +81,9 @@ def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutpu
 
 def failure_of_job(job: Job, kind: str, message: str) -> Failure:
     """The failure of a job."""
-    return Failure(job.key, job.scenario.name, job.seed, kind, message)
+    return Failure(job.scenario_key, job.scenario.name, job.seed, kind, message)
 
 
 def failure_of_job_with_error(job: Job, kind: str, error: EcnlabError) -> Failure:
     """The failure of a job with the error that `ecnlab.run` raises for it."""
-    return Failure(job.key, job.scenario.name, job.seed, kind, str(error), error)
+    return Failure(job.scenario_key, job.scenario.name, job.seed, kind, str(error), error)

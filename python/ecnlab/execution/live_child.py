@@ -63,7 +63,7 @@ def run_live_in_this_process(
 ) -> RunOutput:
     """Run a scenario in this process, which stays in the new namespaces. Raises BackendError and the engine's errors."""
     try:
-        with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
+        with nullcontext() if tracing is None else tracing.lock_partial_trace_file(seed) as trace:
             run, about = _core.run_live(scenario._core, seed, watch, trace, backend.lateness_budget_s, backend.ip)
     except _core.SystemRefusal as refusal:
         raise BackendError(f"live cannot be used here: {refusal}; fix: run ecnlab doctor") from None

@@ -42,9 +42,9 @@ class ProgressLine:
         now = monotonic()
         if self._shown and self._total and now >= self._next:
             self._next = now + _REDRAW_INTERVAL_S
-            self._replace_line(progress_line(self._verb, done, self._total, now - self._begin))
+            self._replace_line(format_progress_line(self._verb, done, self._total, now - self._begin))
 
-    def show_fraction(self, done: float, total: int) -> None:
+    def show_done_of_total(self, done: float, total: int) -> None:
         """Set the number of finished items and the total, if that is known only during the work."""
         self._total = total
         self.show_done_count(done)
@@ -58,7 +58,7 @@ class ProgressLine:
             self._width = len(text)
 
 
-def progress_line(verb: str, done: float, total: int, elapsed_s: float) -> str:
+def format_progress_line(verb: str, done: float, total: int, elapsed_s: float) -> str:
     """Text such as "running 3 of 20, 17 %, 0:12 so far, about 0:58 left"; the remaining time is extrapolated."""
     share = min(done / total, 1.0)
     count = f"{int(done)} of {total}, " if total > 1 else ""

@@ -35,14 +35,14 @@ from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats import precision, steady_series
 from ecnlab.storage.folders import parse_folder_argument
 from ecnlab.storage.results import Result
-from ecnlab.storage.segments import BatchFolder
-from ecnlab.storage.store import ResultsFolder, Store, run_header_of_scenario
+from ecnlab.storage.segments import BatchCollection
+from ecnlab.storage.store import ScenarioResultsFolder, Store, run_header_of_scenario
 from ecnlab.storage.tables import (
     FinishedRun,
-    SeedTables,
+    FinishedSeeds,
     SeedTablesInMemory,
     choose_part_for_each_seed,
-    recording_as_text,
+    recording_as_json,
     recording_includes,
 )
 
@@ -249,7 +249,7 @@ def _run_until_precise(request: Request, asked: precision.PrecisionTarget, worke
 def _run_single_request(request: Request, workers: Workers, progress: bool, memory: _InMemoryRunStore) -> Result:
     """Run a request. Raises the error of a failed run."""
     outcome = _run_requests([request], None, workers, progress, patient=False, memory=memory)
-    _raise_failure_of_outcome(outcome)
+    _raise_error_of_failed_runs(outcome)
     return outcome.results[0]
 
 
@@ -300,7 +300,7 @@ def _run_requests(
 ) -> Outcome:
     """Run requests; unless `patient`, the first failure that is not limited to one seed ends all runs."""
     _require_requests_possible(requests, workers)
-    _require_unchanged_aqm_classes([request.scenario for request in requests if store is not None or request.out is not None])
+    _require_aqms_unchanged_since_read([request.scenario for request in requests if store is not None or request.out is not None])
     stores: list[_FinishedRunStore] = []
     work = _TaskRunner([], None, patient)
     try:
@@ -348,7 +348,7 @@ def _require_requests_possible(requests: Sequence[Request], workers: Workers) ->
         raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
 
 
-def _require_unchanged_aqm_classes(scenarios: Iterable[Scenario]) -> None:
+def _require_aqms_unchanged_since_read(scenarios: Iterable[Scenario]) -> None:
     """Check that AQM classes still have the digests in their scenario's key. Raises UsageError if one has changed since it was read."""
     classes = {(aqm, digest) for one in scenarios for aqm, digest in one.digests_of_classes}
     if not classes:
@@ -372,7 +372,7 @@ def _count_runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> 
     return len({(one.out, one.scenario.hash, seed) for one, those in zip(requests, seeds, strict=False) for seed in those})
 
 
-def _raise_failure_of_outcome(outcome: Outcome) -> None:
+def _raise_error_of_failed_runs(outcome: Outcome) -> None:
     """Raise the error for the failed runs of a single scenario."""
     for failure in outcome.failures:
         if failure.error is not None:
@@ -391,7 +391,7 @@ class _FinishedRunStore(Protocol):
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         """Add a finished run."""
 
-    def flush_runs(self) -> None:
+    def flush_and_refresh_runs(self) -> None:
         """Write added runs to the store, and read those of other processes."""
 
     def result_of_request(self, request: Request) -> Result:
@@ -410,21 +410,21 @@ class _InMemoryRunStore:
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         self._runs.setdefault((run.key, run.seed), []).append(run)
 
-    def flush_runs(self) -> None:
+    def flush_and_refresh_runs(self) -> None:
         pass
 
     def result_of_request(self, request: Request) -> Result:
         grouped: dict[str, list[FinishedRun]] = {}
         for seed in request.seeds:
             for run in self._runs.get((request.scenario.hash, seed), ()):
-                grouped.setdefault(recording_as_text(run.recording), []).append(run)
-        return _result_of_request(request, map(SeedTablesInMemory, grouped.values()))
+                grouped.setdefault(recording_as_json(run.recording), []).append(run)
+        return _result_from_seed_tables(request, map(SeedTablesInMemory, grouped.values()))
 
 
 class _OnDiskRunStore:
     """Runs in a folder of batches, with those buffered for the next batch."""
 
-    def __init__(self, batches: BatchFolder) -> None:
+    def __init__(self, batches: BatchCollection) -> None:
         self.batches = batches
         self._next = _InMemoryRunStore()
         self._runs: list[FinishedRun] = []
@@ -442,26 +442,26 @@ class _OnDiskRunStore:
         self._scenarios.setdefault(run.key, scenario)
         self._size += run.tables_size_bytes
         if self._size > _FLUSH_BYTES:
-            self.flush_runs()
+            self.flush_and_refresh_runs()
 
-    def flush_runs(self) -> None:
-        self.batches.write_batch(self._runs, self._scenario_headers(self._runs))
+    def flush_and_refresh_runs(self) -> None:
+        self.batches.write_batch(self._runs, self._scenario_headers_for_batch(self._runs))
         self._runs, self._next, self._size = [], _InMemoryRunStore(), 0
         self.batches.refresh_from_disk()
         self.batches.merge_small_batches()
 
-    def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
+    def _scenario_headers_for_batch(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
         """Headers of the runs' scenarios for a batch."""
         return {key: run_header_of_scenario(self._scenarios[key]) for key in {run.key for run in runs}}
 
     def result_of_request(self, request: Request) -> Result:
-        return _result_of_request(request, self.batches.parts_of_scenario(request.scenario.hash))
+        return _result_from_seed_tables(request, self.batches.parts_of_scenario(request.scenario.hash))
 
 
 class _ResultsFolderRunStore(_OnDiskRunStore):
     """Runs in a results folder."""
 
-    def __init__(self, folder: ResultsFolder) -> None:
+    def __init__(self, folder: ScenarioResultsFolder) -> None:
         super().__init__(folder.open_batches())
         self._folder = folder
 
@@ -470,12 +470,14 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
         if not os.access(self._folder.path, os.W_OK):
             raise ResultsError(f"cannot write to {self._folder.path}; fix: make the folder writable, or choose another one")
 
-    def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
+    def _scenario_headers_for_batch(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
         return {}  # run.json has the header
 
     def result_of_request(self, request: Request) -> Result:
         self._write_results_summary()
-        return _result_of_request(request, self.batches.parts_of_scenario(request.scenario.hash), self._folder.path, self.batches.warnings)
+        return _result_from_seed_tables(
+            request, self.batches.parts_of_scenario(request.scenario.hash), self._folder.path, self.batches.warnings
+        )
 
     def _write_results_summary(self) -> None:
         """Write the summary of all runs in the folder.
@@ -496,7 +498,9 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
         self.batches = batches
 
 
-def _result_of_request(request: Request, parts: Iterable[SeedTables], path: Path | None = None, warnings: Sequence[Problem] = ()) -> Result:
+def _result_from_seed_tables(
+    request: Request, parts: Iterable[FinishedSeeds], path: Path | None = None, warnings: Sequence[Problem] = ()
+) -> Result:
     wanted = set(request.seeds)
     homes = {seed: part for seed, part in choose_part_for_each_seed(parts, request.scenario.record).items() if seed in wanted}
     return Result(run_header_of_scenario(request.scenario), homes, path, warnings)
@@ -512,7 +516,7 @@ def _store_of_each_request(
         if request.out is None:
             yield shared
             continue
-        folder = ResultsFolder.create(request.out, request.scenario)
+        folder = ScenarioResultsFolder.open_or_create(request.out, request.scenario)
         if request.out not in folders:
             folders[request.out] = _ResultsFolderRunStore(folder)
         yield folders[request.out]
@@ -530,7 +534,7 @@ class _RunTask:
     @property
     def is_stored(self) -> bool:
         """Whether the store has this run with at least the wanted recording."""
-        return self.tracing is None and self.store.has_run(self.job.key, self.job.seed, self.recording)
+        return self.tracing is None and self.store.has_run(self.job.scenario_key, self.job.seed, self.recording)
 
 
 def _jobs_of_new_folders(requests: Sequence[Request]) -> list[Job]:
@@ -542,10 +546,10 @@ def _jobs_of_new_folders(requests: Sequence[Request]) -> list[Job]:
 def _require_memory_for_jobs(jobs: Sequence[Job], workers: Workers) -> None:
     """Check that the jobs that run at a time fit into the memory of this machine. Raises UsageError."""
     if isinstance(workers, Threads):
-        require_memory_for_runs((job.scenario for job in jobs), workers.parallel_runs(_max_parallel_runs(jobs)))
+        require_memory_for_runs((job.scenario for job in jobs), workers.parallel_runs(_max_parallel_runs_of_backends(jobs)))
 
 
-def _max_parallel_runs(jobs: Iterable[Job]) -> int | None:
+def _max_parallel_runs_of_backends(jobs: Iterable[Job]) -> int | None:
     """The limit on parallel runs by the backends; None for one per core."""
     limits = [job.scenario.backend.default_max_parallel_runs for job in jobs]
     return min((limit for limit in limits if limit is not None), default=None)
@@ -558,16 +562,18 @@ def _pending_tasks(requests: Sequence[Request], stores: Sequence[_FinishedRunSto
     for request, run_store in zip(requests, stores, strict=True):
         for seed in request.seeds:
             task = _RunTask(request.job(seed), run_store, request.tracing, request.scenario.record)
-            same = known.setdefault((id(run_store), task.job.key, seed), [])
-            if task.is_stored or any(_covers_task(one, task) for one in same):
+            same = known.setdefault((id(run_store), task.job.scenario_key, seed), [])
+            if task.is_stored or any(_makes_other_task_redundant(one, task) for one in same):
                 continue
             same.append(task)
             found.append(task)
-    needless = {id(one) for same in known.values() for one in same for other in same if one is not other and _covers_task(other, one)}
+    needless = {
+        id(one) for same in known.values() for one in same for other in same if one is not other and _makes_other_task_redundant(other, one)
+    }
     return [task for task in found if id(task) not in needless]
 
 
-def _covers_task(one: _RunTask, other: _RunTask) -> bool:
+def _makes_other_task_redundant(one: _RunTask, other: _RunTask) -> bool:
     """Whether one task also produces the run of the other."""
     return other.tracing is None and recording_includes(one.job.scenario.record, other.job.scenario.record)
 
@@ -612,14 +618,14 @@ class _TaskRunner:
         """Execute all tasks; finished runs are always stored. Raises errors that are not failures of runs."""
         if self._workers is None or not self._tasks:
             return
-        pool = self._workers.pool(self.total, _max_parallel_runs(task.job for task in self._tasks))
+        pool = self._workers.pool(self.total, _max_parallel_runs_of_backends(task.job for task in self._tasks))
         try:
             while self._remaining and not self._stopped:
                 self._start_tasks(pool)
                 self._store_finished_jobs(pool.finished_jobs(_POLL_INTERVAL_S))
-                progress.show_done_count(self.total - self._remaining + pool.completed_fraction())
+                progress.show_done_count(self.total - self._remaining + pool.sum_of_job_progress())
         finally:
-            self._store_finished_jobs(pool.stop_all_jobs())
+            self._store_finished_jobs(pool.stop_and_collect_finished_jobs())
             self._flush_stores()
         if self._error is not None:
             raise self._error
@@ -657,7 +663,7 @@ class _TaskRunner:
         refusal = None
         for run_store in self._stores:
             try:
-                run_store.flush_runs()
+                run_store.flush_and_refresh_runs()
             except ResultsError as error:
                 refusal = refusal or error
         self._flushed = monotonic()

@@ -39,10 +39,10 @@ class JobWorkerPool(Protocol):
     def finished_jobs(self, timeout_s: float) -> list[tuple[int, JobOutcome]]:
         """The jobs that have ended since the last call; waits up to `timeout_s` for the first."""
 
-    def completed_fraction(self) -> float:
+    def sum_of_job_progress(self) -> float:
         """Progress of the started jobs, where each job counts as 1."""
 
-    def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
+    def stop_and_collect_finished_jobs(self) -> list[tuple[int, JobOutcome]]:
         """Stop all started jobs; returns those that have ended nonetheless."""
 
 
@@ -104,10 +104,10 @@ class _JobThreadPool:
     def finished_jobs(self, timeout_s: float) -> list[tuple[int, JobOutcome]]:
         return get_all_queued(self._ended, timeout_s)
 
-    def completed_fraction(self) -> float:
+    def sum_of_job_progress(self) -> float:
         return sum(self._shares.copy().values())
 
-    def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
+    def stop_and_collect_finished_jobs(self) -> list[tuple[int, JobOutcome]]:
         self._stop.set()
         for _ in self._threads:
             self._given.put(None)

@@ -34,11 +34,11 @@ def _is_decimal_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 20
 
 
-def _is_side_name(text: str) -> bool:
+def _is_subnet_text(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Za-z.:/]+", text) is not None
 
 
-def _is_shell_process_title(text: str) -> bool:
+def _is_printable_text(text: str) -> bool:
     return text.isprintable()
 
 
@@ -53,18 +53,18 @@ _OWN_SHELL_TEXT: Mapping[str, Callable[[str], bool]] = {
     "ECNLAB_OUTSIDE6": _is_address,
     "ECNLAB_LEVEL": _is_decimal_number,
     "ECNLAB_NETWORK": _is_decimal_number,
-    "ECNLAB_PLACE": _is_side_name,
-    "ECNLAB_LINK": _is_shell_process_title,
+    "ECNLAB_PLACE": _is_subnet_text,
+    "ECNLAB_LINK": _is_printable_text,
 }
 
 
 def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int:
     """Run a command at the client or the server of a running shell; returns its exit code. Raises UsageError, BackendError."""
     require_linux("shell attach")
-    first, member = _outer_and_inner_process(process)
-    _require_own_process(process, first)
-    folder = _require_working_directory()
-    environment = os.environ | _process_environment(member)
+    first, member = _processes_on_server_and_client(process)
+    _refuse_root_unless_shell_owner(process, first)
+    folder = _read_working_directory()
+    environment = os.environ | _shell_variables_of_process(member)
     try:
         _core.join_namespaces(first if side == "server" else member)
     except OSError as error:
@@ -92,21 +92,21 @@ def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int
     return code if code >= 0 else EXIT_SIGNALLED - code
 
 
-def _require_working_directory() -> Path:
+def _read_working_directory() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
         raise UsageError(f"cannot read the working directory: {error.strerror}; {_OTHER_DIRECTORY_TEXT}") from None
 
 
-def _require_own_process(process: int, first: int) -> None:
+def _refuse_root_unless_shell_owner(process: int, first: int) -> None:
     """Refuse root the shell of another user, since that user's mounts decide which programs run there. Raises UsageError."""
     if os.geteuid() != 0:
         return
     owner = _process_owner(process) or _process_owner(first)
     if owner != 0:
         raise UsageError(
-            f"the shell of process {process} belongs to {_user_name(owner)}, and its mounts and programs would run as root; "
+            f"the shell of process {process} belongs to {_user_name_and_id(owner)}, and its mounts and programs would run as root; "
             f"fix: sudo -u '#{owner}' ecnlab shell attach {process} -- ..."
         )
 
@@ -122,7 +122,7 @@ def _process_owner(process: int) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Uid:"))
 
 
-def _user_name(owner: int) -> str:
+def _user_name_and_id(owner: int) -> str:
     from pwd import getpwuid
 
     try:
@@ -131,7 +131,7 @@ def _user_name(owner: int) -> str:
         return f"user ID {owner}"
 
 
-def _outer_and_inner_process(process: int) -> tuple[int, int]:
+def _processes_on_server_and_client(process: int) -> tuple[int, int]:
     """The first process of a shell, in the server's namespace, and a process in the client's."""
     try:
         for first in _child_processes(process):
@@ -161,7 +161,7 @@ def _namespace_link(process: int, kind: str) -> str:
     return str(Path(f"/proc/{process}/ns/{kind}").readlink())
 
 
-def _process_environment(process: int) -> dict[str, str]:
+def _shell_variables_of_process(process: int) -> dict[str, str]:
     """The variables that a shell has set for one of its programs."""
     told = {}
     with suppress(OSError):

@@ -21,14 +21,14 @@ from types import FrameType
 from typing import NoReturn
 
 from ecnlab import _core
-from ecnlab.netshell.process import EXIT_NOT_RUN, EXIT_SIGNALLED, InitJob, ShellPrograms, blocked_signals
+from ecnlab.netshell.process import EXIT_NOT_RUN, EXIT_SIGNALLED, InitJob, ShellPrograms, signals_to_block
 
 _SERVER_START_TIMEOUT_S = 5.0
 _MAX_ERROR_BYTES = 4000
 _TCP_STATE_LISTEN = "0A"  # in /proc/net/tcp
 
 
-def run_as_init_process(descriptor: int) -> NoReturn:
+def read_and_run_init_job(descriptor: int) -> NoReturn:
     """Read and run a job, and exit with the command's exit code. A start-up error is written to the job's `error_pipe`."""
     with os.fdopen(descriptor, "rb") as file:
         file.seek(0)
@@ -63,7 +63,7 @@ def _run_init_job(job: InitJob) -> int:
         signal.signal(one, signal.SIG_DFL)
     for one in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, lambda number, _frame: os._exit(EXIT_SIGNALLED + number))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, blocked_signals())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals_to_block())
     _core.enter_network(job.outside)
     for failed in _core.setup_private_mounts(programs.hosts):
         sys.stderr.write(f"warning: the shell has the machine's own {failed}\n")
@@ -72,7 +72,7 @@ def _run_init_job(job: InitJob) -> int:
         _start_server(server, programs.outside)
     command = _start_program(job)
     for one in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, _forward_signals(command.pid))
+        signal.signal(one, _make_forwarding_signal_handler(command.pid))
     os.close(job.error_pipe)
     while True:
         pid, status = os.wait()
@@ -96,7 +96,7 @@ def _start_program(job: InitJob) -> Popen[bytes]:
         raise InitStartupError(f"cannot run {name!r}: its process cannot enter the client's network namespace (setns)") from None
 
 
-def _forward_signals(pid: int) -> Callable[[int, FrameType | None], None]:
+def _make_forwarding_signal_handler(pid: int) -> Callable[[int, FrameType | None], None]:
     def send_to_program(number: int, _frame: FrameType | None) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -139,4 +139,4 @@ def _count_listening_sockets() -> int:
 
 
 if __name__ == "__main__":
-    run_as_init_process(int(sys.argv[1]))
+    read_and_run_init_job(int(sys.argv[1]))

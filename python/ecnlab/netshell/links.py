@@ -75,7 +75,7 @@ def _user_aqms_and_aqm_name(aqm: str) -> tuple[Sequence[str], str]:
         return (), aqm
     from ecnlab.aqm import plugins
 
-    entries = plugins.registry_entries_of_aqms([aqm])[1]
+    entries = plugins.aqm_classes_and_registry_entries([aqm])[1]
     if not entries:
         raise UsageError(f"--aqm {aqm!r}: defines no AQM")
     return [aqm], entries[0].name

@@ -39,11 +39,11 @@ class LiveView:
         if self.kind == "json":
             self._write_to_stream(json.dumps({"time_s": round(look["time_s"], 3), "queues": rows, "packets": look["packets"]}) + "\n")
         elif self.kind == "log":
-            self._write_to_stream(f"{look['time_s']:8.1f} s  {queues_status_line(rows)}\n")
+            self._write_to_stream(f"{look['time_s']:8.1f} s  {highest_delay_queues_status_line(rows)}\n")
         elif self.kind == "title":
-            self._write_to_stream(f"\033]0;{queues_status_line(rows)}\007")
+            self._write_to_stream(f"\033]0;{highest_delay_queues_status_line(rows)}\007")
         else:
-            self._format_line(queues_status_line(rows))
+            self._write_last_terminal_line(highest_delay_queues_status_line(rows))
 
     def close(self) -> None:
         """Release the terminal's last line."""
@@ -51,7 +51,7 @@ class LiveView:
             self._write_to_stream(f"\0337\033[r\033[{self._rows};1H\033[2K\0338")
             self._rows = 0
 
-    def _format_line(self, line: str) -> None:
+    def _write_last_terminal_line(self, line: str) -> None:
         columns, rows = _terminal_size(self.to)
         if rows < 3:
             return
@@ -91,7 +91,7 @@ def _rates_and_delays_of_queue(queue: Snapshot, before: Snapshot, seconds: float
     }
 
 
-def queues_status_line(rows: list[dict[str, Any]]) -> str:
+def highest_delay_queues_status_line(rows: list[dict[str, Any]]) -> str:
     """The queues in one line: for each direction the one with the longest queueing delay."""
     shown = {row["direction"]: row for row in sorted(rows, key=lambda row: row["sojourn_s"])}
     return "  |  ".join(_queue_status_text(shown[direction]) for direction in ("down", "up") if direction in shown)

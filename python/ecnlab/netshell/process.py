@@ -67,7 +67,7 @@ class InitJob:
 _BLOCKED_SIGNALS = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP")
 
 
-def blocked_signals() -> list[signal.Signals]:
+def signals_to_block() -> list[signal.Signals]:
     """The blocked signals. Windows, which has no shells, lacks some of them."""
     return [signal.Signals[name] for name in _BLOCKED_SIGNALS]
 
@@ -78,16 +78,16 @@ def start_init_process(networks: tuple[int, int], programs: ShellPrograms, error
     try:
         with os.fdopen(job, "wb", closefd=False) as file:
             file.write(json.dumps(asdict(InitJob(programs, *networks, error_pipe, parent))).encode())
-        signal.pthread_sigmask(signal.SIG_BLOCK, blocked_signals())
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals_to_block())
         # The command inherits the descriptors that the user's shell has opened for it, as in `ecnlab shell -- COMMAND 3>FILE`.
-        passed = {*_inheritable_descriptors(), *networks, error_pipe, parent, job}
+        passed = {*_list_inheritable_descriptors(), *networks, error_pipe, parent, job}
         return Popen(interpreter.module_command(_INIT_MODULE, str(job)), env=interpreter.child_environment(), pass_fds=sorted(passed))
     finally:
         os.close(parent)
         os.close(job)
 
 
-def _inheritable_descriptors() -> list[int]:
+def _list_inheritable_descriptors() -> list[int]:
     found = []
     for entry in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # the descriptor of the listing itself

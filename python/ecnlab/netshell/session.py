@@ -110,7 +110,7 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
     AqmError if a user AQM fails.
     """
     require_linux("shell")
-    within = _enclosing_shell_network()
+    within = _enclosing_shell_subnet()
     _acquire_capabilities(within)
     scenario = spec.scenario()
     _require_links_possible_in_shell(scenario)
@@ -122,7 +122,7 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
         try:
             _start_packet_forwarding(shell, spec)
             hindrance = _read_startup_error(told)
-            _wait_for_first_process(shell, first, view)
+            _show_samples_until_process_ends(shell, first, view)
         except BaseException:
             first.kill()
             first.wait()
@@ -138,7 +138,7 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
     return ShellResult(code if code >= 0 else process.EXIT_SIGNALLED - code, look["time_s"], tables, json.loads(about), scenario)
 
 
-def _enclosing_shell_network() -> str | None:
+def _enclosing_shell_subnet() -> str | None:
     """The network of the shell in which this process runs; None outside of shells."""
     place, network = os.environ.get("ECNLAB_PLACE"), os.environ.get("ECNLAB_NETWORK")
     # The variables alone are no proof: they may be inherited by a process in another network.
@@ -193,7 +193,7 @@ def _congestion_controls_hint() -> str:
 
 def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) -> process.ShellPrograms:
     (inside, outside), *sixth = shell.addresses
-    level = int(os.environ.get("ECNLAB_LEVEL", "0")) + 1 if _enclosing_shell_network() else 1
+    level = int(os.environ.get("ECNLAB_LEVEL", "0")) + 1 if _enclosing_shell_subnet() else 1
     own = {"ECNLAB_CLIENT": inside, "ECNLAB_LEVEL": str(level), "ECNLAB_PLACE": shell.place, "ECNLAB_LINK": scenario.name}
     far = {"ECNLAB_SERVER": outside}
     if sixth:
@@ -250,7 +250,7 @@ def _start_init_process(shell: _core.Shell, programs: process.ShellPrograms) -> 
     sys.stderr.flush()
     started: SimpleQueue[Popen[bytes] | BackendError] = SimpleQueue()
 
-    def start_and_wait_for_process() -> None:
+    def start_init_process_and_wait() -> None:
         try:
             _core.unshare_pid_namespace()
         except OSError as error:
@@ -265,7 +265,7 @@ def _start_init_process(shell: _core.Shell, programs: process.ShellPrograms) -> 
         with suppress(ChildProcessError):  # another call may have reaped it
             os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
 
-    Thread(target=start_and_wait_for_process, daemon=True).start()
+    Thread(target=start_init_process_and_wait, daemon=True).start()
     first = started.get()
     os.close(error_writer)
     if isinstance(first, BackendError):
@@ -289,7 +289,7 @@ def _read_startup_error(told: int) -> str:
     return b"".join(parts).decode(errors="replace").strip()
 
 
-def _wait_for_first_process(shell: _core.Shell, first: Popen[bytes], view: LiveView) -> None:
+def _show_samples_until_process_ends(shell: _core.Shell, first: Popen[bytes], view: LiveView) -> None:
     """Wait until the first process has ended or packet forwarding stops."""
     ended = os.pidfd_open(first.pid)
     try:

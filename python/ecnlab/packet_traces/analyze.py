@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
-from ecnlab.display.json_values import nan_to_none
+from ecnlab.display.json_values import non_finite_to_none
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
-from ecnlab.storage.atomic import locked_partial, partial_path, rename
+from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +110,7 @@ class Trace:
     @property
     def plot(self) -> TracePlots:
         """The figures."""
-        plots: TracePlots = accessors.make_accessor("Trace.plot", self)
+        plots: TracePlots = accessors.import_and_create_accessor("Trace.plot", self)
         return plots
 
     @property
@@ -154,13 +154,13 @@ class Trace:
                 if (path / name).is_dir():
                     raise IsADirectoryError(EISDIR, f"{name} is a folder")
             with ExitStack() as stack:
-                partial = {name: stack.enter_context(locked_partial(partial_path(path / name))) for name in names}
+                partial = {name: stack.enter_context(locked_temporary_path(partial_path(path / name))) for name in names}
                 for table in catalog.trace_tables():
                     partial[f"{table.name}.parquet"].write_bytes(self._table_to_parquet(table.name))
-                text = json.dumps(nan_to_none(self.summary_json()), indent=2, allow_nan=False)
+                text = json.dumps(non_finite_to_none(self.summary_json()), indent=2, allow_nan=False)
                 partial["summary.json"].write_text(text + "\n", encoding="utf-8", newline="\n")
                 for name in names:
-                    rename(partial[name], path / name)
+                    rename_with_retries(partial[name], path / name)
         except OSError as error:
             raise TraceError(f"cannot write to {folder}: {error.strerror or error}; the folder was not changed") from None
         return names
@@ -330,12 +330,12 @@ class TraceVerification:
     findings: tuple[TraceFinding, ...]
 
     @property
-    def violations(self) -> int:
+    def violation_count(self) -> int:
         """Number of packets that violate a rule."""
         return sum(rule.violations for rule in self.rules)
 
     @property
-    def departures(self) -> int:
+    def known_departure_count(self) -> int:
         """Number of known departures found."""
         return sum(rule.departures for rule in self.rules)
 
@@ -351,7 +351,7 @@ class TraceVerification:
         return [Problem("", None, message) for message in found]
 
 
-def verified_rules() -> tuple[VerifiedRule, ...]:
+def all_trace_rules() -> tuple[VerifiedRule, ...]:
     """All rules of a check, without findings."""
     return tuple(VerifiedRule(**rule) for rule in json.loads(_core.trace_rules()))
 

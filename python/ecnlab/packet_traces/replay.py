@@ -152,7 +152,7 @@ def replay(
     of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's queue, which cannot be replayed") for name in passed_over]
     return Replay(
         tuple(one for one in queues.values() if one is not None),
-        (*_damaged_seed_problems(found), *_replay_warnings(found, scenario), *of_kernel),
+        (*_damaged_result_problems(found), *_warnings_of_changes_since_recording(found, scenario), *of_kernel),
     )
 
 
@@ -176,12 +176,12 @@ def _replayed_queue_from_counts(
     return ReplayedQueue(seed, name, *counts, None if other is None else FirstReplayDifference(*other))
 
 
-def _damaged_seed_problems(result: Result) -> Iterable[Problem]:
+def _damaged_result_problems(result: Result) -> Iterable[Problem]:
     """Damaged parts of the result."""
     return (warning for warning in result.warnings if vars(warning) not in result.header["warnings"])
 
 
-def _replay_warnings(result: Result, scenario: Scenario) -> Iterable[Problem]:
+def _warnings_of_changes_since_recording(result: Result, scenario: Scenario) -> Iterable[Problem]:
     """Warnings about changes since the result was recorded."""
     if result.header["build"] != _core.BUILD:
         message = f"the result is of the engine {result.header['build']}, and this one is {_core.BUILD}: an algorithm can have changed"

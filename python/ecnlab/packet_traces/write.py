@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.backends.base import KERNEL_CASES
 from ecnlab.errors import ResultsError, UnknownName, UsageError
-from ecnlab.storage.atomic import locked_partial, partial_path, remove_abandoned_partials
+from ecnlab.storage.atomic import locked_temporary_path, partial_path, remove_abandoned_partials
 
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
@@ -81,20 +81,20 @@ class TraceOutput:
     several: bool
 
     @contextmanager
-    def open_trace_file(self, seed: int) -> Iterator[TraceFileOfSeed]:
+    def lock_partial_trace_file(self, seed: int) -> Iterator[TraceFileOfSeed]:
         """Lock the partial file of a seed's trace while it is written. Removes partial files of killed runs first. Raises OSError."""
         path = self.trace_path_of_seed(seed)
         import glob
 
         remove_abandoned_partials(path.parent, f"{glob.escape(path.name)}.*")
-        with locked_partial(partial_path(path), folder=self.form == KERNEL_CASES) as partial:
+        with locked_temporary_path(partial_path(path), folder=self.form == KERNEL_CASES) as partial:
             yield TraceFileOfSeed(path, partial, self.form, self.compression, self.links, self.keep, self.ip)
 
     def trace_path_of_seed(self, seed: int) -> Path:
         """The path of a seed's trace."""
         if not self.several:
             return self.path
-        ending = "".join(_trace_extensions(self.path))
+        ending = "".join(_extensions_of_trace_path(self.path))
         return self.path.with_name(f"{self.path.name.removesuffix(ending)}-seed{seed}{ending}")
 
     def write_error(self, seed: int, error: OSError) -> ResultsError:
@@ -112,9 +112,9 @@ def _with_reverse_links(queues: Sequence[str], known: Sequence[str]) -> list[str
 def trace_output_from_options(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> TraceOutput:
     """Check trace options. Raises UsageError, UnknownName for an unknown link, and ResultsError if the path is not writable."""
     asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
-    path = _parse_trace_path(asked.path)
+    path = _trace_path_from_argument(asked.path)
     form, compression = _trace_kind_and_compression(path)
-    keep, ip = _capture_options(asked, form, path)
+    keep, ip = _snap_length_and_ip_version(asked, form, path)
     links = [asked.links] if isinstance(asked.links, str) else list(asked.links)
     known = scenario.link_names
     for link in links:
@@ -157,7 +157,7 @@ def _require_case_folder_or_absent(path: Path) -> None:
         raise ResultsError(f"{path}: exists and is not a folder of cases; fix: choose another folder")
 
 
-def _capture_options(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
+def _snap_length_and_ip_version(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
     """Snap length and IP version of a capture. Raises UsageError if either is set for another kind of trace."""
     if form != "pcapng":
         of_captures = ((asked.keep, "keeps bytes of packets (--trace-bytes, keep)"), (asked.ip, "has a version of IP (--trace-ip, ip)"))
@@ -173,20 +173,20 @@ def _capture_options(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
     return keep, ip
 
 
-def _parse_trace_path(path: object) -> Path:
+def _trace_path_from_argument(path: object) -> Path:
     if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise UsageError(f"trace: must be the path of a file, not {type(path).__name__}")
     return Path(path)
 
 
-def _trace_extensions(path: Path) -> list[str]:
+def _extensions_of_trace_path(path: Path) -> list[str]:
     """The extensions for the kind and, if any, the compression."""
     *_, before, last = ["", "", *path.suffixes]
     return [before, last] if last in _COMPRESSIONS else [last]
 
 
 def _trace_kind_and_compression(path: Path) -> tuple[str, str]:
-    ending, *packed = _trace_extensions(path)
+    ending, *packed = _extensions_of_trace_path(path)
     if ending not in _KIND_BY_EXTENSION:
         raise UsageError(
             f"trace: {path.name!r} has an unknown extension; "

@@ -36,7 +36,7 @@ def draw_completions(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Seq
             label, colour = style.escape_and_wrap_label(axes, group), palette.colour(group, position)
             axes.errorbar(points["size"], points["mean"], yerr=bars, color=colour, marker="o", markersize=2.5, linewidth=0.9, label=label)
     axes.set_xscale("log")
-    style.set_log_y_scale(axes)
+    style.set_log_y_with_plain_ticks(axes)
     axes.set_xlabel("size (bytes)")
     axes.set_ylabel(QUANTITY_LABELS[quantity])
 

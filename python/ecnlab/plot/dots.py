@@ -20,13 +20,15 @@ _DOT_SIZE, _LEGEND_DOT_SIZE = 0.19, 12.0
 
 def draw_mark_or_drop_dots(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
     """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`; ACKs are excluded."""
-    packets = _marks_or_drops(events, kind)
+    packets = _data_events_of_kind(events, kind)
     spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
     if lockouts.height:
         axes.hlines(*spells, colors=style.LOCKOUT_COLOUR, linewidth=1.6, zorder=1, label=style.escape_and_wrap_label(axes, LOCKOUT_LABEL))
     colour = style.MARK_COLOUR if kind == "mark" else style.DROP_COLOUR
     word = "marked packet" if kind == "mark" else "dropped packet"
-    axes.scatter(packets["time_s"], packets["flow"], s=_legend_dot_size(axes), color=colour, linewidths=0, rasterized=True, zorder=2)
+    axes.scatter(
+        packets["time_s"], packets["flow"], s=_dot_size_for_figure_width(axes), color=colour, linewidths=0, rasterized=True, zorder=2
+    )
     axes.scatter([], [], s=_LEGEND_DOT_SIZE, color=colour, linewidths=0, label=word)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("flow")
@@ -36,17 +38,17 @@ def draw_mark_or_drop_dots(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFr
     _draw_group_borders(axes, flows)
 
 
-def count_marks_or_drops(events: pl.DataFrame, kind: str) -> int:
+def count_data_events_of_kind(events: pl.DataFrame, kind: str) -> int:
     """Number of events of a kind, ACKs excluded."""
-    return _marks_or_drops(events, kind).height
+    return _data_events_of_kind(events, kind).height
 
 
-def _marks_or_drops(events: pl.DataFrame, kind: str) -> pl.DataFrame:
+def _data_events_of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
     events_of_kind = events.filter(events["kind"] == kind)
     return events_of_kind.filter(events_of_kind["packet"] == "data") if "packet" in events_of_kind.columns else events_of_kind
 
 
-def _legend_dot_size(axes: Axes) -> float:
+def _dot_size_for_figure_width(axes: Axes) -> float:
     figure = axes.get_figure(root=True)
     return _DOT_SIZE * (figure.get_figwidth() if figure is not None else 1.0)
 
@@ -61,4 +63,4 @@ def _draw_group_borders(axes: Axes, flows: pl.DataFrame) -> None:
             axes.axhline(first - 0.5, color="black", linewidth=0.4)
         if last - first + 1 >= _MIN_NAMED_GROUP_HEIGHT * flows.height:
             place = axes.get_yaxis_transform()
-            axes.text(1.01, (first + last) / 2, style.escape_label_text(name, 24), transform=place, rotation=270, va="center")
+            axes.text(1.01, (first + last) / 2, style.escape_and_wrap_to_letters(name, 24), transform=place, rotation=270, va="center")

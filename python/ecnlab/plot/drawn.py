@@ -55,7 +55,7 @@ class DrawnFigure(Figure):
         return self._render_at_dpi(_DPI, require_known_formats(formats))
 
     def _render_at_dpi(self, dpi: int, formats: Sequence[str]) -> dict[str, bytes]:
-        with self.style.apply_to_matplotlib(), self._hold_axes_layout():
+        with self.style.matplotlib_rc_context(), self._hold_axes_layout():
             return {kind: self._encoded_image(kind, dpi) for kind in formats}
 
     @contextmanager
@@ -63,12 +63,12 @@ class DrawnFigure(Figure):
         """Fix the positions and ticks of the axes: a second layout would choose other ticks, whose labels have another size."""
         engine = self.get_layout_engine()
         self._wrap_long_y_labels()
-        while not self._labels_leave_room() and self.get_figheight() < _MAX_HEIGHT_IN:
+        while not self._try_axes_layout() and self.get_figheight() < _MAX_HEIGHT_IN:
             self.set_figheight(_HEIGHT_STEP * self.get_figheight())
         locator_by_axis = [(axis, axis.get_major_locator()) for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
         for axis, _ in locator_by_axis:
             axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())))
-        self._labels_leave_room()
+        self._try_axes_layout()
         self.set_layout_engine(None)
         try:
             yield
@@ -79,7 +79,7 @@ class DrawnFigure(Figure):
 
     def _wrap_long_y_labels(self) -> None:
         """Wrap y labels that are longer than their axes are high: in a low figure they would be cut off."""
-        self._labels_leave_room()
+        self._try_axes_layout()
         for axes in self.axes:
             label, max_length = axes.yaxis.label, _LABEL_SHARE_OF_AXES * axes.get_window_extent().height
             length = label.get_window_extent().height
@@ -88,7 +88,7 @@ class DrawnFigure(Figure):
                 letters = max(_MIN_LABEL_LETTERS, int(len(words) * max_length / length))
                 label.set_text("\n".join(wrap(words, letters, break_long_words=False, break_on_hyphens=False)))
 
-    def _labels_leave_room(self) -> bool:
+    def _try_axes_layout(self) -> bool:
         """Lay out the axes; whether their labels leave them any area."""
         engine = self.get_layout_engine()
         with catch_warnings():

@@ -79,14 +79,14 @@ def draw_curves(
             yerr=[point.half_width for point in curve.points],  # NaN (no interval) draws no bar
             label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
-            marker=palette.marker(curve.label, position),
-            linestyle=palette.dash(curve.label),
+            marker=palette.marker_of_name(curve.label, position),
+            linestyle=palette.dash_of_name(curve.label),
         )
     draw_reference_points(axes, [curve.reference_curve() for curve in curves], another, palette=palette)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
-        _log_axis_with_ticks(axes, ticks)
+        _set_log_x_axis_ticks(axes, ticks)
 
 
 def draw_points_over_names(
@@ -102,10 +102,10 @@ def draw_points_over_names(
             yerr=[point.half_width for point in curve.points],
             label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
-            marker=palette.marker(curve.label, position),
+            marker=palette.marker_of_name(curve.label, position),
             linestyle="none",
         )
-    axes.set_xticks(range(len(names)), [style.escape_label_text(name, max(len(word) for word in name.split())) for name in names])
+    axes.set_xticks(range(len(names)), [style.escape_and_wrap_to_letters(name, max(len(word) for word in name.split())) for name in names])
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y_label)
@@ -119,7 +119,7 @@ def draw_reference_points(
     The legend names the source once, beside a sample of its markers. Call it after `draw_curves`.
     """
     look = _HALF_GROUP_WIDTH if half else _OPEN_MARKER
-    shapes = [palette.marker(curve.label, position) for position, curve in enumerate(curves)]
+    shapes = [palette.marker_of_name(curve.label, position) for position, curve in enumerate(curves)]
     for position, curve in enumerate(curves):
         if not curve.points:
             continue
@@ -137,7 +137,7 @@ def draw_reference_points(
         axes.plot([], [], color="black", marker=drawn[0], label=style.escape_and_wrap_label(axes, words), **look)
 
 
-def _log_axis_with_ticks(axes: Axes, ticks: Sequence[float]) -> None:
+def _set_log_x_axis_ticks(axes: Axes, ticks: Sequence[float]) -> None:
     axes.set_xscale("log")
     axes.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()

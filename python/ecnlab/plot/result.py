@@ -70,10 +70,10 @@ class ResultPlots:
 
         The first queue and first seed unless named.
         """
-        queue, chosen = _require_known_name("queue", name, self._result.queue_names), self._result_of_seed(seed)
+        queue, chosen = _known_name_or_first("queue", name, self._result.queue_names), self._result_of_seed(seed)
         of_queue = pl.col("queue") == queue
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(f"{queue}, {_seeds_text(chosen)}")
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(f"{queue}, {_seed_or_seed_count_text(chosen)}")
             series.draw_queue(axes, chosen.series.queue.filter(of_queue), chosen.series.band.filter(of_queue))
             series.set_time_span(axes, self._run_end_s)
             if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis label already names a single line
@@ -86,12 +86,12 @@ class ResultPlots:
         A line is the mean over the packets that departed since the sample before, the shading reaches up to the largest.
         The first queue and first seed unless named.
         """
-        queue, chosen = _require_known_name("queue", name, self._result.queue_names), self._result_of_seed(seed)
+        queue, chosen = _known_name_or_first("queue", name, self._result.queue_names), self._result_of_seed(seed)
         of_queue = pl.col("queue") == queue
         frame = chosen.series.band.filter(of_queue)
         bands = frame["band"].unique(maintain_order=True).to_list()
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(f"{queue}, {_seeds_text(chosen)}")
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(f"{queue}, {_seed_or_seed_count_text(chosen)}")
             series.draw_queue_delay(axes, frame if bands else chosen.series.queue.filter(of_queue), bands)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
@@ -103,18 +103,20 @@ class ResultPlots:
         All gauges and the first ten queues unless named, and the first seed.
         """
         result = self._result_of_seed(seed)
-        shown = _require_known_names("queue", queues, result.queue_names)
+        shown = _known_names_or_first("queue", queues, result.queue_names)
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
             raise ResultsError(
                 f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge besides its average, which result.plot.queue() draws; "
                 "ecnlab show NAME lists an AQM's gauges"
             )
-        panels = _select_gauge_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
-        with self._style.apply_to_matplotlib():
+        panels = _select_gauge_panels(gauges.panel_for_each_gauge(frame, self._declared_gauges()), names)
+        with self._style.matplotlib_rc_context():
             figure, every = style.figure_with_panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
             if self._style.titles:
-                style.set_wrapped_title(every[0], f"{result.name}: {shown[0] if len(shown) == 1 else 'gauges'}, {_seeds_text(result)}")
+                style.set_wrapped_title(
+                    every[0], f"{result.name}: {shown[0] if len(shown) == 1 else 'gauges'}, {_seed_or_seed_count_text(result)}"
+                )
             for axes, panel in zip(every, panels, strict=True):
                 gauges.draw_gauges(axes, frame, panel, shown)
                 series.set_time_span(axes, self._run_end_s)
@@ -130,8 +132,8 @@ class ResultPlots:
         """
         _require_all_known("rate", [quantity], RATE_QUANTITIES)
         drawn_groups = self._groups_to_draw(groups)
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(self._result))
             series.draw_rates(axes, self._result.series.rate, quantity, drawn_groups)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes, self._undrawn_groups_note(groups))
@@ -151,13 +153,13 @@ class ResultPlots:
         """
         _require_all_known("quantity of windows", [quantity], series.WINDOW_QUANTITIES)
         if flows is not None:
-            return self._flow_windows(quantity, flows, seed)
+            return self._draw_flow_windows_figure(quantity, flows, seed)
         result = self._result if seed is None else self._result_of_seed(seed)
         drawn_groups = self._groups_to_draw(groups)
         frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(f"means of each group, {_seeds_text(result)}")
-            series.draw_windows(axes, frame, quantity, drawn_groups)
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(f"means of each group, {_seed_or_seed_count_text(result)}")
+            series.draw_group_mean_windows(axes, frame, quantity, drawn_groups)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
@@ -166,8 +168,8 @@ class ResultPlots:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet of one seed, lockout spells as grey bars."""
         _require_all_known("kind of dots", [kind], ("mark", "drop"))
         chosen = self._result_of_seed(seed)
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(f"{kind}s, {_seeds_text(chosen)}", shape=0.72)
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(f"{kind}s, {_seed_or_seed_count_text(chosen)}", shape=0.72)
             dots.draw_mark_or_drop_dots(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
@@ -181,10 +183,10 @@ class ResultPlots:
         """
         _require_all_known("distribution", [quantity], shares.QUANTITY_LABELS)
         kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
-        drawn_names = _require_known_names(kind, names, known)
+        drawn_names = _known_names_or_first(kind, names, known)
         frame = self._result.series.distributions
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(self._result))
             shares.draw_distributions(axes, frame, quantity, drawn_names)
             style.legend_above(axes, _undrawn_names_note(names, kind, known))
         return figure
@@ -199,8 +201,8 @@ class ResultPlots:
         frame = self._result.completions
         if frame.is_empty():
             raise ResultsError(f'{self._result.name}: no transaction ended; fix: add flows that end, e.g. app = {{ kind = "exchange" }}')
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(self._result))
             completions.draw_completions(axes, frame, quantity, drawn_groups)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
@@ -238,13 +240,13 @@ class ResultPlots:
 
         Below it the standard error that MSER-5 minimises. The first queue unless named.
         """
-        queue = _require_known_name("queue", name, self._result.queue_names)
+        queue = _known_name_or_first("queue", name, self._result.queue_names)
         observed = steady_series.queue_length_series(self._result, queue)
         if observed is None:
             raise ResultsError(f'{self._result.name}: no seed has a series of queue {queue}; fix: set record.queue = "100 ms"')
         measure_from_s = float(self._result.header["measure_from_s"])
         from_s = steady_state_of_quantity(observed, measure_from_s).from_s
-        with self._style.apply_to_matplotlib():
+        with self._style.matplotlib_rc_context():
             figure, (above, below) = style.figure_with_panels(2, shape=0.75, style=self._style, sharex=True)
             if self._style.titles:
                 style.set_wrapped_title(above, f"{self._result.name}: {queue}")
@@ -264,8 +266,8 @@ class ResultPlots:
         if len(result.seeds) < precision.MIN_SEEDS or result.alike:
             raise UsageError(f"seeds: {len(result.seeds)} show no trend; fix: run {precision.MIN_SEEDS} or more that are not identical")
         measures = [precision.parse_measure(text, result.group_names, result.queue_names) for text in of]
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(_seeds_text(result))
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(result))
             robust.draw_interval_widths_by_seeds(axes, [(one.readable_name, one.values(result)) for one in measures], bound)
             style.legend_above(axes)
         return figure
@@ -295,7 +297,7 @@ class ResultPlots:
 
         require_known_formats(formats)
         styled = self.styled(width_in=width, font_size=font_size, titles=titles)
-        drawings = [drawing for kind in self._require_possible_kinds(figures) for drawing in kind.each(styled)]
+        drawings = [drawing for kind in self._select_figure_kinds(figures) for drawing in kind.each(styled)]
         for done, (stem, draw) in enumerate(drawings):
             if progress is not None:
                 progress(done, len(drawings))
@@ -304,7 +306,7 @@ class ResultPlots:
             progress(len(drawings), len(drawings))
         return [stem for stem, _ in drawings]
 
-    def _require_possible_kinds(self, names: Sequence[str] | None) -> Sequence[FigureKind]:
+    def _select_figure_kinds(self, names: Sequence[str] | None) -> Sequence[FigureKind]:
         if names is None:
             kinds = self.possible_figure_kinds()
             if not kinds:
@@ -313,18 +315,18 @@ class ResultPlots:
         _require_all_known("figure", names, [kind.name for kind in FIGURE_KINDS])
         return [kind for kind in FIGURE_KINDS if kind.name in names]
 
-    def _flow_windows(self, quantity: str, flows: Sequence[int], seed: int | None) -> DrawnFigure:
+    def _draw_flow_windows_figure(self, quantity: str, flows: Sequence[int], seed: int | None) -> DrawnFigure:
         result = self._result_of_seed(seed)
         _require_all_known("flow", list(map(str, flows)), map(str, result.flows["flow"]))
-        with self._style.apply_to_matplotlib():
-            figure, axes = self._new_figure_with_axes(_seeds_text(result))
+        with self._style.matplotlib_rc_context():
+            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(result))
             series.draw_flow_windows(axes, result.series.window, quantity, flows)
             series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
     def _declared_gauges(self) -> dict[str, dict[str, Gauge]]:
-        return {link["name"]: gauges.gauges_of_queue(link["queue"]) for link in self._result.header["parameters"]["link"]}
+        return {link["name"]: gauges.declared_gauges_of_queue(link["queue"]) for link in self._result.header["parameters"]["link"]}
 
     def _new_figure_with_axes(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
         figure, (axes,) = style.figure_with_panels(shape=shape, style=self._style)
@@ -337,7 +339,7 @@ class ResultPlots:
         return float(self._result.header["duration_s"])
 
     def _groups_to_draw(self, names: Sequence[str] | None) -> Sequence[str]:
-        return _require_known_names("group", names, self._result.group_names)
+        return _known_names_or_first("group", names, self._result.group_names)
 
     def _undrawn_groups_note(self, names: Sequence[str] | None) -> str | None:
         return _undrawn_names_note(names, "group", self._result.group_names)
@@ -346,17 +348,17 @@ class ResultPlots:
         return self._result.only(self._result.seeds[0] if seed is None else seed)
 
 
-def _queue_figure_per_queue(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
+def _queue_length_draw_functions(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
     for queue in plots._result.queue_names:
         yield f"queue-{safe_file_name(queue)}", partial(plots.queue, queue)
 
 
-def _queue_delay_figure_per_queue(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
+def _queue_delay_draw_functions(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
     for queue in plots._result.queue_names:
         yield f"queue_delay-{safe_file_name(queue)}", partial(plots.queue_delay, queue)
 
 
-def _one_figure(
+def _single_draw_function_factory(
     name: str, draw: Callable[..., DrawnFigure], *arguments: str
 ) -> Callable[[ResultPlots], Iterable[tuple[FileStem, DrawFunction]]]:
     return lambda plots: [(name, partial(draw, plots, *arguments))]
@@ -364,72 +366,96 @@ def _one_figure(
 
 FIGURE_KINDS = (
     FigureKind(
-        "queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _queue_figure_per_queue
+        "queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _queue_length_draw_functions
     ),
     FigureKind(
         "queue_delay",
         "queueing delay against time, a figure for each queue with a line for each of its bands",
         "series_queue",
-        _queue_delay_figure_per_queue,
+        _queue_delay_draw_functions,
     ),
     FigureKind(
         "gauges",
         "the gauges of AQMs, such as a probability, against time: a panel for each gauge",
         "series_gauge",
-        _one_figure("gauges", ResultPlots.gauge),
+        _single_draw_function_factory("gauges", ResultPlots.gauge),
         needs_rows=True,
     ),
     FigureKind(
         "throughput",
         "throughput of each group against time",
         "series_rate",
-        _one_figure("throughput", ResultPlots.rates, "throughput_bps"),
-    ),
-    FigureKind("goodput", "goodput of each group against time", "series_rate", _one_figure("goodput", ResultPlots.rates, "goodput_bps")),
-    FigureKind(
-        "window", "mean congestion window of each group's flows against time", "series_window", _one_figure("window", ResultPlots.window)
-    ),
-    FigureKind("marks", "a dot for each marked packet, by time and flow", "events", _one_figure("marks", ResultPlots.marks, "mark")),
-    FigureKind("drops", "a dot for each dropped packet, by time and flow", "events", _one_figure("drops", ResultPlots.marks, "drop")),
-    FigureKind(
-        "delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", ResultPlots.distributions, "delay")
+        _single_draw_function_factory("throughput", ResultPlots.rates, "throughput_bps"),
     ),
     FigureKind(
-        "rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", ResultPlots.distributions, "rtt")
+        "goodput",
+        "goodput of each group against time",
+        "series_rate",
+        _single_draw_function_factory("goodput", ResultPlots.rates, "goodput_bps"),
+    ),
+    FigureKind(
+        "window",
+        "mean congestion window of each group's flows against time",
+        "series_window",
+        _single_draw_function_factory("window", ResultPlots.window),
+    ),
+    FigureKind(
+        "marks",
+        "a dot for each marked packet, by time and flow",
+        "events",
+        _single_draw_function_factory("marks", ResultPlots.marks, "mark"),
+    ),
+    FigureKind(
+        "drops",
+        "a dot for each dropped packet, by time and flow",
+        "events",
+        _single_draw_function_factory("drops", ResultPlots.marks, "drop"),
+    ),
+    FigureKind(
+        "delay",
+        "distribution of each group's one-way delay",
+        "distributions",
+        _single_draw_function_factory("delay", ResultPlots.distributions, "delay"),
+    ),
+    FigureKind(
+        "rtt",
+        "distribution of each group's round-trip time",
+        "distributions",
+        _single_draw_function_factory("rtt", ResultPlots.distributions, "rtt"),
     ),
     FigureKind(
         "sojourn",
         "distribution of the time in each queue, of each band if it has several",
         "distributions",
-        _one_figure("sojourn", ResultPlots.distributions, "sojourn"),
+        _single_draw_function_factory("sojourn", ResultPlots.distributions, "sojourn"),
     ),
     FigureKind(
         "completions",
         "mean time of a transaction by its size, a line for each group",
         "completions",
-        _one_figure("completions", ResultPlots.completions),
+        _single_draw_function_factory("completions", ResultPlots.completions),
         needs_rows=True,
     ),
 )
 
 
-def _seeds_text(result: Result) -> str:
+def _seed_or_seed_count_text(result: Result) -> str:
     seeds = result.seeds
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
 
 
-def _require_known_name(kind: str, name: str | None, known: list[str]) -> str:
-    return known[0] if name is None else _require_known_names(kind, [name], known)[0]
+def _known_name_or_first(kind: str, name: str | None, known: list[str]) -> str:
+    return known[0] if name is None else _known_names_or_first(kind, [name], known)[0]
 
 
-def _require_known_names(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
+def _known_names_or_first(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
     if names is None:
         return known[:MAX_CURVES]
     _require_all_known(kind, names, known)
     return names
 
 
-def _select_gauge_panels(known: Sequence[gauges.GaugePanel], names: Sequence[str] | None) -> Sequence[gauges.GaugePanel]:
+def _select_gauge_panels(known: Sequence[gauges.SingleGaugePanel], names: Sequence[str] | None) -> Sequence[gauges.SingleGaugePanel]:
     if names is None:
         return known
     _require_all_known("gauge", names, [panel.gauge for panel in known])

@@ -73,7 +73,7 @@ def draw_interval_widths_by_seeds(axes: Axes, curves: Sequence[tuple[str, Sequen
     axes.set_ylabel("half width (% of the mean)")
 
 
-def draw_p_values(axes: Axes, curves: Sequence[tuple[str, Sequence[float]]]) -> None:
+def draw_p_values_by_rank(axes: Axes, curves: Sequence[tuple[str, Sequence[float]]]) -> None:
     """P-values in ascending order against their rank, with the lines of both rules: 0.05, and 0.05 rank / tests."""
     rate = 1 - CONFIDENCE
     most = max(len(values) for _, values in curves)

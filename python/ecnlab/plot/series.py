@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ecnlab.plot import style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
-from ecnlab.scenarios.units import display_unit_of_column
-from ecnlab.stats.student_t import t_quantile
+from ecnlab.scenarios.units import column_display_factor_and_unit
+from ecnlab.stats.student_t import two_sided_t_quantile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +120,7 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
         colour = PALETTE_BY_POSITION.colour("", position)
         axes.fill_between(time_s, mean_ms, max_ms, color=colour, alpha=0.25, linewidth=0, rasterized=True)
         axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True)
-        if alone := _isolated_samples(mean_ms):  # drawn separately, so that the line's legend entry has no dot
+        if alone := _isolated_sample_indices(mean_ms):  # drawn separately, so that the line's legend entry has no dot
             axes.plot(time_s[alone], mean_ms[alone], color=colour, linestyle="none", marker=".", markersize=1.5, rasterized=True)
     axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
     axes.set_xlabel("time (s)")
@@ -128,7 +128,7 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
     axes.set_ylim(bottom=0)
 
 
-def _isolated_samples(values: FloatArray) -> list[int]:
+def _isolated_sample_indices(values: FloatArray) -> list[int]:
     """Indices of values with NaN on both sides, which a line does not show."""
     is_nan = np.concatenate([[True], np.isnan(values), [True]])
     return list(map(int, np.flatnonzero(~is_nan[1:-1] & is_nan[:-2] & is_nan[2:])))
@@ -136,16 +136,16 @@ def _isolated_samples(values: FloatArray) -> list[int]:
 
 def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str], palette: Palette = PALETTE_BY_POSITION) -> None:
     """A rate of each group against time: mean over seeds, with the 95 % interval of the mean as a band."""
-    unit = display_unit_of_column(quantity)[1]
+    unit = column_display_factor_and_unit(quantity)[1]
     for position, group in enumerate(groups):
-        colour, dash = palette.colour(group, position), palette.dash(group)
+        colour, dash = palette.colour(group, position), palette.dash_of_name(group)
         _draw_mean_over_seeds(axes, frame.filter(frame["group"] == group), quantity, group, colour, dash)
     axes.set_xlabel("time (s)")
-    axes.set_ylabel(f"{_quantity_label(quantity)} ({unit})")
+    axes.set_ylabel(f"{_quantity_label_without_unit(quantity)} ({unit})")
     axes.set_ylim(bottom=0)
 
 
-def draw_windows(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str]) -> None:
+def draw_group_mean_windows(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str]) -> None:
     """The mean window of each group's flows against time, over seeds, with the 95 % interval of the mean as a band.
 
     `frame` is the series `window` with the column `group` beside it.
@@ -180,7 +180,7 @@ def _label_cwnd_axes(axes: Axes, quantity: str) -> None:
 
 
 def _draw_mean_over_seeds(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour: str, dash: str = "-") -> None:
-    factor = display_unit_of_column(quantity)[0]
+    factor = column_display_factor_and_unit(quantity)[0]
     bins = mean_over_seeds(frame, quantity)
     x, mean, half = bins["time_s"].to_numpy(), bins["mean"].to_numpy() * factor, bins["half_width"].to_numpy() * factor
     if bins.height == 1:  # a line or a band of one point would be invisible
@@ -194,7 +194,7 @@ def _draw_mean_over_seeds(axes: Axes, frame: pl.DataFrame, quantity: str, name: 
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def _quantity_label(quantity: str) -> str:
+def _quantity_label_without_unit(quantity: str) -> str:
     return quantity.removesuffix("_bps").replace("_first", ", first transmissions")
 
 
@@ -206,7 +206,7 @@ def mean_over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     value = pl.col(quantity).list
     numbers = value.mean().alias("mean"), value.std().alias("sd"), value.len().alias("n")
     bins = frame.group_by("time_s").agg(quantity).select("time_s", *numbers).sort("time_s")
-    quantile = {n: t_quantile(0.95, n - 1) if n > 1 else 0.0 for n in bins["n"].unique()}
+    quantile = {n: two_sided_t_quantile(0.95, n - 1) if n > 1 else 0.0 for n in bins["n"].unique()}
     n = bins["n"].to_numpy()
     half = np.array([quantile[count] for count in n]) * bins["sd"].fill_null(0.0).to_numpy() / np.sqrt(n)
     return bins.select("time_s", "mean", pl.Series("half_width", half))

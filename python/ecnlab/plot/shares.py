@@ -31,7 +31,7 @@ def draw_distributions(
     A queue with several bands has a curve for each of them.
     """
     of_quantity = frame.filter(pl.col("quantity") == quantity)
-    parts = [(name, band) for name in names for band in _bands_with_samples(of_quantity, name)]
+    parts = [(name, band) for name in names for band in _queue_bands_with_samples(of_quantity, name)]
     for position, (name, band) in enumerate(parts):
         times, shares = cumulative_shares(of_quantity.filter((pl.col("group_or_queue") == name) & (pl.col("band") == band)))
         line, colour = style.LINES[position % len(style.LINES)], palette.colour(name, position)
@@ -42,7 +42,7 @@ def draw_distributions(
     axes.set_ylim(0, 1)
 
 
-def _bands_with_samples(frame: pl.DataFrame, name: str) -> list[str]:
+def _queue_bands_with_samples(frame: pl.DataFrame, name: str) -> list[str]:
     """The bands with samples of a name, in their order; an empty name where it has no bands."""
     return frame.filter(pl.col("group_or_queue") == name)["band"].unique(maintain_order=True).to_list() or [""]
 

@@ -111,7 +111,7 @@ class FigureStyle:
             raise UsageError("\n".join(problems))
 
     @contextmanager
-    def apply_to_matplotlib(self) -> Iterator[None]:
+    def matplotlib_rc_context(self) -> Iterator[None]:
         """Context manager that draws in this style and ignores the user's matplotlib settings."""
         from matplotlib import rc_context
 
@@ -137,11 +137,11 @@ class Palette:
         """The colour of a name."""
         return self.colours.get(name) or COLOURS[position % len(COLOURS)]
 
-    def marker(self, name: str, position: int) -> str:
+    def marker_of_name(self, name: str, position: int) -> str:
         """The marker of a name."""
         return self.markers.get(name) or MARKERS[position % len(MARKERS)]
 
-    def dash(self, name: str) -> str:
+    def dash_of_name(self, name: str) -> str:
         """The dashes of a name's line."""
         return self.dashes.get(name, "-")
 
@@ -152,13 +152,13 @@ _BLANK_HANDLE: tuple[str, Any] = ("", None)
 
 
 @dataclass(frozen=True)
-class LegendEntries:
+class LegendGroup:
     """Entries of a legend: each a label and the artist that it is for, under a heading if there are several such groups."""
 
     entries: Sequence[tuple[str, Any]]
     heading: str = ""
 
-    def entries_in_rows(self, across: int) -> list[list[tuple[str, Any]]]:
+    def split_into_rows(self, across: int) -> list[list[tuple[str, Any]]]:
         """The entries in rows of `across`; the heading, if any, is put in front of the first."""
         found = []
         for begin in range(0, len(self.entries), across):
@@ -174,32 +174,32 @@ def figure_with_panels(
     """A new figure and its axes, row by row. `shape` is the height of the whole figure over its width."""
     from ecnlab.plot.drawn import DrawnFigure
 
-    with style.apply_to_matplotlib():
+    with style.matplotlib_rc_context():
         figure = DrawnFigure(style, shape)
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(axes.flat)
 
 
-def escape_label_text(text: str, letters: int = 60) -> str:
+def escape_and_wrap_to_letters(text: str, letters: int = 60) -> str:
     r"""A user's name as text of a figure: `$` starts no formula, a leading `_` hides no curve; lines have at most `letters` letters.
 
     A letter that the type does not have, which would be an empty box like any other, stands as its escape, e.g. `\u4e2d`.
     """
-    lines = wrap(_escape_mathtext(escape_unprintable(text)), letters) or [""]
+    lines = wrap(_escape_missing_glyphs(escape_unprintable(text)), letters) or [""]
     shown = "\n".join(lines).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") or not shown else shown
 
 
 def escape_and_wrap_label(axes: Axes, text: str, beside: int = 1) -> str:
     """A user's name as a label in these axes, one of `beside` side by side, wrapped to fit into the figure."""
-    return escape_label_text(text, _max_letters_in_width(axes, _LABEL_SHARE / beside))
+    return escape_and_wrap_to_letters(text, _max_letters_in_width(axes, _LABEL_SHARE / beside))
 
 
 def set_wrapped_title(axes: Axes, text: str) -> None:
     """A title above the axes, wrapped. Call it before `legend_above`."""
     letters = _max_letters_in_width(axes, _TITLE_SHARE)
     while (
-        _is_wider_than_figure_share(axes.set_title(escape_label_text(text, letters), loc="left"), _TITLE_SHARE)
+        _is_wider_than_figure_share(axes.set_title(escape_and_wrap_to_letters(text, letters), loc="left"), _TITLE_SHARE)
         and letters > _MIN_LINE_LETTERS
     ):
         letters -= letters // 8
@@ -208,7 +208,7 @@ def set_wrapped_title(axes: Axes, text: str) -> None:
 
 def _max_letters_in_width(axes: Axes, share: float) -> int:
     """Number of average letters that fit into a share of the figure's width."""
-    return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _style_font_size())))
+    return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _rc_font_size())))
 
 
 def legend_above(axes: Axes, note: str | None = None) -> None:
@@ -220,37 +220,39 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return
-    _place_legend_above(axes, [LegendEntries(tuple(zip(labels, handles, strict=True)))], note)
+    _place_legend_above(axes, [LegendGroup(tuple(zip(labels, handles, strict=True)))], note)
 
 
-def legend_of_entry_groups(axes: Axes, groups: Sequence[LegendEntries]) -> None:
+def legend_of_entry_groups(axes: Axes, groups: Sequence[LegendGroup]) -> None:
     """A legend above the axes with several groups of entries, each under its heading, such as one for colours and one for markers."""
     _place_legend_above(axes, groups, None)
 
 
-def legend_of_figure(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendEntries] | None, title: str | None, note: str) -> None:
+def legend_from_first_panel(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendGroup] | None, title: str | None, note: str) -> None:
     """One legend above panels with the same entries, made from the first panel; a title is on its first line.
 
     Without `groups` it has an entry for each curve of `axes`. The height that it needs is added to the figure's.
     """
     if groups is None:
         handles, labels = axes.get_legend_handles_labels()
-        groups = [LegendEntries(tuple(zip(labels, handles, strict=True)))] if len(labels) > 1 else []
-    shown = escape_label_text(title or note, _max_letters_in_width(axes, _LEGEND_SHARE)) if title or (note and groups) else None
+        groups = [LegendGroup(tuple(zip(labels, handles, strict=True)))] if len(labels) > 1 else []
+    shown = escape_and_wrap_to_letters(title or note, _max_letters_in_width(axes, _LEGEND_SHARE)) if title or (note and groups) else None
 
-    def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
-        return figure.legend(*_handles_and_labels(entries), loc="outside upper left", ncols=columns, title=shown, alignment="left")
+    def draw_axes_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
+        return figure.legend(
+            *_split_into_handles_and_labels(entries), loc="outside upper left", ncols=columns, title=shown, alignment="left"
+        )
 
     if not groups:
         if shown:
             _make_room_above_axes(axes, _TITLE_LINE)
-            draw_legend([], 1)
+            draw_axes_legend([], 1)
         return
-    legend = _lowest_fitting_legend(groups, draw_legend, _PANELS_SHARE * figure.bbox.width)
-    _make_room_above_axes(axes, legend.get_window_extent().height / figure.dpi * _POINTS_PER_INCH / _style_font_size())
+    legend = _lowest_fitting_legend(groups, draw_axes_legend, _PANELS_SHARE * figure.bbox.width)
+    _make_room_above_axes(axes, legend.get_window_extent().height / figure.dpi * _POINTS_PER_INCH / _rc_font_size())
 
 
-def share_axis_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: int) -> None:
+def share_labels_remove_unused_panels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: int) -> None:
     """Show axis labels once for panels that share their axes, and remove unused panels."""
     figure.supxlabel(every[0].get_xlabel(), fontsize="medium")
     figure.supylabel(every[0].get_ylabel(), fontsize="medium")
@@ -263,37 +265,35 @@ def share_axis_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, acr
             axes.remove()
 
 
-def set_log_y_scale(axes: Axes) -> None:
+def set_log_y_with_plain_ticks(axes: Axes) -> None:
     """A logarithmic y axis whose ticks are plain numbers, 0.2 rather than a power of ten with a factor."""
     from matplotlib.ticker import LogFormatter
 
-    class Plain(LogFormatter):
+    class PlainNumberLogFormatter(LogFormatter):
         def __call__(self, x: float, pos: int | None = None) -> str:
             return f"{x:g}" if super().__call__(x, pos) else ""
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(Plain())
-    axes.yaxis.set_minor_formatter(Plain(labelOnlyBase=False))
+    axes.yaxis.set_major_formatter(PlainNumberLogFormatter())
+    axes.yaxis.set_minor_formatter(PlainNumberLogFormatter(labelOnlyBase=False))
 
 
-def _place_legend_above(axes: Axes, groups: Sequence[LegendEntries], note: str | None) -> None:
-    max_width = _axes_width_in_layout(axes)
-    shown = None if note is None else escape_label_text(note, _max_letters_in_width(axes, _LEGEND_SHARE))
+def _place_legend_above(axes: Axes, groups: Sequence[LegendGroup], note: str | None) -> None:
+    max_width = _laid_out_axes_width_dots(axes)
+    shown = None if note is None else escape_and_wrap_to_letters(note, _max_letters_in_width(axes, _LEGEND_SHARE))
 
-    def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
+    def draw_figure_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
         place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-        return axes.legend(*_handles_and_labels(entries), ncols=columns, title=shown, alignment="left", **place)
+        return axes.legend(*_split_into_handles_and_labels(entries), ncols=columns, title=shown, alignment="left", **place)
 
-    legend = _lowest_fitting_legend(groups, draw_legend, max_width)
-    height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _style_font_size()
+    legend = _lowest_fitting_legend(groups, draw_figure_legend, max_width)
+    height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _rc_font_size()
     _make_room_above_axes(axes, height - _LEGEND_LINE)
     if axes.get_title(loc="left"):
-        axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _style_font_size())
+        axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _rc_font_size())
 
 
-def _lowest_fitting_legend(
-    groups: Sequence[LegendEntries], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float
-) -> Legend:
+def _lowest_fitting_legend(groups: Sequence[LegendGroup], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float) -> Legend:
     """The lowest legend that fits into `room` dots of width; where one column is too wide, its labels are wrapped."""
     arrangements = sorted(_legend_arrangements(groups), key=lambda arranged: (-(-len(arranged[0]) // arranged[1]), arranged[1]))
     legend = None
@@ -313,14 +313,14 @@ def _lowest_fitting_legend(
     return legend
 
 
-def _legend_arrangements(groups: Sequence[LegendEntries]) -> Iterator[tuple[list[tuple[str, Any]], int]]:
+def _legend_arrangements(groups: Sequence[LegendGroup]) -> Iterator[tuple[list[tuple[str, Any]], int]]:
     """Candidate arrangements as entries column by column with the number of columns: groups below each other, or side by side."""
     longest = max(len(group.entries) for group in groups)
     for across in range(1, longest + 1):
         if len(groups) == 1:
             yield list(groups[0].entries), across
             continue
-        rows = [row for group in groups for row in group.entries_in_rows(across)]
+        rows = [row for group in groups for row in group.split_into_rows(across)]
         columns = len(rows[0])
         yield [rows[at][column] for column in range(columns) for at in range(len(rows))], columns
     if len(groups) > 1:
@@ -328,19 +328,19 @@ def _legend_arrangements(groups: Sequence[LegendEntries]) -> Iterator[tuple[list
         yield [(*stack, *[_BLANK_HANDLE] * longest)[at] for stack in stacks for at in range(longest + 1)], len(stacks)
 
 
-def _handles_and_labels(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[str]]:
+def _split_into_handles_and_labels(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
 
     return [Line2D([], [], linestyle="none") if handle is None else handle for _, handle in entries], [word for word, _ in entries]
 
 
 def _rewrap_escaped_label(word: str, letters: int) -> str:
-    """A label from `escape_label_text`, rewrapped to lines of at most `letters` letters."""
+    """A label from `escape_and_wrap_to_letters`, rewrapped to lines of at most `letters` letters."""
     shown = "\n".join(wrap(word.replace(r"\$", "$"), letters) or [""]).replace("$", r"\$")
     return f" {shown}" if word.startswith(" ") else shown
 
 
-def _axes_width_in_layout(axes: Axes) -> float:
+def _laid_out_axes_width_dots(axes: Axes) -> float:
     """The width in dots that the layout gives to the axes while they have no legend."""
     figure = _figure_of(axes)
     engine = figure.get_layout_engine()
@@ -378,16 +378,16 @@ def _is_wider_than_figure_share(artist: Artist, share: float) -> bool:
 
 def _make_room_above_axes(axes: Axes, font_sizes: float) -> None:
     figure = _figure_of(axes)
-    figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _style_font_size() / _POINTS_PER_INCH)
+    figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _rc_font_size() / _POINTS_PER_INCH)
 
 
-def _style_font_size() -> float:
+def _rc_font_size() -> float:
     from matplotlib import rcParams
 
     return float(rcParams["font.size"])
 
 
-def _escape_mathtext(text: str) -> str:
+def _escape_missing_glyphs(text: str) -> str:
     if text.isascii():
         return text
     known = _characters_of_font()

@@ -15,7 +15,7 @@ from ecnlab.errors import UnknownName, UsageError, run_all_argument_checks
 from ecnlab.plot import lines, style
 from ecnlab.plot.result import MAX_CURVES
 from ecnlab.plot.style import FigureStyle, Palette
-from ecnlab.scenarios.units import display_unit_of, display_unit_of_column
+from ecnlab.scenarios.units import column_display_factor_and_unit, display_factor_and_unit
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.filenames import safe_file_name
 from ecnlab.sweeps.estimates import estimates_at_points, row_names_of_table, tables_with_quantity
@@ -88,7 +88,7 @@ class SweepFigureView:
         unit = self.parameters[name].unit if name in self.parameters else ""
         if not unit or isinstance(cell, str):
             return format_axis_value(cell)
-        factor, of = display_unit_of(unit)
+        factor, of = display_factor_and_unit(unit)
         return f"{cell * factor:.6g} {of}"
 
 
@@ -168,7 +168,7 @@ class SweepPlots:
         named = None if by is None else [by] if isinstance(by, str) else list(by)
         split_by = [*(named or ()), *([panels] if panels else [])]
         self._require_known_names(y, x, split_by, where or {}, row)
-        table, name = _table_and_row_of_quantity(row, split_by, tables_with_quantity(self._sweep, y))
+        table, name = _select_figure_table_and_row(row, split_by, tables_with_quantity(self._sweep, y))
         rows = _rows_with_name(
             _rows_with_parameter_values(estimates_at_points(self._sweep, table, y), self._sweep.parameters, where or {}),
             _ROW_KINDS[table],
@@ -184,7 +184,7 @@ class SweepPlots:
         looks = _curve_styles(view)
         n = len(self._sweep.seeds)
         title = f"{self._sweep.name}: {n} seed{'s' * (n != 1)}" if self._style.titles else None
-        with self._style.apply_to_matplotlib():
+        with self._style.matplotlib_rc_context():
             if view.panels is not None:
                 return self._draw_panels(view, looks, title)
             figure, (axes,) = style.figure_with_panels(style=self._style)
@@ -200,7 +200,7 @@ class SweepPlots:
     def _draw_panels(self, view: SweepFigureView, looks: _CurveStyles, title: str | None) -> DrawnFigure:
         """A panel for each value, all with the same axes, and one legend above them."""
         column = view.column_of_parameter(view.panels or "")
-        cells = _parameter_values_in_order(view, view.panels or "", view.rows[column])
+        cells = _parameter_values_in_file_order(view, view.panels or "", view.rows[column])
         if len(cells) > _MAX_PANELS:
             raise UsageError(f"{view.panels}: has {len(cells)} values, and a figure has at most {_MAX_PANELS} panels; fix: choose another")
         width = self._style.width_in
@@ -213,8 +213,8 @@ class SweepPlots:
             axes.set_title(
                 style.escape_and_wrap_label(axes, f"{view.panels} {view.format_parameter_value(view.panels or '', cell)}", across)
             )
-        style.share_axis_labels(figure, every, len(cells), across)
-        style.legend_of_figure(figure, every[0], looks.legend_entries(every[0]) if looks.groups else None, title, looks.note)
+        style.share_labels_remove_unused_panels(figure, every, len(cells), across)
+        style.legend_from_first_panel(figure, every[0], looks.legend_entries(every[0]) if looks.groups else None, title, looks.note)
         return figure
 
     def save_all(
@@ -257,7 +257,7 @@ class SweepPlots:
         checks += [partial(_require_known_parameter, name, parameters) for name in [x] if name is not None]
         checks += [partial(_require_known_parameter, name, [*parameters, *_FIGURE_KINDS]) for name in by]
         checks += [partial(_require_known_row, self._sweep, kind, name) for kind, name in row.items()]
-        checks += [partial(_find_parameter_value, parameters, name, wanted) for name, wanted in where.items()]
+        checks += [partial(_requested_value_to_cell, parameters, name, wanted) for name, wanted in where.items()]
         run_all_argument_checks(checks)
 
     def _default_quantities(self, **rows: Any) -> Sequence[str]:
@@ -307,12 +307,12 @@ class _CurveStyles:
     note: str
     groups: Sequence[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]] = ()
 
-    def legend_entries(self, axes: Axes) -> list[style.LegendEntries]:
+    def legend_entries(self, axes: Axes) -> list[style.LegendGroup]:
         """The legend in its groups."""
         from matplotlib.lines import Line2D
 
         return [
-            style.LegendEntries(
+            style.LegendGroup(
                 [(style.escape_and_wrap_label(axes, word), Line2D([], [], **look)) for word, look in words],
                 style.escape_and_wrap_label(axes, heading),
             )
@@ -329,7 +329,7 @@ def _curve_styles(view: SweepFigureView) -> _CurveStyles:
         note = f"the first {MAX_CURVES} of {len(keys)} lines" if len(keys) > MAX_CURVES else ", ".join(view.by)
         dashes = {labels[key]: style.LINES[at % len(style.LINES)] for at, key in enumerate(keys)}
         return _CurveStyles(keys[:MAX_CURVES], labels, Palette(dashes=dashes), note)
-    firsts = _parameter_values_in_order(view, view.by[0], [key[0] for key in keys])
+    firsts = _parameter_values_in_file_order(view, view.by[0], [key[0] for key in keys])
     others = list(dict.fromkeys(key[1:] for key in keys))
     colours = dict(zip(firsts, style.COLOURS, strict=False))
     shapes = {
@@ -348,15 +348,18 @@ def _curve_styles(view: SweepFigureView) -> _CurveStyles:
         (_curve_label(view, other, rest), {"color": "black", "marker": marker, "linestyle": "none" if _has_categorical_x(view) else dash})
         for other, (marker, dash) in shapes.items()
     ]
-    headings = [_panel_heading(view.by[0], len(colours), len(firsts)), _panel_heading(", ".join(rest), len(shapes), len(others))]
+    headings = [
+        _legend_group_heading(view.by[0], len(colours), len(firsts)),
+        _legend_group_heading(", ".join(rest), len(shapes), len(others)),
+    ]
     return _CurveStyles(kept, labels, palette, "", list(zip(headings, (of_first, of_others), strict=True)))
 
 
-def _panel_heading(name: str, kept: int, there: int) -> str:
+def _legend_group_heading(name: str, kept: int, there: int) -> str:
     return name if kept == there else f"{name} (the first {kept} of {there})"
 
 
-def _parameter_values_in_order(view: SweepFigureView, name: str, cells: Iterable[Any]) -> list[Any]:
+def _parameter_values_in_file_order(view: SweepFigureView, name: str, cells: Iterable[Any]) -> list[Any]:
     """The values of a parameter in the order of the sweep file, or the names of rows in table order."""
     cells_in_rows = dict.fromkeys(cells)
     if name not in view.parameters:
@@ -367,9 +370,9 @@ def _parameter_values_in_order(view: SweepFigureView, name: str, cells: Iterable
 
 def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.Curve], palette: Palette) -> None:
     """Curves against a number; over named values, which have no order, markers without a line."""
-    unit = display_unit_of_column(view.quantity)[1]
+    unit = column_display_factor_and_unit(view.quantity)[1]
     y_label = _quantity_label(view.quantity) + (f" ({unit})" if unit != "1" else "")
-    x_unit = display_unit_of(view.x.unit)[1]
+    x_unit = display_factor_and_unit(view.x.unit)[1]
     x_label = style.escape_and_wrap_label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
     if _has_categorical_x(view):
         names = [format_axis_value(one) for one in _x_categories(view)]
@@ -377,11 +380,11 @@ def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.
         axes.set_xticks(range(len(names)), [style.escape_and_wrap_label(axes, name, len(names)) for name in names])
         axes.set_xlabel(x_label)
     else:
-        lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, ticks=_log_scale_ticks(view), palette=palette)
+        lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks_if_log_scale(view), palette=palette)
         if _have_room_for_ticks(xs := _x_values(view)) and axes.get_xscale() == "linear":
             axes.set_xticks(xs, [f"{x:g}" for x in xs])
     if "y" in view.log:
-        style.set_log_y_scale(axes)
+        style.set_log_y_with_plain_ticks(axes)
     elif axes.get_ylim()[0] < 0:
         axes.set_ylim(bottom=0)  # no measure is negative, though the interval of a mean near 0 may be
 
@@ -402,7 +405,7 @@ def _has_categorical_x(view: SweepFigureView) -> bool:
     return view.x.kind in ("name", "flag")
 
 
-def _table_and_row_of_quantity(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
+def _select_figure_table_and_row(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
     """The table of a figure, and the single requested row, if any."""
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _FIGURE_KINDS if kind in by]
     if len(kinds) > 1:
@@ -429,7 +432,7 @@ def _require_known_row(sweep: Sweep, kind: str, name: str | None) -> None:
         raise UnknownName(kind, name, names)
 
 
-def _find_parameter_value(parameters: Mapping[str, SweepParameter], name: str, wanted: Any) -> Any:
+def _requested_value_to_cell(parameters: Mapping[str, SweepParameter], name: str, wanted: Any) -> Any:
     """The cell value of a column for a requested parameter value. Raises UnknownName."""
     _require_known_parameter(name, parameters)
     one = parameters[name]
@@ -443,7 +446,7 @@ def _rows_with_parameter_values(rows: pl.DataFrame, parameters: Sequence[SweepPa
     """The rows at which parameters have given values. Raises UsageError if there is none."""
     known = {one.name: one for one in parameters}
     for name, wanted in where.items():
-        rows = rows.filter(pl.col(name) == _find_parameter_value(known, name, wanted))
+        rows = rows.filter(pl.col(name) == _requested_value_to_cell(known, name, wanted))
     if not rows.height:
         raise UsageError("no sweep point matches all of these values")
     return rows
@@ -459,7 +462,7 @@ def _rows_with_name(rows: pl.DataFrame, kind: str | None, name: str | None) -> p
 
 def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyles) -> list[lines.Curve]:
     """The curves of these rows, in the order of the legend."""
-    factor = display_unit_of_column(view.quantity)[0]
+    factor = column_display_factor_and_unit(view.quantity)[0]
     columns = [view.column_of_parameter(name) for name in view.by]
     points: dict[tuple[Any, ...], list[tuple[float, Estimate]]] = {}
     for row in rows.iter_rows(named=True):
@@ -484,7 +487,7 @@ def _curve_label(view: SweepFigureView, key: Sequence[Any], by: Sequence[str] | 
 def _x_position(view: SweepFigureView, cell: Any) -> float:
     if _has_categorical_x(view):
         return float(_x_categories(view).index(cell))
-    return float(cell) * display_unit_of(view.x.unit)[0]
+    return float(cell) * display_factor_and_unit(view.x.unit)[0]
 
 
 def _x_categories(view: SweepFigureView) -> list[Any]:
@@ -493,7 +496,7 @@ def _x_categories(view: SweepFigureView) -> list[Any]:
     return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in cells_in_rows]
 
 
-def _log_scale_ticks(view: SweepFigureView) -> Sequence[float]:
+def _ticks_if_log_scale(view: SweepFigureView) -> Sequence[float]:
     """Ticks of a log scale, where the values would crowd on a linear one; else empty."""
     if _has_categorical_x(view):
         return ()

@@ -12,7 +12,7 @@ import polars as pl
 from ecnlab.errors import TraceError, UnknownName
 from ecnlab.plot import dots, sequence, style
 from ecnlab.plot.style import FigureStyle
-from ecnlab.scenarios.units import display_unit_of_column
+from ecnlab.scenarios.units import column_display_factor_and_unit
 from ecnlab.storage.filenames import safe_file_name
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class TracePlots:
         if flow_to_draw not in known:
             raise UnknownName("flow with a time-sequence graph", str(flow_to_draw), map(str, known))
         unit = "packets" if self._trace.about["format"] == "ns-2" else "bytes"
-        with self._style.apply_to_matplotlib():
+        with self._style.matplotlib_rc_context():
             figure, axes = self._new_figure_with_axes(f"flow {flow_to_draw}, {self._flow_end_points_text(flow_to_draw)}", shape=0.72)
             sequence.draw_sequence(axes, points.filter(pl.col("flow") == flow_to_draw), unit)
             style.legend_above(axes)
@@ -57,11 +57,11 @@ class TracePlots:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet by time and flow, lockouts as grey bars."""
         if kind not in ("mark", "drop"):
             raise UnknownName("kind of dots", kind, ("mark", "drop"))
-        with self._style.apply_to_matplotlib():
+        with self._style.matplotlib_rc_context():
             figure, axes = self._new_figure_with_axes(f"{kind}s", shape=0.72)
             known = self._trace.flows["flow"]
             rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
-            events, lockouts = (_with_flow_row_numbers(table, rows) for table in (self._trace.events, self._trace.lockouts))
+            events, lockouts = (_replace_flows_by_figure_rows(table, rows) for table in (self._trace.events, self._trace.lockouts))
             dots.draw_mark_or_drop_dots(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
             if not known.equals(rows["row"]):  # a selection of flows: rows are labelled with flow numbers
                 axes.set_yticks(rows["row"].to_list(), [str(flow) for flow in known])
@@ -76,9 +76,9 @@ class TracePlots:
         """
         if quantity not in RATE_QUANTITIES:
             raise UnknownName("rate", quantity, RATE_QUANTITIES)
-        factor, unit = display_unit_of_column(quantity)
+        factor, unit = column_display_factor_and_unit(quantity)
         flows_to_draw = self._largest_flows(quantity) if flows is None else list(flows)
-        with self._style.apply_to_matplotlib():
+        with self._style.matplotlib_rc_context():
             figure, axes = self._new_figure_with_axes(quantity.removesuffix("_bps").replace("_", " "))
             bins, each = self._trace.bins, self._trace.flow_bins
             if self._trace.flows.height > 1:
@@ -96,12 +96,12 @@ class TracePlots:
 
     def save_all(self, folder: str | Path, *, formats: Sequence[str] = ("svg",)) -> list[str]:
         """Write all figures that the trace allows into a folder; returns their names. Raises TraceError if a file cannot be written."""
-        drawings = self._possible_figures()
+        drawings = self._draw_functions_by_file_stem()
         for stem, draw in drawings.items():
             draw().save(Path(folder) / stem, formats)
         return list(drawings)
 
-    def _possible_figures(self) -> dict[str, DrawFunction]:
+    def _draw_functions_by_file_stem(self) -> dict[str, DrawFunction]:
         found: dict[str, DrawFunction] = {}
         for flow in sorted(self._trace.sequence["flow"].unique()):
             found[safe_file_name(f"sequence-{flow}")] = partial(self.sequence, flow)
@@ -129,6 +129,6 @@ class TracePlots:
         return figure, axes
 
 
-def _with_flow_row_numbers(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _replace_flows_by_figure_rows(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """A table of data packets in which each flow number is replaced by the flow's row in the figure."""
     return table.join(rows, on="flow").with_columns(flow="row", packet=pl.lit("data"))

@@ -128,7 +128,7 @@ class Scenario:
 
     def changed(self, overrides: Overrides) -> Scenario:
         """The same scenario with more overrides, which replace existing ones. Raises ScenarioError, UsageError."""
-        changes = _overrides_as_text(overrides)
+        changes = _override_values_as_toml(overrides)
         kept = {key: value for key, value in self.overrides.items() if key not in changes}
         return _scenario_from_text(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend, self._core)
 
@@ -171,7 +171,7 @@ class Scenario:
     def _repr_html_(self) -> str:
         """The main parameters as tables, for notebooks."""
         notes = [f"warning: {warning.as_text(self.source)}" for warning in self.warnings]
-        return html.result_html(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
+        return html.tables_and_notes_to_html(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
 
 
 def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
@@ -218,7 +218,7 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
         text = read_user_text_file(file)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"cannot read {source!r}: {_read_error_text(error)}") from None
-    return read_scenario_text(text, overrides, source, aqms=aqms)
+    return scenario_from_toml_text(text, overrides, source, aqms=aqms)
 
 
 def example(name: str, overrides: Overrides | None = None) -> Scenario:
@@ -254,11 +254,11 @@ def read_user_text_file(path: Path) -> str:
     return text
 
 
-def read_scenario_text(
+def scenario_from_toml_text(
     text: str, overrides: Overrides | None = None, source: str | None = None, *, aqms: Iterable[type[Aqm] | str] = ()
 ) -> Scenario:
     """Read a scenario from the text of a file (TOML) that `source` names in messages. Arguments and errors as for `load`."""
-    return _scenario_from_text("toml", text, _overrides_as_text(overrides), source, aqms)
+    return _scenario_from_text("toml", text, _override_values_as_toml(overrides), source, aqms)
 
 
 def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
@@ -308,7 +308,7 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqm
         text = json.dumps(tree, allow_nan=False, default=_to_json_value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
-    return _scenario_from_text("json", text, _overrides_as_text(overrides), None, aqms)
+    return _scenario_from_text("json", text, _override_values_as_toml(overrides), None, aqms)
 
 
 def _scenario_from_text(
@@ -326,7 +326,7 @@ def _scenario_from_text(
     With the same network as `changed_from` it shares that in memory.
     """
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
-    classes, entries = _load_user_aqms(aqms)
+    classes, entries = _user_aqm_classes_and_entries(aqms)
     beside = folder or _folder_of_source(source).absolute()
     try:
         core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside, changed_from))
@@ -344,13 +344,13 @@ def _folder_of_source(source: str | None) -> Path:
     return Path(source).parent if source else Path()
 
 
-def _load_user_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+def _user_aqm_classes_and_entries(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
     """The user's AQMs as classes and as engine entries; the reader of classes is imported only if there are any."""
     if aqms == ():
         return (), []
     from ecnlab.aqm import plugins
 
-    return plugins.registry_entries_of_aqms(aqms)
+    return plugins.aqm_classes_and_registry_entries(aqms)
 
 
 def _unused_aqm_warnings(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
@@ -383,20 +383,20 @@ def _build_interruptibly(build: Callable[[], _core.Scenario]) -> _core.Scenario:
         return build()
     outcomes: SimpleQueue[_core.Scenario | BaseException] = SimpleQueue()
 
-    def build_in_thread() -> None:
+    def put_build_outcome() -> None:
         try:
             outcomes.put(build())
         except BaseException as error:
             outcomes.put(error)
 
-    Thread(target=build_in_thread, daemon=True).start()
+    Thread(target=put_build_outcome, daemon=True).start()
     outcome = outcomes.get()
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
 
 
-def _overrides_as_text(overrides: Overrides | None) -> dict[str, str]:
+def _override_values_as_toml(overrides: Overrides | None) -> dict[str, str]:
     if overrides is None:
         return {}
     if not isinstance(overrides, Mapping) or not all(isinstance(key, str) for key in overrides):
@@ -419,22 +419,22 @@ def _to_json_value(value: Any) -> Any:
 
 def _override_value_as_toml(key: str, value: Any) -> str:
     try:
-        text = _toml_value(value)
+        text = _unquoted_toml_value(value)
         text.encode()
     except (TypeError, UnicodeEncodeError) as error:
         raise UsageError(f"overrides: {key}: {error}") from None
     return text
 
 
-def _toml_value(value: Any) -> str:
+def _unquoted_toml_value(value: Any) -> str:
     """A Python or numpy value in TOML syntax; text is passed unchanged, since the engine accepts bare words. Raises TypeError."""
     if isinstance(value, str):
         return value
     value = numpy_to_python_value(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml_item(str(key))} = {_toml_item(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_quoted_toml_value(str(key))} = {_quoted_toml_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml_item, value)) + "]"
+        return "[" + ", ".join(map(_quoted_toml_value, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (int, float)):
@@ -442,8 +442,8 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _toml_item(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _toml_value(value)
+def _quoted_toml_value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _unquoted_toml_value(value)
 
 
 def numpy_to_python_value(value: Any) -> Any:

@@ -49,7 +49,7 @@ def flow_group(name: str, count: int, access: Tree, tcp: Tree, **rest: Any) -> T
 
 
 @dataclass(frozen=True)
-class ThesisNetwork:
+class ThesisNetworkParameters:
     """Parameters in which the two networks of the thesis differ."""
 
     title: str
@@ -57,12 +57,12 @@ class ThesisNetwork:
     delays_ms: Mapping[str, int] = field(hash=False)
 
 
-CHAPTER_4 = ThesisNetwork("chapter 4", 300, {"fragile": 145, "average": 45, "robust": 5})
-CHAPTER_5 = ThesisNetwork("chapter 5", 90, {"fragile": 95, "average": 45, "robust": 20})
+CHAPTER_4 = ThesisNetworkParameters("chapter 4", 300, {"fragile": 145, "average": 45, "robust": 5})
+CHAPTER_5 = ThesisNetworkParameters("chapter 5", 90, {"fragile": 95, "average": 45, "robust": 20})
 
 
 def thesis_network_scenario(
-    network: ThesisNetwork,
+    network: ThesisNetworkParameters,
     title: str,
     flows: int,
     queue: Tree,
@@ -83,7 +83,7 @@ def thesis_network_scenario(
     return dumbbell_scenario(title, link, groups, duration="100 s", measure_from="20 s", record=record)
 
 
-def _thesis_group(network: ThesisNetwork, name: str, flows: int, sender: Tree) -> Tree:
+def _thesis_group(network: ThesisNetworkParameters, name: str, flows: int, sender: Tree) -> Tree:
     rate, delay = f"{network.access_mbps / flows!r} Mbps", f"{network.delays_ms[name]} ms"
     access = {"rate": rate, "delay": delay, "spread": "1 ns"}
     return flow_group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])
@@ -95,22 +95,22 @@ def two_way_traffic_scenario(title: str, queue: Tree, tcp: Tree) -> Tree:
     The workload of Figure 5 of the AMECN paper (Durresi et al. 2007). The paper does not give the delay of the sources and the windows of
     the long flows: 1 ms and no limit, as in the ns-2 reference table.
     """
-    left, right = (_access_links_of_host(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
+    left, right = (_node_and_access_link(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
     link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
     starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
     groups = [
-        {"name": "long", "count": 2, **_source_and_sink_nodes(left, right), "tcp": {**tcp, "max_rwnd": 1000}},
-        {"name": "back", "count": 1, **_source_and_sink_nodes(right, left), "tcp": {**tcp, "max_rwnd": 1000}},
-        {"name": "more", "count": 20, **_source_and_sink_nodes(left, right), "tcp": {**tcp, "max_rwnd": 25}, "start": starts},
+        {"name": "long", "count": 2, **_access_and_exit_keys(left, right), "tcp": {**tcp, "max_rwnd": 1000}},
+        {"name": "back", "count": 1, **_access_and_exit_keys(right, left), "tcp": {**tcp, "max_rwnd": 1000}},
+        {"name": "more", "count": 20, **_access_and_exit_keys(left, right), "tcp": {**tcp, "max_rwnd": 25}, "start": starts},
     ]
     return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
 
 
-def _source_and_sink_nodes(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
+def _access_and_exit_keys(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
     return {"access": {"to": source[0]} | source[1], "exit": {"from": sink[0]} | sink[1]}
 
 
-def _access_links_of_host(node: str, delay: str) -> tuple[str, Tree]:
+def _node_and_access_link(node: str, delay: str) -> tuple[str, Tree]:
     return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
 
 
@@ -134,15 +134,15 @@ def red_ecn_scenario(
     long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
     link = bottleneck_link(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
     sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_rwnd": 10_000, **(tcp or {})}
-    flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
+    flows = [{"name": "bulk", "count": 10, **_red_ecn_access_and_exit("1 Mbps"), "tcp": sender}]
     if bursts:
         app = {"kind": "onoff", "rate": "100 kbps", "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
         datagrams = {"packet_size": 1000, "header": 0}
-        flows.append({"name": "bursts", "count": bursts, **_red_ecn_hosts("10 Mbps"), "udp": datagrams, "app": app})
+        flows.append({"name": "bursts", "count": bursts, **_red_ecn_access_and_exit("10 Mbps"), "udp": datagrams, "app": app})
     return {"name": title, "duration": duration, "link": [long, link], "flows": flows}
 
 
-def _red_ecn_hosts(rate: str) -> Tree:
+def _red_ecn_access_and_exit(rate: str) -> Tree:
     source = {"to": "r1", "rate": rate, "delay": "10 ms", "spread": "1 ns", "limit": 25}
     return {"access": source, "exit": {"from": "r3", "rate": "10 Mbps", "delay": "10 ms"}}
 

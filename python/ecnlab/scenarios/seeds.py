@@ -16,14 +16,14 @@ def parse_seeds(text: str) -> list[int]:
     """Parse "20" (the seeds 1 to 20), "1..20" (inclusive), "1,4,9", or a mixture. Raises UsageError."""
     if re.fullmatch(_NUMBER, text.strip()):
         return seeds_from_arguments(int(text))
-    return require_valid_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
+    return sorted_valid_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
 
 
-def parse_seed(text: str) -> list[int]:
+def parse_seed_to_list(text: str) -> list[int]:
     """Parse a single seed. Raises UsageError if it is not a whole number or out of range."""
     if not re.fullmatch(rf"-?{_NUMBER}", text.strip()):
         raise UsageError(f"seed {text!r}: must be a whole number from 0 to 2**63 - 1")
-    return require_valid_seeds([int(text)])
+    return sorted_valid_seeds([int(text)])
 
 
 def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | None = None) -> list[int]:
@@ -34,12 +34,12 @@ def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | N
     if seeds is not None and seed is not None:
         raise UsageError(f"seed={seed!r} and seeds={seeds!r} exclude each other; fix: give one of the two")
     if seeds is None:
-        return require_valid_seeds([1 if seed is None else _require_whole_number("seed", seed)])
+        return sorted_valid_seeds([1 if seed is None else _to_whole_number("seed", seed)])
     if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
-        return require_valid_seeds(seeds)
+        return sorted_valid_seeds(seeds)
     if isinstance(seeds, bool) or not hasattr(seeds, "__index__"):
         raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; one seed is seed=N")
-    last = _require_whole_number("seeds", seeds)
+    last = _to_whole_number("seeds", seeds)
     if not 1 <= last <= _MAX_SEEDS:
         raise UsageError(
             f"seeds: {last} must be from 1 to {_MAX_SEEDS}, because it means the seeds 1 .. N; fix: for that one seed give seed={last}"
@@ -47,9 +47,9 @@ def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | N
     return list(range(1, last + 1))
 
 
-def require_valid_seeds(seeds: Iterable[int]) -> list[int]:
+def sorted_valid_seeds(seeds: Iterable[int]) -> list[int]:
     """Sort seeds and remove duplicates. Raises UsageError if there is none, or one outside 0 .. 2**63 - 1."""
-    chosen = sorted({_require_whole_number("seeds", seed) for seed in seeds})
+    chosen = sorted({_to_whole_number("seeds", seed) for seed in seeds})
     if not chosen:
         raise UsageError("seeds: the list is empty; fix: name at least one seed")
     for seed in (chosen[0], chosen[-1]):
@@ -69,7 +69,7 @@ def seeds_as_text(seeds: Iterable[int]) -> str:
     return ",".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
-def _require_whole_number(argument: str, value: object) -> int:
+def _to_whole_number(argument: str, value: object) -> int:
     """Convert a whole number of Python or numpy. Raises UsageError that names the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"{argument}: {value!r} is not a whole number")

@@ -45,12 +45,12 @@ def unit_of(column: str) -> str:
     return _unit_by_column()[column]
 
 
-def display_unit_of_column(column: str) -> tuple[float, str]:
+def column_display_factor_and_unit(column: str) -> tuple[float, str]:
     """Factor and name of the display unit of a column, such as Mbit/s and ms. Raises UnknownName."""
-    return display_unit_of(unit_of(column))
+    return display_factor_and_unit(unit_of(column))
 
 
-def display_unit_of(unit: str) -> tuple[float, str]:
+def display_factor_and_unit(unit: str) -> tuple[float, str]:
     """Factor and name of the display unit for a unit."""
     return _DISPLAY_UNITS.get(unit, (1.0, unit))
 
@@ -65,7 +65,7 @@ def display_unit_for_values(column: str, values: Iterable[float]) -> tuple[float
     for below, factor, name in _SMALLER_UNITS.get(unit, ()):
         if 0.0 < largest < below:
             return factor, name
-    return display_unit_of(unit)
+    return display_factor_and_unit(unit)
 
 
 @cache

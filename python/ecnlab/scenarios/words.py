@@ -50,12 +50,12 @@ def queue_label(tree: Tree) -> str:
     return f"{within}, {readable_parameter_value(tree['limit'])}"
 
 
-def buffer_label(edge: Tree) -> str:
+def queue_or_buffer_label(edge: Tree) -> str:
     """The buffer or queue of a directed link."""
     return queue_label(edge["queue"]) if "queue" in edge else f"buffer of {edge['limit']} packets"
 
 
-def burst_labels(edge: Tree) -> list[str]:
+def send_burst_labels(edge: Tree) -> list[str]:
     """The bursts of a directed link, if it sends in bursts."""
     bursts = edge.get("bursts")
     if bursts is None:
@@ -78,14 +78,14 @@ def diagram_label_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwar
     lines = [
         f"{name} →" if rightwards else f"← {name}",
         rate_and_delay_of_link_text(tree),
-        shorten_for_diagram(buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH),
+        shorten_for_diagram(queue_or_buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH),
     ]
-    lines += [shorten_for_diagram(word, _MAX_QUEUE_LABEL_LENGTH) for word in burst_labels(tree)]
+    lines += [shorten_for_diagram(word, _MAX_QUEUE_LABEL_LENGTH) for word in send_burst_labels(tree)]
     lines += [shorten_for_diagram(word) for word in impairment_labels(tree)]
     edges = {tree["name"], f"{tree['name']}.reverse"}
     if any(edges & set(change["link"]) for change in changes):
         lines.append("changes in the run")
-    return lines + [shorten_for_diagram(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_path_labels(tree)]
+    return lines + [shorten_for_diagram(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_difference_labels(tree)]
 
 
 def text_lines_of_access_links(tree: Tree) -> list[str]:
@@ -98,7 +98,7 @@ def text_lines_of_access_links(tree: Tree) -> list[str]:
     ]
 
 
-def traffic_label(group: Tree) -> str:
+def transport_and_application_label(group: Tree) -> str:
     """Transport protocol and application of a group."""
     tcp = group.get("tcp")
     if tcp is None:
@@ -108,14 +108,14 @@ def traffic_label(group: Tree) -> str:
     return f"{carrier}; {group['app']['kind']}"
 
 
-def _reverse_path_labels(tree: Tree) -> list[str]:
+def _reverse_difference_labels(tree: Tree) -> list[str]:
     """Parameters of the reverse direction that differ from the link's."""
     back = tree.get("reverse")
     if back is None:
         return ["none"]
     other = [rate_and_delay_of_link_text(back)] if rate_and_delay_of_link_text(back) != rate_and_delay_of_link_text(tree) else []
-    buffer = [buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []
-    return other + buffer + burst_labels(back) + impairment_labels(back)
+    buffer = [queue_or_buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []
+    return other + buffer + send_burst_labels(back) + impairment_labels(back)
 
 
 _DEFAULT_BUFFER_PACKETS = 1000

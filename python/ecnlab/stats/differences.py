@@ -66,7 +66,7 @@ class QuantityDifference:
 
 def difference_of_samples(a: SampleBySeed, b: SampleBySeed, confidence: float = CONFIDENCE) -> QuantityDifference:
     """B - A, paired over the shared seeds if there are at least two, or if both have the same single seed."""
-    if is_paired(a.values, b.values):
+    if can_pair_by_seed(a.values, b.values):
         shared = sorted(a.values.keys() & b.values.keys())
         of_a, of_b = ([sample.values[seed] for seed in shared] for sample in (a, b))
         change = paired_difference(of_b, of_a, confidence, alike=a.alike and b.alike)
@@ -75,7 +75,7 @@ def difference_of_samples(a: SampleBySeed, b: SampleBySeed, confidence: float = 
     return QuantityDifference(mean_a, mean_b, _unpaired_difference(mean_a, mean_b, confidence, alike=a.alike and b.alike), False)
 
 
-def is_paired(a: Mapping[int, object], b: Mapping[int, object]) -> bool:
+def can_pair_by_seed(a: Mapping[int, object], b: Mapping[int, object]) -> bool:
     """Whether two sets of seeds are compared pair by pair."""
     shared = len(a.keys() & b.keys())
     return shared >= _MIN_PAIRS or (shared == 1 and len(a) == len(b) == 1)

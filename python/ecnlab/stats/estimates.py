@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ecnlab.errors import UsageError
-from ecnlab.stats.student_t import t_quantile, two_sided_tail_probability
+from ecnlab.stats.student_t import two_sided_t_quantile, two_sided_tail_probability
 
 CONFIDENCE = 0.95
 _MIN_SAMPLES_FOR_SPREAD = 2
@@ -64,7 +64,7 @@ def mean_with_interval(values: Sequence[float], confidence: float = CONFIDENCE) 
         return Estimate(values[0], 0.0, 0.0, n)  # exact; sum and division would round
     mean = math.fsum(values) / n if n else math.nan
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else math.nan
-    half_width = t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
+    half_width = two_sided_t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
     return Estimate(mean, sd, half_width, n)
 
 
@@ -97,7 +97,7 @@ def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: f
     sqrt(sd_a^2 / n_a + sd_b^2 / n_b) times t at Welch and Satterthwaite's degrees of freedom.
     """
     error, freedom = _welch_error_and_freedom(sd_a, n_a, sd_b, n_b)
-    return t_quantile(confidence, freedom) * error if error > 0 else 0.0
+    return two_sided_t_quantile(confidence, freedom) * error if error > 0 else 0.0
 
 
 def p_value(mean: Estimate, value: float = 0.0) -> float:
@@ -117,7 +117,7 @@ def welch_p_value(a: Estimate, b: Estimate) -> float:
     return _t_p_value(b.mean - a.mean, *_welch_error_and_freedom(a.sd, a.n, b.sd, b.n))
 
 
-def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
+def fdr_adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     """The p-values of several tests, adjusted so that rejecting those up to q keeps the false discovery rate at or below q.
 
     Step-up procedure of Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995): with the p-values in ascending order, p_(i) becomes the
@@ -153,9 +153,9 @@ def _welch_error_and_freedom(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tu
     """Standard error of the difference of two independent means, and Welch and Satterthwaite's degrees of freedom."""
     part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
     variance = part_a + part_b
-    freedom = variance**2 / (_squared_standard_error(part_a, n_a) + _squared_standard_error(part_b, n_b)) if variance > 0 else math.nan
+    freedom = variance**2 / (_welch_freedom_term(part_a, n_a) + _welch_freedom_term(part_b, n_b)) if variance > 0 else math.nan
     return math.sqrt(variance), freedom
 
 
-def _squared_standard_error(part: float, n: int) -> float:
+def _welch_freedom_term(part: float, n: int) -> float:
     return part**2 / (n - 1) if part > 0 else 0.0

@@ -32,7 +32,7 @@ _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
 
 
 @dataclass(frozen=True)
-class MeasureOfResult:
+class MeasureSelector:
     """A column of `total`, or of the row of a group, queue or band: `text` as the user names it."""
 
     text: str
@@ -63,7 +63,7 @@ class MeasureOfResult:
 class PrecisionTarget:
     """A bound of the half width of a measure's 95 % interval: a share of the mean, or a value in its unit."""
 
-    measure: MeasureOfResult
+    measure: MeasureSelector
     bound: float
     is_relative: bool
 
@@ -73,11 +73,13 @@ class PrecisionTarget:
 
     def shortfall_problem(self, found: Estimate) -> Problem:
         """Warning that the maximum number of seeds did not reach the precision."""
-        what = f"{self.measure.readable_name} is known to ± {half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
-        asked = f"{self.bound * 100:g} %" if self.is_relative else self._half_width_bound_text()
+        what = (
+            f"{self.measure.readable_name} is known to ± {relative_half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
+        )
+        asked = f"{self.bound * 100:g} %" if self.is_relative else self._absolute_bound_text()
         return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
 
-    def _half_width_bound_text(self) -> str:
+    def _absolute_bound_text(self) -> str:
         factor, unit = display_unit_for_values(self.measure.quantity, [self.bound])
         return f"{self.bound * factor:g} {unit}"
 
@@ -88,24 +90,24 @@ def identical_seeds_problem(n: int) -> Problem:
     return Problem("until", None, f'{what}; fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed without --until')
 
 
-def undefined_measure_problem(measure: MeasureOfResult, n: int) -> Problem:
+def undefined_measure_problem(measure: MeasureSelector, n: int) -> Problem:
     """Warning that a measure has no value in some seed."""
     return Problem(
         "until", None, f"{measure.readable_name} has no value in some of {n} seeds, so it has no interval; fix: name another measure"
     )
 
 
-def half_width_text(measure: MeasureOfResult, found: Estimate) -> str:
+def relative_half_width_text(measure: MeasureSelector, found: Estimate) -> str:
     """A half width for readers, rounded up: in per cent of the mean, or in its unit where the mean is 0; "?" without an interval."""
     if not math.isfinite(found.half_width):
         return "?"
     if found.mean == 0:
         factor, unit = display_unit_for_values(measure.quantity, [found.half_width])
-        return f"{_round_up_to_two_digits(found.half_width * factor)} {unit}"
-    return f"{_round_up_to_two_digits(100 * found.half_width / abs(found.mean))} %"
+        return f"{_rounded_up_text(found.half_width * factor)} {unit}"
+    return f"{_rounded_up_text(100 * found.half_width / abs(found.mean))} %"
 
 
-def _round_up_to_two_digits(value: float) -> str:
+def _rounded_up_text(value: float) -> str:
     """The value rounded up to two digits."""
     if value == 0:
         return "0"
@@ -135,23 +137,23 @@ def parse_precision_target(until: str | float, of: str, groups: Sequence[str], q
     return PrecisionTarget(measure, bound, is_relative)
 
 
-def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> MeasureOfResult:
+def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> MeasureSelector:
     """Parse the name of a measure: "goodput" or "goodput_bps" of all flows, "far.goodput", "bottleneck.sojourn_mean", or of a band.
 
     Raises UnknownName for a quantity, group or queue that is not there.
     """
     row, dot, word = text.rpartition(".")
     if not dot:
-        return MeasureOfResult(text, _column_of_measure_word(word, "total"))
-    if row in groups and _table_has_column(word, "groups"):
-        return MeasureOfResult(text, _column_of_measure_word(word, "groups"), group=row)
+        return MeasureSelector(text, _column_of_measure_word(word, "total"))
+    if row in groups and _table_has_measure_word(word, "groups"):
+        return MeasureSelector(text, _column_of_measure_word(word, "groups"), group=row)
     if row in queues:
-        return MeasureOfResult(text, _column_of_measure_word(word, "queues"), queue=row)
+        return MeasureSelector(text, _column_of_measure_word(word, "queues"), queue=row)
     queue, _, band = row.rpartition(".")
     if queue in queues:
-        return MeasureOfResult(text, _column_of_measure_word(word, "bands"), queue=queue, band=band)
+        return MeasureSelector(text, _column_of_measure_word(word, "bands"), queue=queue, band=band)
     if row in groups:
-        return MeasureOfResult(text, _column_of_measure_word(word, "groups"), group=row)
+        return MeasureSelector(text, _column_of_measure_word(word, "groups"), group=row)
     raise UnknownName("group or queue", row, [*groups, *queues])
 
 
@@ -172,6 +174,6 @@ def _column_of_measure_word(word: str, table: str) -> str:
     return found
 
 
-def _table_has_column(word: str, table: str) -> bool:
+def _table_has_measure_word(word: str, table: str) -> bool:
     names = {column.name for column in catalog.table(table).columns}
     return any(word + ending in names for ending in _UNIT_SUFFIXES)

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.display.json_values import nan_to_none
+from ecnlab.display.json_values import non_finite_to_none
 from ecnlab.errors import Problem
 from ecnlab.stats import precision, steady_series
 
 if TYPE_CHECKING:
     from ecnlab.comparison.phase import PhaseEffect
     from ecnlab.stats.estimates import Estimate
-    from ecnlab.stats.precision import MeasureOfResult
+    from ecnlab.stats.precision import MeasureSelector
     from ecnlab.stats.steady_state import SteadyState
     from ecnlab.storage.results import Result
 
@@ -40,7 +40,7 @@ class Robustness:
 
     steady: SteadyState | None
     phase: PhaseEffect | None
-    measure: MeasureOfResult
+    measure: MeasureSelector
     estimate: Estimate
     is_identical: bool
     measure_from_s: float
@@ -77,15 +77,17 @@ class Robustness:
                 "from_s": steady.from_s,
                 "seeds": steady.seeds,
                 "reason": steady.reason,
-                "quantities": [{name: nan_to_none(value) for name, value in vars(one).items()} for one in steady.quantities],
+                "quantities": [{name: non_finite_to_none(value) for name, value in vars(one).items()} for one in steady.quantities],
             },
             "phase_effect": None if self.phase is None else self.phase.to_dict(),
             "seeds": {
                 "measure": self.measure.text,
                 "n": self.estimate.n,
                 "identical": self.is_identical,
-                "half_width": nan_to_none(self.estimate.half_width),
-                "relative_half_width": nan_to_none(self.estimate.half_width / abs(self.estimate.mean) if self.estimate.mean else math.nan),
+                "half_width": non_finite_to_none(self.estimate.half_width),
+                "relative_half_width": non_finite_to_none(
+                    self.estimate.half_width / abs(self.estimate.mean) if self.estimate.mean else math.nan
+                ),
             },
             "warnings": [vars(warning) for warning in self.warnings],
         }
@@ -110,7 +112,7 @@ class Robustness:
             return "one seed, no interval"
         if not math.isfinite(self.estimate.half_width):
             return f"seeds not judged, as {self.measure.readable_name} has no value"
-        return f"seeds enough for {precision.half_width_text(self.measure, self.estimate)} ({self.measure.readable_name})"
+        return f"seeds enough for {precision.relative_half_width_text(self.measure, self.estimate)} ({self.measure.readable_name})"
 
 
 def robustness_of_result(result: Result, of: str = precision.DEFAULT_MEASURE, phase: PhaseEffect | None = None) -> Robustness:

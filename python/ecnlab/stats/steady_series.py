@@ -50,7 +50,7 @@ def with_steady_state_recording(scenario: Scenario) -> Scenario | None:
 
 def has_steady_state_series(result: Result) -> bool:
     """Whether a result has the series that `steady_state_of` needs."""
-    return bool(result.header["parameters"].get("change") or _seeds_with_series(result))
+    return bool(result.header["parameters"].get("change") or _first_seeds_with_same_recording(result))
 
 
 def steady_state_of(result: Result) -> SteadyState:
@@ -61,15 +61,15 @@ def steady_state_of(result: Result) -> SteadyState:
     duration_s, measure_from_s = result.header["duration_s"], result.header["measure_from_s"]
     if result.header["parameters"].get("change"):
         return SteadyState(None, [], reason="the scenario changes links at set times")
-    if not (seeds := _seeds_with_series(result)):
+    if not (seeds := _first_seeds_with_same_recording(result)):
         raise ResultsError(
             f'{result.name}: no seed has a series of queues or rates; fix: set record.queue = "100 ms" and record.rates = true'
         )
-    queues = _queue_length_series(result, seeds)
-    throughput = _throughput_series(result, seeds)
+    queues = _length_series_of_each_queue(result, seeds)
+    throughput = _total_throughput_series(result, seeds)
     if _is_idle_at_end(queues, throughput):
         return SteadyState(None, seeds, reason="its traffic ends before the run does")
-    quantities = [_average_in_batches(one) for one in (*queues, *throughput)]
+    quantities = [_reduce_observations_by_means(one) for one in (*queues, *throughput)]
     return steady_state_of_run([one for one in quantities if one is not None], seeds, measure_from_s, duration_s)
 
 
@@ -77,20 +77,20 @@ def queue_length_series(result: Result, name: str) -> ObservedSeries | None:
     """The length series of a queue, as used for its steady state; None if no seed has it. Raises UnknownName for an unknown queue."""
     if name not in result.queue_names:
         raise UnknownName("queue", name, result.queue_names)
-    found = [one for one in _queue_length_series(result, _seeds_with_series(result)) if one.name == f"queue {name}"]
-    return _average_in_batches(found[0]) if found else None
+    found = [one for one in _length_series_of_each_queue(result, _first_seeds_with_same_recording(result)) if one.name == f"queue {name}"]
+    return _reduce_observations_by_means(found[0]) if found else None
 
 
-def _seeds_with_series(result: Result) -> list[int]:
+def _first_seeds_with_same_recording(result: Result) -> list[int]:
     """The first seeds with a series, among those with the most common recording settings."""
-    recording_by_seed = {seed: way for seed in result.seeds if (way := _recording_of_series(result, seed))}
+    recording_by_seed = {seed: way for seed in result.seeds if (way := _recording_settings_of_seed(result, seed))}
     if not recording_by_seed:
         return []
     ((most, _),) = Counter(recording_by_seed.values()).most_common(1)
     return [seed for seed, way in recording_by_seed.items() if way == most][:OBSERVED_SEEDS]
 
 
-def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
+def _recording_settings_of_seed(result: Result, seed: int) -> tuple[Any, ...]:
     """Recording settings of a seed's series; empty without a series."""
     recording = result.recording(seed)
     has_queue = recording.get("queue", "off") != "off" and bool(result.queue_names)
@@ -98,7 +98,7 @@ def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
     return (recording["queue"], rates) if has_queue or recording.get("rates") else ()
 
 
-def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
+def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The length of each queue."""
     by_queue: dict[str, list[list[float]]] = {name: [] for name in result.queue_names}
     interval_s = 0.0
@@ -119,7 +119,7 @@ def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedS
     return [ObservedSeries(f"queue {name}", interval_s, runs) for name, runs in by_queue.items() if interval_s > 0]
 
 
-def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
+def _total_throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The throughput of all groups together."""
     runs = []
     interval_s = 1.0
@@ -143,7 +143,7 @@ def _is_idle_at_end(queues: Sequence[ObservedSeries], throughput: Sequence[Obser
     return any(map(any, runs)) and not any(any(run[-max(1, int(_FINAL_SHARE * len(run))) :]) for run in runs)
 
 
-def _average_in_batches(one: ObservedSeries) -> ObservedSeries | None:
+def _reduce_observations_by_means(one: ObservedSeries) -> ObservedSeries | None:
     """A series with about a thousand observations; None if it has too few for MSER-5."""
     length = min(map(len, one.runs))
     piece = max(1, length // _SAMPLES_PER_SERIES)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ecnlab.errors import Problem
-from ecnlab.stats.student_t import t_quantile
+from ecnlab.stats.student_t import two_sided_t_quantile
 
 MSER_BATCH = 5
 _MIN_BATCHES_AFTER_CUT = 5
@@ -122,7 +122,7 @@ def batch_means(values: Sequence[float], batch: int) -> list[float]:
 
 
 @dataclass(frozen=True)
-class _MserTruncation:
+class _MserOptimalDroppedBatches:
     """Optimal number of dropped batches, among all candidates and among those in the first half."""
 
     at: int
@@ -145,13 +145,13 @@ def mser_statistics(means: Sequence[float]) -> list[float]:
     return errors[: _MIN_BATCHES_AFTER_CUT - 1 : -1]
 
 
-def _mser_optimal_truncation(means: Sequence[float]) -> _MserTruncation | None:
+def _mser_optimal_truncation(means: Sequence[float]) -> _MserOptimalDroppedBatches | None:
     """The truncations that minimise the squared standard error of the mean of the remaining batches; the first of equal minima."""
     if len(means) < _MIN_BATCHES:
         return None
     errors = mser_statistics(means)
     half = errors[: len(means) // 2 + 1]
-    return _MserTruncation(errors.index(min(errors)), half.index(min(half)))
+    return _MserOptimalDroppedBatches(errors.index(min(errors)), half.index(min(half)))
 
 
 def steady_state_of_quantity(observed: ObservedSeries, measure_from_s: float, series: int = 1) -> SteadyStateOfQuantity:
@@ -170,7 +170,7 @@ def steady_state_of_quantity(observed: ObservedSeries, measure_from_s: float, se
     begin = math.ceil(round(measure_from_s / batch_s, 6))
     shift = _relative_shift(means[begin:], means[start:]) if _is_mean_shifted_by_transient(means[begin:start], means[start:]) else 0.0
     steady = [run[max(begin, start) :] for run in runs]
-    correlation = _autocorrelation(steady, series)
+    correlation = _significant_batch_autocorrelation(steady, series)
     independent = math.nan if math.isnan(correlation) else _BATCH_MEANS * (1 - correlation) / (1 + correlation)
     return SteadyStateOfQuantity(
         observed.name, round(start * batch_s, 9), shift if abs(shift) >= MATERIAL_SHARE else 0.0, independent, correlation
@@ -191,16 +191,18 @@ def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_
     warnings = []
     undetermined = [one.name for one in found if one.from_s is None]
     if undetermined:
-        names = _join_names_with_and(undetermined)
+        names = _join_names_and_count_rest(undetermined)
         what = f"the run is too short to tell where the steady state of {names} begins (MSER-5 finds it in the second half)"
         warnings.append(Problem("duration", None, f'{what}; fix: a longer run, e.g. duration = "{2 * duration_s:g} s"'))
     early = [one for one in found if one.shift]
     if early:
         latest = max(one.from_s or 0.0 for one in early)
         most = max(early, key=lambda one: abs(one.shift))
-        names = _join_names_with_and([one.name for one in early])
+        names = _join_names_and_count_rest([one.name for one in early])
         what = f"{measure_from_s:g} s lies inside the transient: the steady state of {names} begins at {latest:g} s (MSER-5)"
-        moves = f"the mean of {most.name} from {measure_from_s:g} s on is {_format_percent(most.shift)} that of its steady state"
+        moves = (
+            f"the mean of {most.name} from {measure_from_s:g} s on is {_above_or_below_percent_text(most.shift)} that of its steady state"
+        )
         warnings.append(Problem("measure_from", None, f'{what}, and {moves}; fix: measure_from = "{latest:g} s" or later'))
     few = [one for one in found if one.independent < MIN_INDEPENDENT_SAMPLES]
     if few:
@@ -208,7 +210,7 @@ def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_
         what = f"a run holds only about {max(1.0, least.independent):.0f} independent observations of {least.name}"
         why = f"its 20 batch means are correlated by {least.correlation:.2f}, so the mean of a run hangs on a few swings"
         measured = (duration_s - measure_from_s) * MIN_INDEPENDENT_SAMPLES / max(1.0, least.independent)
-        fix = f'fix: a longer run, e.g. duration = "{_round_up_to_two_digits(measure_from_s + measured):g} s"'
+        fix = f'fix: a longer run, e.g. duration = "{_round_up_seconds(measure_from_s + measured):g} s"'
         warnings.append(Problem("duration", None, f"{what}: {why}; {fix}"))
     return warnings
 
@@ -227,10 +229,10 @@ def _is_mean_shifted_by_transient(before: Sequence[float], after: Sequence[float
     lag = max(0.0, _lag_one_autocorrelation(groups)) if spread > 0 else 0.0
     per_batch = spread * size * (1 + lag) / (1 - lag)
     noise = math.sqrt(per_batch * (1 / len(before) + 1 / len(after)))
-    return abs(arithmetic_mean(before) - arithmetic_mean(after)) > t_quantile(0.99, len(groups) - 1) * noise
+    return abs(arithmetic_mean(before) - arithmetic_mean(after)) > two_sided_t_quantile(0.99, len(groups) - 1) * noise
 
 
-def _autocorrelation(runs: Sequence[Sequence[float]], series: int) -> float:
+def _significant_batch_autocorrelation(runs: Sequence[Sequence[float]], series: int) -> float:
     """The mean over runs of the correlation of neighbouring batch means, by von Neumann's ratio.
 
     It is 0 if chance alone gives as much in more than 1 % of cases over all series; NaN where there is too little to tell, or no variation.
@@ -268,18 +270,18 @@ def _relative_shift(values: Sequence[float], steady: Sequence[float]) -> float:
     )
 
 
-def _format_percent(share: float) -> str:
+def _above_or_below_percent_text(share: float) -> str:
     if math.isinf(share):
         return "above"
     return f"{abs(share) * 100:.2g} % {'above' if share > 0 else 'below'}"
 
 
-def _join_names_with_and(names: Sequence[str]) -> str:
+def _join_names_and_count_rest(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
-def _round_up_to_two_digits(seconds: float) -> float:
+def _round_up_seconds(seconds: float) -> float:
     """Seconds, rounded up to two digits for readers."""
     step = 10 ** max(0, math.floor(math.log10(seconds)) - 1) if seconds >= 1 else 0.1
     return math.ceil(seconds / step) * step

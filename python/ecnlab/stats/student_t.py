@@ -27,7 +27,7 @@ def two_sided_tail_probability(t: float, freedom: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def t_quantile(confidence: float, freedom: float) -> float:
+def two_sided_t_quantile(confidence: float, freedom: float) -> float:
     """The two-sided quantile: P(|T| <= t) = confidence. NaN if either is NaN."""
     from statistics import NormalDist
 
@@ -50,11 +50,11 @@ def t_quantile(confidence: float, freedom: float) -> float:
 def _density(t: float, freedom: float) -> float:
     if math.isinf(freedom):
         return math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
-    scale = _log_gamma_ratio(freedom / 2) - math.log(freedom * math.pi) / 2
+    scale = _log_gamma_half_step_ratio(freedom / 2) - math.log(freedom * math.pi) / 2
     return math.exp(scale - (freedom + 1) / 2 * math.log1p(t * t / freedom))
 
 
-def _log_gamma_ratio(a: float) -> float:
+def _log_gamma_half_step_ratio(a: float) -> float:
     """ln(gamma(a + 1/2) / gamma(a)); by its asymptotic series where the difference of two large logarithms would lose digits."""
     if a < 1000:
         return math.lgamma(a + 0.5) - math.lgamma(a)
@@ -68,7 +68,7 @@ def _regularised_beta(x: float, rest: float, a: float, b: float) -> float:
     if rest == 0:
         return 1.0
     half, other = (b, a) if b == 0.5 else (a, b)
-    front = math.exp(a * _log_near_one(x, rest) + b * _log_near_one(rest, x) + _log_gamma_ratio(other) - math.lgamma(half))
+    front = math.exp(a * _log_near_one(x, rest) + b * _log_near_one(rest, x) + _log_gamma_half_step_ratio(other) - math.lgamma(half))
     if x < (a + 1) / (a + b + 2):
         return front * _continued_fraction(x, a, b) / a
     return 1 - front * _continued_fraction(rest, b, a) / b

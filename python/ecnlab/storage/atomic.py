@@ -70,15 +70,15 @@ if hasattr(os, "register_at_fork"):
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file atomically: temporary file, flush to the disk, rename. Raises OSError and leaves no partial file."""
-    with locked_partial(partial_path(path)) as partial:
+    with locked_temporary_path(partial_path(path)) as partial:
         write_unflushed(partial, data)
         fsync_files([partial])
-        rename(partial, path)
+        rename_with_retries(partial, path)
 
 
 def write_if_absent(path: Path, data: bytes) -> None:
     """Write a file atomically unless it exists. Raises OSError and leaves no partial file."""
-    with locked_partial(partial_path(path)) as partial:
+    with locked_temporary_path(partial_path(path)) as partial:
         write_unflushed(partial, data)
         fsync_files([partial])
         try:
@@ -86,10 +86,10 @@ def write_if_absent(path: Path, data: bytes) -> None:
         except FileExistsError:
             return
         except OSError:  # a file system without hard links
-            rename(partial, path)
+            rename_with_retries(partial, path)
 
 
-def rename(path: Path, target: Path) -> None:
+def rename_with_retries(path: Path, target: Path) -> None:
     """Rename a file, which replaces the target, or a folder. Raises OSError.
 
     Windows refuses it while another program has either file open, such as a virus scanner. It is repeated there for up to a second.
@@ -107,7 +107,7 @@ def rename(path: Path, target: Path) -> None:
 
 
 @contextmanager
-def locked_partial(partial: Path, *, folder: bool = False, mode: int = 0o777) -> Iterator[Path]:
+def locked_temporary_path(partial: Path, *, folder: bool = False, mode: int = 0o777) -> Iterator[Path]:
     """Create and lock a hidden file or folder; removed at the end of the context unless renamed. Raises OSError."""
     lock = _create_and_lock(partial, folder, mode)
     try:
@@ -216,7 +216,7 @@ def remove_folder(folder: Path) -> None:
 
     gone = folder.with_name(f".{folder.name}.{unique_writer_name()}.partial")
     with suppress(OSError):
-        rename(folder, gone)
+        rename_with_retries(folder, gone)
         Thread(target=shutil.rmtree, args=(gone,), kwargs={"ignore_errors": True}).start()
 
 

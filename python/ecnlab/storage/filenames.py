@@ -27,9 +27,9 @@ def safe_file_name(text: str) -> str:
 
 def escape_unprintable(text: str) -> str:
     r"""The text with escapes for control characters, line breaks and changes of text direction, e.g. `\x1b`."""
-    return text if text.isprintable() else "".join(map(_escape_character, text))
+    return text if text.isprintable() else "".join(map(_escape_unprintable_character, text))
 
 
-def _escape_character(character: str) -> str:
+def _escape_unprintable_character(character: str) -> str:
     kept = character.isprintable() or category(character) == "Zs"
     return character if kept else character.encode("unicode_escape").decode()

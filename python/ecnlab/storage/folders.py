@@ -44,7 +44,7 @@ def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
     return value
 
 
-def read_verified(path: Path, begin: int, size: int, digest: str) -> bytes:
+def read_verified_part(path: Path, begin: int, size: int, digest: str) -> bytes:
     """Read part of a file. Raises OSError, without an errno if the digest differs."""
     with open_regular_file(path) as file:
         # A damaged size may exceed the memory.
@@ -58,7 +58,7 @@ def read_verified(path: Path, begin: int, size: int, digest: str) -> bytes:
 
 
 def unreadable_file_error(path: Path, error: OSError, remedy: str) -> ResultsError:
-    """The error for a file that `read_verified` cannot read."""
+    """The error for a file that `read_verified_part` cannot read."""
     what = "is damaged: its digest differs" if error.errno is None else f"cannot be read: {error.strerror}"
     return ResultsError(f"{path} {what}; {remedy}")
 

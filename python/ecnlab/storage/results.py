@@ -13,7 +13,7 @@ from ecnlab import _core, accessors
 from ecnlab.backends import base, simulator
 from ecnlab.backends.kernel_bugs import kernel_bug_warnings
 from ecnlab.display import html
-from ecnlab.display.json_values import nan_to_none
+from ecnlab.display.json_values import non_finite_to_none
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.units import unit_of
@@ -21,8 +21,8 @@ from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval
 from ecnlab.stats.steady_series import steady_state_of
 from ecnlab.storage import summary
 from ecnlab.storage.folders import parse_folder_argument
-from ecnlab.storage.store import ResultsFolder, Store
-from ecnlab.storage.tables import ColumnsOverSeeds, SeedRecord, SeedTables, choose_part_for_each_seed, join_as_polars_frame
+from ecnlab.storage.store import ScenarioResultsFolder, Store
+from ecnlab.storage.tables import ColumnsOverSeeds, FinishedSeeds, SeedRunStatistics, choose_part_for_each_seed, join_as_polars_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,7 +162,7 @@ class Result:
     """
 
     def __init__(
-        self, header: Mapping[str, Any], homes: Mapping[int, SeedTables], path: Path | None = None, warnings: Sequence[Problem] = ()
+        self, header: Mapping[str, Any], homes: Mapping[int, FinishedSeeds], path: Path | None = None, warnings: Sequence[Problem] = ()
     ) -> None:
         self.header = header
         self.path = path
@@ -178,7 +178,7 @@ class Result:
         """The tables of `ecnlab run`, for notebooks."""
         title = f"{self.name}: {self.hash[:12]}" + ("" if self._part_by_seed else ", no seed finished")
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
-        return html.result_html(title, summary.result_tables(self) if self._part_by_seed else (), notes)
+        return html.tables_and_notes_to_html(title, summary.result_tables(self) if self._part_by_seed else (), notes)
 
     @property
     def name(self) -> str:
@@ -224,9 +224,9 @@ class Result:
         return list(self._part_by_seed)
 
     @property
-    def records(self) -> list[SeedRecord]:
+    def records(self) -> list[SeedRunStatistics]:
         """Fingerprint and cost of each finished seed."""
-        return [part.records[seed] for seed, part in self._part_by_seed.items()]
+        return [part.seed_run_statistics[seed] for seed, part in self._part_by_seed.items()]
 
     def recording(self, seed: int) -> Mapping[str, Any]:
         """The optional recordings of a seed. Raises UnknownName for an unfinished seed."""
@@ -250,9 +250,13 @@ class Result:
 
         A fingerprint has the times of events, and not which packets are marked, so the measures are compared too.
         """
-        return len(self._part_by_seed) > 1 and len(set(self.fingerprints.values())) == 1 and all(map(self._is_alike, _KEY_COLUMNS))
+        return (
+            len(self._part_by_seed) > 1
+            and len(set(self.fingerprints.values())) == 1
+            and all(map(self._is_table_identical_over_seeds, _KEY_COLUMNS))
+        )
 
-    def _is_alike(self, table: str) -> bool:
+    def _is_table_identical_over_seeds(self, table: str) -> bool:
         """Whether a table is the same for every seed."""
         if not self.has(table):
             return True
@@ -308,7 +312,7 @@ class Result:
     @property
     def plot(self) -> ResultPlots:
         """The figures of this result."""
-        plots: ResultPlots = accessors.make_accessor("Result.plot", self)
+        plots: ResultPlots = accessors.import_and_create_accessor("Result.plot", self)
         return plots
 
     def with_more_warnings(self, *problems: Problem) -> Result:
@@ -324,7 +328,7 @@ class Result:
     @property
     def tables(self) -> frozenset[str]:
         """Names of the tables that all seeds have."""
-        every = [part.tables for part in self._part_by_seed.values()]
+        every = [part.table_names for part in self._part_by_seed.values()]
         return frozenset.intersection(*every) if every else frozenset()
 
     def has(self, table: str) -> bool:
@@ -388,7 +392,7 @@ class Result:
 
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
         """The values of a quantity, one per seed in the order of `seeds`; arguments and errors as for `estimate`."""
-        table, name = self._table_and_row(group, queue, band)
+        table, name = self._table_and_row_name(group, queue, band)
         if quantity not in self._quantity_column_names(table):
             raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_column_names(table))
         found = self._values_by_name(table, quantity)
@@ -445,7 +449,7 @@ class Result:
             tree["about"] = {str(seed): about for seed, about in self.about.items()}
         return tree | _nested_summary(self._summary_rows(confidence)) if self._part_by_seed else tree
 
-    def _table_and_row(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
+    def _table_and_row_name(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
         """Table and row name for the arguments of `estimate`."""
         if group is not None and queue is not None:
             raise UsageError("group and queue exclude each other; fix: omit one of them")
@@ -498,7 +502,7 @@ class Result:
             self._columns[table] = ColumnsOverSeeds(self._seeds_grouped_by_part(table), table)
         return self._columns[table]
 
-    def _seeds_grouped_by_part(self, table: str) -> list[tuple[SeedTables, list[int]]]:
+    def _seeds_grouped_by_part(self, table: str) -> list[tuple[FinishedSeeds, list[int]]]:
         """The stored parts and the seeds to read from each. Raises ResultsError if a seed lacks the table."""
         if not self.has(table):
             raise ResultsError(
@@ -506,7 +510,7 @@ class Result:
                 if not self._part_by_seed
                 else f"{self.name}: not every seed has a table {table!r}; there are {', '.join(sorted(self.tables))}"
             )
-        seeds: dict[int, tuple[SeedTables, list[int]]] = {}
+        seeds: dict[int, tuple[FinishedSeeds, list[int]]] = {}
         for seed, part in self._part_by_seed.items():
             seeds.setdefault(id(part), (part, []))[1].append(seed)
         return list(seeds.values())
@@ -538,7 +542,7 @@ def open_result(path: str | Path) -> Result:
     >>> again.seeds, again.hash == scenario.hash
     ([1, 2], True)
     """
-    folder = ResultsFolder.open(parse_folder_argument("path", path))
+    folder = ScenarioResultsFolder.open(parse_folder_argument("path", path))
     batches = folder.open_batches()
     return Result(
         folder.header, choose_part_for_each_seed(batches.parts_of_scenario(str(folder.header["hash"])), {}), folder.path, batches.warnings
@@ -547,7 +551,7 @@ def open_result(path: str | Path) -> Result:
 
 def result_from_store(store: Store, key: str) -> Result:
     """All finished seeds that a store has for a scenario's key. Raises ResultsError if there are none."""
-    header = store.batches.scenario_of_key(key)
+    header = store.batches.scenario_header_of_key(key)
     return Result(header, choose_part_for_each_seed(store.batches.parts_of_scenario(key), {}))
 
 
@@ -556,5 +560,5 @@ def _nested_summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for row in rows:
         home = tree.setdefault(row["table"], {})
         home = home.setdefault(row["name"], {}) if row["name"] else home
-        home[row["quantity"]] = {key: nan_to_none(row[key]) for key in ("mean", "sd", "half_width", "n", "unit")}
+        home[row["quantity"]] = {key: non_finite_to_none(row[key]) for key in ("mean", "sd", "half_width", "n", "unit")}
     return tree

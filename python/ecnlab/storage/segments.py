@@ -32,15 +32,15 @@ from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.storage.atomic import (
     fsync_directory,
     fsync_files,
-    locked_partial,
+    locked_temporary_path,
     read_regular_file,
     remove_folder,
-    rename,
+    rename_with_retries,
     unique_writer_name,
     write_unflushed,
 )
-from ecnlab.storage.folders import read_json_object, read_verified, to_json_bytes, unreadable_file_error
-from ecnlab.storage.tables import FinishedRun, SeedRecord, column_metadata, join_tables, recording_as_text, recording_includes
+from ecnlab.storage.folders import read_json_object, read_verified_part, to_json_bytes, unreadable_file_error
+from ecnlab.storage.tables import FinishedRun, SeedRunStatistics, column_metadata, join_tables, recording_as_json, recording_includes
 
 _BATCH_FILE = "batch.json"
 _SCENARIOS_FILE = "scenarios.json"
@@ -59,7 +59,7 @@ _Extent = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
-class StoredTableFile:
+class TableFileExtents:
     """Extents of a table's file: its row groups and its footer."""
 
     row_groups: Sequence[_Extent]
@@ -83,12 +83,12 @@ class StoredSeeds:
     batch: Path
     key: str
     recording: Mapping[str, Any]
-    records: Mapping[int, SeedRecord]
+    seed_run_statistics: Mapping[int, SeedRunStatistics]
     row_groups: Mapping[str, int]
-    files: Mapping[str, StoredTableFile]
+    files: Mapping[str, TableFileExtents]
 
     @property
-    def tables(self) -> frozenset[str]:
+    def table_names(self) -> frozenset[str]:
         """The names of its tables."""
         return frozenset(self.row_groups)
 
@@ -97,29 +97,29 @@ class StoredSeeds:
         try:
             return self.read(name, columns)
         except FileNotFoundError as error:  # merged by another process, perhaps with more seeds
-            return _core.join(self.key, self._read_from_other_batch(name, error.filename).runs(sorted(self.records)))
+            return _core.join(self.key, self._read_from_other_batch(name, error.filename).runs(sorted(self.seed_run_statistics)))
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """As `table`, but raises FileNotFoundError if the batch is gone."""
-        if not self.has_matching_seeds():
+        if not self.has_same_seeds_as_tables():
             raise ResultsError(
                 f"{self.batch / _BATCH_FILE} is damaged: its seeds are not those of {_ROW_PER_SEED_TABLE}.parquet; "
                 f"{self._remedy_for_damage()}"
             )
         return self._read_table(name, None if columns is None else ["seed", *columns])
 
-    def has_matching_seeds(self) -> bool:
+    def has_same_seeds_as_tables(self) -> bool:
         """Whether the recorded seeds match the rows of the tables."""
-        return self._stored_seeds == sorted(self.records)
+        return self._seeds_in_table_file == sorted(self.seed_run_statistics)
 
     @cached_property
-    def _stored_seeds(self) -> list[int]:
+    def _seeds_in_table_file(self) -> list[int]:
         return list(self._read_table(_ROW_PER_SEED_TABLE, ["seed"]).column("seed"))
 
     def _read_table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         path, file, row_group = self.batch / f"{name}.parquet", self.files[name], self.row_groups[name]
         try:
-            data = read_verified(path, *file.row_groups[row_group])
+            data = read_verified_part(path, *file.row_groups[row_group])
             return _read_footer(path, file.footer).table(row_group, data, columns)
         except FileNotFoundError:
             raise
@@ -128,7 +128,7 @@ class StoredSeeds:
 
     def _remedy_for_damage(self) -> str:
         """The remedy for this batch and all other damaged ones."""
-        others = [batch.path for batch in BatchFolder(self.batch.parent).batches if not batch.is_whole()]
+        others = [batch.path for batch in BatchCollection(self.batch.parent).batches if not batch.is_whole()]
         return remedy_for_damaged_batches(*sorted({self.batch, *others}))
 
     def _read_from_other_batch(self, name: str, missing: str) -> _core.Table:
@@ -137,9 +137,11 @@ class StoredSeeds:
         batches.refresh_from_disk()
         for part in batches.parts_of_scenario(self.key):
             same = (
-                part.batch != self.batch and name in part.tables and recording_as_text(part.recording) == recording_as_text(self.recording)
+                part.batch != self.batch
+                and name in part.table_names
+                and recording_as_json(part.recording) == recording_as_json(self.recording)
             )
-            if same and part.records.keys() >= self.records.keys():
+            if same and part.seed_run_statistics.keys() >= self.seed_run_statistics.keys():
                 with suppress(FileNotFoundError):
                     return part.read(name)
         raise ResultsError(f"{missing}: does not exist; {self._remedy_for_damage()}")
@@ -152,7 +154,7 @@ class StoredBatch:
     path: Path
     parts: Sequence[StoredSeeds]
     scenarios: frozenset[str]
-    files: Mapping[str, StoredTableFile]
+    files: Mapping[str, TableFileExtents]
     merged: Sequence[str]
 
     @staticmethod
@@ -183,12 +185,12 @@ class StoredBatch:
             sound = all(
                 file.matches_content(read_regular_file(self.path / f"{name}.parquet", file.size_bytes)) for name, file in self.files.items()
             )
-            return sound and self.scenarios <= _read_scenarios(self).keys() and all(part.has_matching_seeds() for part in self.parts)
+            return sound and self.scenarios <= _read_scenarios(self).keys() and all(part.has_same_seeds_as_tables() for part in self.parts)
         except (OSError, ResultsError):
             return False
 
 
-class BatchFolder:
+class BatchCollection:
     """The batches of one folder, by key and seed."""
 
     def __init__(self, path: Path) -> None:
@@ -211,11 +213,11 @@ class BatchFolder:
                 self._batches.pop(name, None)
                 self._unused.pop(name, None)
             for name in new:
-                self._open_batch(name)
+                self._add_batch_from_disk(name)
             self._parts = _stored_parts_by_key(self._batches.values())
         raise ResultsError(f"{self.path} keeps changing: another process is writing to it; fix: try again")
 
-    def _open_batch(self, name: str) -> None:
+    def _add_batch_from_disk(self, name: str) -> None:
         path = self.path / name
         if path.is_file():
             self._unused[name] = f"{path} is a file, not the folder of a batch; fix: move it elsewhere"
@@ -249,9 +251,11 @@ class BatchFolder:
 
     def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
         """Whether a run with at least this recording is stored."""
-        return any(seed in part.records and recording_includes(part.recording, recording) for part in self.parts_of_scenario(key))
+        return any(
+            seed in part.seed_run_statistics and recording_includes(part.recording, recording) for part in self.parts_of_scenario(key)
+        )
 
-    def scenario_of_key(self, key: str) -> dict[str, Any]:
+    def scenario_header_of_key(self, key: str) -> dict[str, Any]:
         """The stored header of a scenario. Raises ResultsError if no batch describes it."""
         for _ in range(_MAX_REFRESHES):
             batch = next((batch for batch in self.batches if key in batch.scenarios), None)
@@ -274,7 +278,7 @@ class BatchFolder:
         name = batch.path.name
         if name in self._batches and not (batch.path / _SCENARIOS_FILE).exists():
             del self._batches[name]
-            self._open_batch(name)
+            self._add_batch_from_disk(name)
             self._parts = _stored_parts_by_key(self._batches.values())
 
     def write_batch(self, runs: Iterable[FinishedRun], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
@@ -282,12 +286,12 @@ class BatchFolder:
 
         Raises ResultsError if a write fails.
         """
-        listed = sorted(runs, key=lambda run: (run.key, recording_as_text(run.recording), run.seed))
+        listed = sorted(runs, key=lambda run: (run.key, recording_as_json(run.recording), run.seed))
         if not listed:
             return
         known = {key for batch in self.batches for key in batch.scenarios}
         new = {run.key: scenarios[run.key] for run in listed if run.key in scenarios and run.key not in known}
-        grouped = [list(group) for _, group in groupby(listed, lambda run: (run.key, recording_as_text(run.recording)))]
+        grouped = [list(group) for _, group in groupby(listed, lambda run: (run.key, recording_as_json(run.recording)))]
         try:
             self._write_batch([_SeedsToStore(group) for group in grouped], new, [])
         except OSError as error:
@@ -308,7 +312,7 @@ class BatchFolder:
             if len(whole) < 2:
                 continue
             try:
-                self._write_batch(_merge_parts_of_batches(whole), _scenarios_of_batches(whole), [batch.path.name for batch in whole])
+                self._write_batch(_merge_parts_of_batches(whole), _scenario_headers_of_batches(whole), [batch.path.name for batch in whole])
             except OSError:
                 return
             self.refresh_from_disk()
@@ -323,11 +327,11 @@ class BatchFolder:
     def _write_batch(self, parts: Sequence[_SeedsToStore], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
         """Write a batch. Raises OSError and leaves no partial folder."""
         name = f"batch-{unique_writer_name()}"
-        with locked_partial(self.path / f".{name}.partial", folder=True) as partial:
+        with locked_temporary_path(self.path / f".{name}.partial", folder=True) as partial:
             _write_batch_files(partial, parts, scenarios, merged)
             fsync_files(sorted(partial.iterdir()))
             fsync_directory(partial)
-            rename(partial, self.path / name)
+            rename_with_retries(partial, self.path / name)
             fsync_directory(self.path)
 
 
@@ -350,11 +354,11 @@ class _MergedSeeds(_SeedsToStore):
 
     def __init__(self, parts: Sequence[StoredSeeds]) -> None:
         self._parts = parts
-        self._part_index_by_seed = {seed: at for at, part in enumerate(parts) for seed in part.records}
+        self._part_index_by_seed = {seed: at for at, part in enumerate(parts) for seed in part.seed_run_statistics}
         self.key = parts[0].key
         self.recording = parts[0].recording
-        self.records = [parts[at].records[seed] for seed, at in sorted(self._part_index_by_seed.items())]
-        self.tables = sorted(parts[0].tables)
+        self.records = [parts[at].seed_run_statistics[seed] for seed, at in sorted(self._part_index_by_seed.items())]
+        self.tables = sorted(parts[0].table_names)
 
     def table(self, name: str) -> _core.Table:
         runs: list[tuple[int, _core.Table]] = []
@@ -368,7 +372,7 @@ def _merge_parts_of_batches(batches: Sequence[StoredBatch]) -> list[_SeedsToStor
     found: dict[tuple[str, str], list[StoredSeeds]] = {}
     for batch in batches:
         for part in batch.parts:
-            found.setdefault((part.key, recording_as_text(part.recording)), []).append(part)
+            found.setdefault((part.key, recording_as_json(part.recording)), []).append(part)
     return [_MergedSeeds(found[which]) for which in sorted(found)]
 
 
@@ -425,8 +429,8 @@ def _extent_sha256(data: bytes, begin: int, size: int) -> str:
     return sha256(memoryview(data)[begin : begin + size]).hexdigest()
 
 
-def _table_file_from_json(entry: Mapping[str, Any]) -> StoredTableFile:
-    return StoredTableFile([_extent_from_json(*extent) for extent in entry["row_groups"]], _extent_from_json(*entry["footer"]))
+def _table_file_from_json(entry: Mapping[str, Any]) -> TableFileExtents:
+    return TableFileExtents([_extent_from_json(*extent) for extent in entry["row_groups"]], _extent_from_json(*entry["footer"]))
 
 
 def _extent_from_json(begin: Any, size: Any, digest: Any) -> _Extent:
@@ -436,11 +440,11 @@ def _extent_from_json(begin: Any, size: Any, digest: Any) -> _Extent:
     return begin, size, digest
 
 
-def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, StoredTableFile]) -> Iterable[StoredSeeds]:
+def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, TableFileExtents]) -> Iterable[StoredSeeds]:
     """The parts of a batch; each has the next row group of every file that contains it."""
     next_one = dict.fromkeys(files, 0)
     for entry in runs:
-        records = {int(seed): SeedRecord(seed=int(seed), **about) for seed, about in entry["seeds"].items()}
+        records = {int(seed): SeedRunStatistics(seed=int(seed), **about) for seed, about in entry["seeds"].items()}
         row_groups = {table: next_one[table] for table in entry["tables"]}
         next_one.update({table: at + 1 for table, at in row_groups.items()})
         if _ROW_PER_SEED_TABLE not in row_groups:
@@ -458,7 +462,7 @@ def _stored_parts_by_key(batches: Iterable[StoredBatch]) -> dict[str, list[Store
     return found
 
 
-def _scenarios_of_batches(batches: Iterable[StoredBatch]) -> dict[str, Any]:
+def _scenario_headers_of_batches(batches: Iterable[StoredBatch]) -> dict[str, Any]:
     return {key: header for batch in batches for key, header in _read_scenarios(batch).items()}
 
 
@@ -468,13 +472,13 @@ def _read_scenarios(batch: StoredBatch) -> dict[str, Any]:
 
 
 @lru_cache(16)
-def _cached_batches(path: Path) -> BatchFolder:
-    return BatchFolder(path)
+def _cached_batches(path: Path) -> BatchCollection:
+    return BatchCollection(path)
 
 
 @lru_cache(_MAX_CACHED_FOOTERS)
 def _read_footer(path: Path, extent: _Extent) -> _core.Footer:
-    return _core.Footer(read_verified(path, *extent))
+    return _core.Footer(read_verified_part(path, *extent))
 
 
 def remedy_for_damaged_batches(*batches: Path) -> str:

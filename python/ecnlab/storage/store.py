@@ -25,7 +25,7 @@ from ecnlab.backends import base, simulator
 from ecnlab.errors import Problem, ResultsError
 from ecnlab.scenarios.load import Scenario
 from ecnlab.storage.atomic import (
-    locked_partial,
+    locked_temporary_path,
     partial_path,
     read_regular_file,
     remove_abandoned_partials,
@@ -33,7 +33,7 @@ from ecnlab.storage.atomic import (
     write_if_absent,
 )
 from ecnlab.storage.folders import parse_folder_argument, read_json_object, refuse_foreign_files, require_format, to_json_bytes
-from ecnlab.storage.segments import BatchFolder, remedy_for_damaged_batches
+from ecnlab.storage.segments import BatchCollection, remedy_for_damaged_batches
 
 _HEADER_FILE = "run.json"
 _STORE_FILE = "store.json"
@@ -50,7 +50,7 @@ _ENTRY_OF_BUILD = re.compile(rf"batch-.*|\.(batch-|{_PRESENCE_FILE}\.).*\.partia
 _REQUIRED_HEADER_KEYS = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
 
 
-class ResultsFolder:
+class ScenarioResultsFolder:
     """A results folder and its header."""
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -58,34 +58,34 @@ class ResultsFolder:
         self.header = header
 
     @staticmethod
-    def create(path: Path, scenario: Scenario) -> ResultsFolder:
+    def open_or_create(path: Path, scenario: Scenario) -> ScenarioResultsFolder:
         """Open `path` for runs of `scenario`; creates it if required.
 
         Raises ResultsError if it cannot be written, holds results of another scenario or engine, or anything else.
         """
         header = run_header_of_scenario(scenario)
         if (path / _HEADER_FILE).exists():
-            folder = ResultsFolder.open(path)
+            folder = ScenarioResultsFolder.open(path)
             _require_same_header(folder, header)
             remove_abandoned_partials(path)
             return folder
         _create_folder_with_header(path, _HEADER_FILE, header, "results folder")
-        folder = ResultsFolder.open(path)
+        folder = ScenarioResultsFolder.open(path)
         _require_same_header(folder, header)
         return folder
 
     @staticmethod
-    def open(path: Path) -> ResultsFolder:
+    def open(path: Path) -> ScenarioResultsFolder:
         """Open an existing folder. Raises ResultsError if it is not a results folder or has another format."""
         header = _read_run_header(path)
         require_format(path, "results folder", header.get("format"), _core.FORMAT, "run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
             raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
-        return ResultsFolder(path, header)
+        return ScenarioResultsFolder(path, header)
 
-    def open_batches(self) -> BatchFolder:
+    def open_batches(self) -> BatchCollection:
         """Open its batches. Raises ResultsError if one belongs to another scenario or engine."""
-        found = BatchFolder(self.path)
+        found = BatchCollection(self.path)
         for batch in found.batches:
             for part in batch.parts:
                 if part.key != self.header.get("hash"):
@@ -121,14 +121,14 @@ class Store:
         Raises UsageError if the argument is not a path, ResultsError if the folder cannot be written, has foreign files, or is damaged.
         """
         self.path = parse_folder_argument("store", path)
-        self._mended = _require_store_file(self.path)
+        self._mended = _check_or_create_store_file(self.path)
         own = self.path / _core.BUILD
         try:
             own.mkdir(exist_ok=True)
         except OSError as error:
             raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
         remove_abandoned_partials(own)
-        self.batches = BatchFolder(own)
+        self.batches = BatchCollection(own)
 
     @property
     def warnings(self) -> list[Problem]:
@@ -156,7 +156,7 @@ class Store:
         """
         with ExitStack() as stack:
             try:
-                lock_file = stack.enter_context(locked_partial(partial_path(self.batches.path / _PRESENCE_FILE)))
+                lock_file = stack.enter_context(locked_temporary_path(partial_path(self.batches.path / _PRESENCE_FILE)))
             except OSError as error:
                 raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
             yield self._count_earlier_writers(lock_file)
@@ -196,14 +196,14 @@ def run_header_of_scenario(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _require_store_file(path: Path) -> bool:
+def _check_or_create_store_file(path: Path) -> bool:
     """Check or create a store's folder and its store.json; returns whether store.json was missing.
 
     Raises ResultsError if it cannot be written, has foreign files, or has another format.
     """
     store_file, header = path / _STORE_FILE, {"format": _core.FORMAT}
     try:
-        lost = _stored_format_version(store_file) is None and _looks_like_store(path)
+        lost = _stored_format_version(store_file) is None and _has_only_build_folders(path)
         if lost:
             write_atomically(store_file, to_json_bytes(header))
     except OSError as error:
@@ -224,7 +224,7 @@ def _stored_format_version(store_file: Path) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def _looks_like_store(path: Path) -> bool:
+def _has_only_build_folders(path: Path) -> bool:
     """Whether a folder contains builds with batches and nothing else. Raises OSError."""
     if not path.is_dir():
         return False
@@ -233,7 +233,7 @@ def _looks_like_store(path: Path) -> bool:
     return bool(builds) and sound and all(_ENTRY_OF_BUILD.fullmatch(entry.name) for build in builds for entry in build.iterdir())
 
 
-def _require_same_header(folder: ResultsFolder, header: Mapping[str, Any]) -> None:
+def _require_same_header(folder: ScenarioResultsFolder, header: Mapping[str, Any]) -> None:
     if folder.header.get("hash") == header["hash"]:
         return
     engines = [(run_header.get("engine"), run_header.get("build")) for run_header in (folder.header, header)]
@@ -242,7 +242,7 @@ def _require_same_header(folder: ResultsFolder, header: Mapping[str, Any]) -> No
         what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads"
     ran = [run_header.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for run_header in (folder.header, header)]
     if ran[0] != ran[1]:
-        what = "another backend, {} instead of {}".format(*base.differing_identity_texts(*ran))
+        what = "another backend, {} instead of {}".format(*base.pair_of_distinct_identity_texts(*ran))
     raise ResultsError(
         f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); fix: choose another folder, or delete this one"
     )

@@ -75,13 +75,16 @@ def result_tables(result: Result) -> list[TextTable]:
     shown = [
         TextTable(
             result_title(result),
-            [*_TEXT_COLUMNS, _total_column_name(result), *result.group_names],
-            [_estimates_row(q, [whole, *groups], _DATA_PACKET_NAMES.get(q)) for q in by_group],
+            [*_TEXT_COLUMNS, _all_flows_column_name(result), *result.group_names],
+            [_quantity_estimates_row(q, [whole, *groups], _DATA_PACKET_NAMES.get(q)) for q in by_group],
             _TEXT_COLUMNS,
         ),
         _fairness_table(result),
         TextTable(
-            "queues", [*_TEXT_COLUMNS, *result.queue_names], [_estimates_row(q, queues) for q in (*_QUEUE_QUANTITIES, *lost)], _TEXT_COLUMNS
+            "queues",
+            [*_TEXT_COLUMNS, *result.queue_names],
+            [_quantity_estimates_row(q, queues) for q in (*_QUEUE_QUANTITIES, *lost)],
+            _TEXT_COLUMNS,
         ),
     ]
     if result.about:
@@ -94,7 +97,7 @@ def result_tables(result: Result) -> list[TextTable]:
         TextTable(
             "bands",
             [*_TEXT_COLUMNS, *map(".".join, result.band_names)],
-            [_estimates_row(q, bands) for q in _BAND_QUANTITIES],
+            [_quantity_estimates_row(q, bands) for q in _BAND_QUANTITIES],
             _TEXT_COLUMNS,
         ),
     ]
@@ -103,8 +106,13 @@ def result_tables(result: Result) -> list[TextTable]:
 def _host_lateness_table(result: Result) -> TextTable:
     """Table for a backend with real hosts: kernel, congestion control, and lateness of the worst seed."""
     every = list(result.about.values())
-    late = [[f"lateness {step}, worst seed", lateness.format_milliseconds(value)] for step, value in lateness.worst_lateness(every).items()]
-    control = [[f"{name}: congestion control", algorithm] for name, algorithm in lateness.congestion_controls_in_use(every[0]).items()]
+    late = [
+        [f"lateness {step}, worst seed", lateness.seconds_to_milliseconds_text(value)]
+        for step, value in lateness.worst_lateness_by_percentile(every).items()
+    ]
+    control = [
+        [f"{name}: congestion control", algorithm] for name, algorithm in lateness.congestion_control_and_ecn_by_group(every[0]).items()
+    ]
     rows = [["ran on", base.backend_identity_text(result.backend)], *control, *late]
     return TextTable("hosts", ["what", "value"], rows, ["what", "value"])
 
@@ -149,12 +157,12 @@ def _estimate_lookup_for_band(result: Result, queue: str, band: str) -> _Estimat
     return lambda quantity: result.estimate(quantity, queue=queue, band=band)
 
 
-def _total_column_name(result: Result) -> str:
+def _all_flows_column_name(result: Result) -> str:
     """Name of the column over all flows, distinct from all group names."""
     return "all" if "all" not in result.group_names else "all flows"
 
 
-def _estimates_row(quantity: str, estimates: Iterable[_EstimateLookup], name: str | None = None) -> list[str]:
+def _quantity_estimates_row(quantity: str, estimates: Iterable[_EstimateLookup], name: str | None = None) -> list[str]:
     found = [of(quantity) for of in estimates]
     factor, unit = display_unit_for_values(quantity, [one.mean for one in found])
     return [name or quantity_name(quantity), unit, *(format_estimate(one, factor) for one in found)]
@@ -172,7 +180,7 @@ def _fairness_table(result: Result) -> TextTable:
     if len(result.group_names) > 1:
         columns |= {name: partial(_jain_cell, result, [name]) for name in result.group_names}
     if len(bulk) == len(result.group_names):
-        columns = {_total_column_name(result): lambda quantity: format_estimate(result.estimate(quantity))} | columns
+        columns = {_all_flows_column_name(result): lambda quantity: format_estimate(result.estimate(quantity))} | columns
     elif len(bulk) > 1:
         columns["all bulk flows"] = partial(_jain_cell, result, bulk)
     if not columns:

@@ -21,7 +21,7 @@ _NUMPY_TYPES = {"real": "<f8", "count": "<u8", "index": "<u4", "name": "<u4"}
 
 
 @dataclass(frozen=True)
-class SeedRecord:
+class SeedRunStatistics:
     """Fingerprint and cost of a finished seed, and the record of a backend with real hosts."""
 
     seed: int
@@ -43,7 +43,7 @@ class FinishedRun:
 
     key: str
     recording: Mapping[str, Any]
-    record: SeedRecord
+    record: SeedRunStatistics
     tables: Mapping[str, _core.Table]
 
     @property
@@ -57,7 +57,7 @@ class FinishedRun:
         return sum(table.size for table in self.tables.values())
 
 
-class SeedTables(Protocol):
+class FinishedSeeds(Protocol):
     """Finished seeds of one scenario with the same recording."""
 
     @property
@@ -65,11 +65,11 @@ class SeedTables(Protocol):
         """The optional recordings."""
 
     @property
-    def records(self) -> Mapping[int, SeedRecord]:
+    def seed_run_statistics(self) -> Mapping[int, SeedRunStatistics]:
         """The record of each seed."""
 
     @property
-    def tables(self) -> frozenset[str]:
+    def table_names(self) -> frozenset[str]:
         """The names of its tables."""
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
@@ -86,8 +86,8 @@ class SeedTablesInMemory:
         """Store at least one run; all have the same scenario and recording."""
         self._runs = sorted(runs, key=lambda run: run.seed)
         self.recording = self._runs[0].recording
-        self.records = {run.seed: run.record for run in self._runs}
-        self.tables = frozenset(self._runs[0].tables)
+        self.seed_run_statistics = {run.seed: run.record for run in self._runs}
+        self.table_names = frozenset(self._runs[0].tables)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """A table of all seeds, with all columns."""
@@ -111,25 +111,25 @@ def recording_includes(recording: Mapping[str, Any], wanted: Mapping[str, Any]) 
     return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
 
 
-def recording_as_text(recording: Mapping[str, Any]) -> str:
+def recording_as_json(recording: Mapping[str, Any]) -> str:
     """A recording as text, without options of figures."""
     return json.dumps({key: value for key, value in recording.items() if key != "plot"}, sort_keys=True)
 
 
-def choose_part_for_each_seed(parts: Iterable[SeedTables], wanted: Mapping[str, Any]) -> dict[int, SeedTables]:
+def choose_part_for_each_seed(parts: Iterable[FinishedSeeds], wanted: Mapping[str, Any]) -> dict[int, FinishedSeeds]:
     """Choose the stored part to read each seed from, among those with at least the recording `wanted`.
 
     Prefers parts with most tables, then the recording that most seeds have, so that series of seeds have the same sample times.
     """
     asked = [part for part in parts if recording_includes(part.recording, wanted)]
     if len(asked) == 1:
-        return dict.fromkeys(asked[0].records, asked[0])
+        return dict.fromkeys(asked[0].seed_run_statistics, asked[0])
     seeds: dict[str, set[int]] = {}
     for part in asked:
-        seeds.setdefault(recording_as_text(part.recording), set()).update(part.records)
-    best: dict[int, SeedTables] = {}
-    for part in sorted(asked, key=lambda part: (len(part.tables), len(seeds[recording_as_text(part.recording)])), reverse=True):
-        for seed in part.records:
+        seeds.setdefault(recording_as_json(part.recording), set()).update(part.seed_run_statistics)
+    best: dict[int, FinishedSeeds] = {}
+    for part in sorted(asked, key=lambda part: (len(part.table_names), len(seeds[recording_as_json(part.recording)])), reverse=True):
+        for seed in part.seed_run_statistics:
             best.setdefault(seed, part)
     return best
 
@@ -137,7 +137,7 @@ def choose_part_for_each_seed(parts: Iterable[SeedTables], wanted: Mapping[str, 
 class ColumnsOverSeeds:
     """A table over seeds as plain lists, sorted by seed."""
 
-    def __init__(self, parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> None:
+    def __init__(self, parts: Sequence[tuple[FinishedSeeds, Sequence[int]]], table: str) -> None:
         """Join the `table` of each part, restricted to the given seeds."""
         self._tables = [part.table(table) for part, _ in parts]
         self._known: dict[str, list[Any]] = {}
@@ -169,12 +169,12 @@ def _row_slice_of_each_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
         begin = end
 
 
-def join_as_polars_frame(parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> pl.DataFrame:
+def join_as_polars_frame(parts: Sequence[tuple[FinishedSeeds, Sequence[int]]], table: str) -> pl.DataFrame:
     """A table over seeds as a polars frame, sorted by seed."""
     import polars as pl
 
     frames = [
-        whole if len(seeds) == len(part.records) else whole.filter(pl.col("seed").is_in(seeds))
+        whole if len(seeds) == len(part.seed_run_statistics) else whole.filter(pl.col("seed").is_in(seeds))
         for part, seeds in parts
         for whole in [_table_to_polars(part.table(table))]
     ]

@@ -62,7 +62,7 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
             return _apply_binary_operator(sign, _evaluate_node(left, names), _evaluate_node(right, names))
         case ast.Call(func=ast.Name(id="quantity"), args=[ast.Constant(value=str(text))]):
-            return _require_finite_value(parse_quantity(text))
+            return _require_parsed_quantity(parse_quantity(text))
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as inner, keywords=[]) if name in _FUNCTIONS:
             return _apply_function(name, [_evaluate_node(one, names) for one in inner])
     raise ValueError
@@ -105,7 +105,7 @@ def _apply_function(name: str, inner: Sequence[ValueWithUnit]) -> ValueWithUnit:
     return _FUNCTIONS[name](*(number for number, _ in inner)), units.pop()
 
 
-def _require_finite_value(found: ValueWithUnit | None) -> ValueWithUnit:
+def _require_parsed_quantity(found: ValueWithUnit | None) -> ValueWithUnit:
     if found is None:
         raise ValueError
     return found

@@ -16,7 +16,7 @@ from typing import Any
 
 from ecnlab.errors import UsageError
 from ecnlab.scenarios.load import numpy_to_python_value
-from ecnlab.sweeps.values import ValueKind, format_axis_value, parse_axis_values_text
+from ecnlab.sweeps.values import ValueKindAndUnit, format_axis_value, parse_axis_values_text
 
 # Column names of the sweep's tables.
 RESERVED_NAMES = frozenset(
@@ -56,9 +56,9 @@ class SweepAxis:
     bundles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def value_kind(self) -> ValueKind:
+    def value_kind(self) -> ValueKindAndUnit:
         """Kind and unit of its column."""
-        return ValueKind("name") if self.bundles else ValueKind.narrowest_kind_of(self.values)
+        return ValueKindAndUnit("name") if self.bundles else ValueKindAndUnit.narrowest_kind_of(self.values)
 
     @property
     def overridden_keys(self) -> frozenset[str]:
@@ -70,7 +70,7 @@ class SweepAxis:
         return dict(self.bundles[value]) if self.bundles else dict.fromkeys(self.keys, value)
 
 
-def grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
+def parse_grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
     """Parse a grid into axes. Raises UsageError that lists all errors."""
     if not isinstance(grid, Mapping):
         raise UsageError(f"grid: must be a dict from keys to lists of values, not {type(grid).__name__}")
@@ -86,14 +86,14 @@ def grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
     return axes
 
 
-def axes_with_listed_points(axes: Sequence[SweepAxis], points: Sequence[Mapping[str, Any]]) -> list[SweepAxis]:
+def extend_axes_by_listed_points(axes: Sequence[SweepAxis], points: Sequence[Mapping[str, Any]]) -> list[SweepAxis]:
     """Extend the axes by the values of listed points, and add an axis for each key that only these set. Raises UsageError."""
     found = {axis.name: list(axis.values) for axis in axes}
     problems: list[str] = []
     for at, point in enumerate(points, 1):
         for name, value in point.items():
             try:
-                require_plain_key(name, value)
+                require_unsplit_dotted_key(name, value)
             except UsageError as error:
                 problems.append(f"point {at}: {name}: {error}")
             found.setdefault(name, []).append(value)
@@ -119,13 +119,13 @@ def short_column_names(axes: Sequence[SweepAxis]) -> dict[str, str]:
         axis.name: end if ends.count(end) == 1 and end not in RESERVED_NAMES else axis.name for end, axis in zip(ends, axes, strict=True)
     }
     problems = [f"grid: {axis.name}: {_reserved_axis_name_error(axis)}" for axis in axes if short[axis.name] in RESERVED_NAMES]
-    problems += _overlapping_axis_keys(axes)
+    problems += _overlapping_axis_key_errors(axes)
     if problems:
         raise UsageError("\n".join(problems))
     return short
 
 
-def require_plain_key(key: Any, value: Any) -> None:
+def require_unsplit_dotted_key(key: Any, value: Any) -> None:
     """Check that a key was not split into a table by dots outside quotes. Raises UsageError."""
     if not isinstance(key, str):
         raise UsageError(f"{key!r} is not a key of a scenario")
@@ -135,7 +135,7 @@ def require_plain_key(key: Any, value: Any) -> None:
 
 
 def _parse_axis(name: str, given: Any) -> SweepAxis:
-    require_plain_key(name, None if isinstance(given, Mapping) and "values" in given else given)
+    require_unsplit_dotted_key(name, None if isinstance(given, Mapping) and "values" in given else given)
     if not isinstance(given, Mapping):
         return SweepAxis(name, _parse_axis_values(given), (name,))
     if "values" in given:
@@ -144,7 +144,7 @@ def _parse_axis(name: str, given: Any) -> SweepAxis:
         raise UsageError(_AXIS_FORMS_TEXT)
     for bundle in given.values():
         for key, value in bundle.items():
-            require_plain_key(key, value)
+            require_unsplit_dotted_key(key, value)
     return SweepAxis(name, tuple(map(str, given)), bundles={str(value): dict(bundle) for value, bundle in given.items()})
 
 
@@ -182,7 +182,7 @@ def _reserved_axis_name_error(axis: SweepAxis) -> str:
     return _UNVARIABLE_KEYS.get(axis.name, "is not a key of a scenario") if is_key else _NAME_TAKEN_TEXT
 
 
-def _overlapping_axis_keys(axes: Sequence[SweepAxis]) -> list[str]:
+def _overlapping_axis_key_errors(axes: Sequence[SweepAxis]) -> list[str]:
     written: dict[str, str] = {}
     problems = []
     for axis in axes:

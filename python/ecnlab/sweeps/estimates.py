@@ -22,7 +22,7 @@ def tables_with_quantity(sweep: Sweep, quantity: str) -> list[str]:
     """The tables that have a quantity, `total` first. Raises UnknownName, and ResultsError without any run."""
     if "total" not in sweep.tables:
         raise ResultsError(f"the sweep {sweep.name} has no finished run")
-    having = {table: _quantity_column_names(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}
+    having = {table: _quantity_columns_of_table(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}
     found = [table for table, quantities in having.items() if quantity in quantities]
     if not found:
         raise UnknownName("quantity", quantity, {name for quantities in having.values() for name in quantities})
@@ -41,7 +41,7 @@ def estimates_at_points(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame
     named = _table_with_row_names(sweep, table)
     grouped = named.group_by([*front, "name"], maintain_order=True).agg(pl.col(value))
     alike = dict(sweep.points.select("point", "alike").iter_rows())
-    rows = [_estimate_to_row(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
+    rows = [_replace_values_with_estimate(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
     return pl.DataFrame(rows, schema_overrides=grouped.select(front).schema, infer_schema_length=None)
 
 
@@ -59,7 +59,7 @@ def _table_with_row_names(sweep: Sweep, table: str) -> pl.DataFrame:
     return sweep.table(table).with_columns(pl.concat_str(keys, separator=".").alias("name"))
 
 
-def _estimate_to_row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:
+def _replace_values_with_estimate(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:
     values = row.pop(value)
     found = mean_with_interval(values)
     found = found.without_interval() if alike else found
@@ -72,5 +72,5 @@ def _row_name_column_names(table: str) -> list[str]:
     return [column.name for column in catalog.table(table).columns if column.kind in ("name", "index") or column.name.startswith("size_")]
 
 
-def _quantity_column_names(table: str) -> set[str]:
+def _quantity_columns_of_table(table: str) -> set[str]:
     return {column.name for column in catalog.table(table).columns} - set(_row_name_column_names(table))

@@ -27,7 +27,7 @@ from ecnlab.errors import UnknownName, UsageError
 from ecnlab.packaged_examples import resolve_example, resolve_example_in_reference
 from ecnlab.scenarios.load import read_user_text_file
 from ecnlab.scenarios.seeds import parse_seeds, seeds_from_arguments
-from ecnlab.sweeps.axes import require_plain_key
+from ecnlab.sweeps.axes import require_unsplit_dotted_key
 
 _SECTION_NAMES = {"set": dict, "grid": dict, "derived": dict, "point": list}
 _SWEEP_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "backend": str, "tables": list, "aqms": list, **_SECTION_NAMES}
@@ -126,7 +126,7 @@ def _scenario_override_errors(changes: Any) -> list[str]:
     problems = []
     for key, value in (changes if isinstance(changes, Mapping) else {}).items():
         try:
-            require_plain_key(key, value)
+            require_unsplit_dotted_key(key, value)
         except UsageError as error:
             problems.append(f"set: {key}: {error}")
     return problems

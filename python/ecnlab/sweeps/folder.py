@@ -26,7 +26,7 @@ from ecnlab.storage.atomic import open_regular_file, write_atomically
 from ecnlab.storage.folders import (
     parse_folder_argument,
     read_json_object,
-    read_verified,
+    read_verified_part,
     refuse_foreign_files,
     require_format,
     to_json_bytes,
@@ -142,7 +142,7 @@ class StoredSweepTables:
         known = {f"{table.name}.parquet": table.name for table in catalog.tables()}
         return [known[file] for file in self._files if file in known]
 
-    def points(self) -> pl.DataFrame:
+    def points_table(self) -> pl.DataFrame:
         """A row for each point."""
         return self._read_table_frame("points")
 
@@ -175,14 +175,14 @@ class StoredSweepTables:
                 size = os.fstat(file.fileno()).st_size
             if known.keys() != {"size", "sha256"} or known["size"] != size:
                 raise OSError("size differs")
-            return read_verified(path, 0, size, known["sha256"])
+            return read_verified_part(path, 0, size, known["sha256"])
         except OSError as error:
             raise unreadable_file_error(path, error, _REMEDY) from None
 
 
 def _contents_of_sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each file except sweep.json."""
-    front = {one.name: (one.unit, _parameter_column_description(one)) for one in sweep.parameters}
+    front = {one.name: (one.unit, _parameter_column_description_text(one)) for one in sweep.parameters}
     yield "points.parquet", _frame_to_parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS_FILE.items()})
     for name in sweep.tables:
         own = {column.name: (column.unit, column.doc) for column in catalog.table(name).columns}
@@ -193,7 +193,7 @@ def _contents_of_sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
     yield "summary.csv", summary.write_csv().encode()
 
 
-def _parameter_column_description(one: SweepParameter) -> str:
+def _parameter_column_description_text(one: SweepParameter) -> str:
     return f"Parameter of the sweep: {', '.join(one.keys)}." if one.keys else "Parameter of the sweep."
 
 

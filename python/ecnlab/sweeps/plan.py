@@ -15,7 +15,7 @@ from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
 from ecnlab.scenarios.load import Scenario, leaf_values_with_paths, numpy_to_python_value, unused_aqm_warning
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.sweeps.arithmetic import evaluate_expression
-from ecnlab.sweeps.axes import SweepAxis, axes_with_listed_points, grid_axes, short_column_names
+from ecnlab.sweeps.axes import SweepAxis, extend_axes_by_listed_points, parse_grid_axes, short_column_names
 from ecnlab.sweeps.values import format_axis_value
 
 MAX_POINTS = 100_000
@@ -83,7 +83,7 @@ class SweepPlan:
             "aqms": dict(sorted({pair for point in self.points for pair in point.scenario.aqm_digests.items()})),
         }
 
-    def parameters_in_force(self) -> dict[str, Any]:
+    def parameters_in_force_to_dict(self) -> dict[str, Any]:
         """Parameters shared by all points, parameters that differ by point, and measured seconds of each."""
         shared = _parameters_in_force_at_point(self.points[0])
         for point in self.points:
@@ -114,15 +114,15 @@ def plan_sweep(base: Scenario, grid: Values | None, points: Sequence[Values] | N
     Raises UsageError for invalid arguments, and ScenarioError with the problems of all points.
     """
     listed = _parse_listed_points(points)
-    of_grid = grid_axes(grid or {})
-    axes = axes_with_listed_points(of_grid, listed)
+    of_grid = parse_grid_axes(grid or {})
+    axes = extend_axes_by_listed_points(of_grid, listed)
     short = short_column_names(axes)
     values = [*_grid_points(of_grid), *listed]
     if not values:
         raise UsageError(
             "no parameter is varied; fix: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points"
         )
-    rules = _require_derived_keys_not_on_axes(derived or {}, axes)
+    rules = _require_valid_derived_keys(derived or {}, axes)
     renamed = [replace(axis, name=short[axis.name]) for axis in axes]
     return SweepPlan(base, renamed, rules, _SweepPointBuilder(base, axes, short, rules).build_points(values))
 
@@ -228,7 +228,7 @@ def _grid_points(axes: Sequence[SweepAxis]) -> Iterable[Values]:
     return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
 
 
-def _require_derived_keys_not_on_axes(derived: Derived, axes: Sequence[SweepAxis]) -> Derived:
+def _require_valid_derived_keys(derived: Derived, axes: Sequence[SweepAxis]) -> Derived:
     """Check derived values. Raises UsageError for invalid ones, and for keys that an axis sets too."""
     if not isinstance(derived, Mapping):
         raise UsageError(f"derived: must be a dict from keys to expressions, not {type(derived).__name__}")

@@ -108,12 +108,12 @@ def sweep(
     [(0.1, 1, 171), (0.1, 2, 193), (0.5, 1, 1204), (0.5, 2, 1088)]
     """
     chosen = seeds_from_arguments(seeds, seed)
-    of, backend = _load_base_scenario(base), merge_renamed_backend_argument(backend, on)
+    of, backend = _base_scenario_from_argument(base), merge_renamed_backend_argument(backend, on)
     plan = plan_sweep(of if backend is None else of.on_backend(backend), grid, points, derived)
     return run_sweep_plan(plan, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
 
 
-def plan_of_sweep_file(sweep_file: SweepFile) -> SweepPlan:
+def plan_parsed_sweep_file(sweep_file: SweepFile) -> SweepPlan:
     """The plan of a sweep file. Raises UsageError, ScenarioError, BackendError."""
     base = load(sweep_file.scenario, sweep_file.changes, aqms=sweep_file.aqms)
     try:
@@ -164,7 +164,7 @@ def _sweep_header(plan: SweepPlan, seeds: Sequence[int], name: str) -> dict[str,
         **plan.to_dict(),
         "parameters": [one.to_dict() for one in parameters_of_plan(plan)],
         "points": len(plan.points),
-        **plan.parameters_in_force(),
+        **plan.parameters_in_force_to_dict(),
         "seeds": list(seeds),
         "confidence": CONFIDENCE,
         "warnings": [vars(warning) for warning in plan.warnings],
@@ -179,7 +179,7 @@ def _warnings_of_results(plan: SweepPlan, results: Mapping[str, Result]) -> list
 
 def _worst_lateness_record(results: Iterable[Result]) -> dict[str, Any]:
     """The worst lateness over all runs, at each percentile; empty for the simulator."""
-    late = lateness.worst_lateness([about for result in results for about in result.about.values()])
+    late = lateness.worst_lateness_by_percentile([about for result in results for about in result.about.values()])
     return {lateness.LATENESS_KEY: late} if late else {}
 
 
@@ -194,7 +194,7 @@ def _failed_runs_at_points(plan: SweepPlan, failures: Iterable[Failure]) -> list
     )
 
 
-def _load_base_scenario(base: object) -> Scenario:
+def _base_scenario_from_argument(base: object) -> Scenario:
     if isinstance(base, Scenario):
         return base
     if isinstance(base, (str, Path)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab.backends import base, lateness
 from ecnlab.display.cells import TextTable
-from ecnlab.scenarios.units import display_unit_of, display_unit_of_column
+from ecnlab.scenarios.units import column_display_factor_and_unit, display_factor_and_unit
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.summary import format_estimate, quantity_name
 from ecnlab.sweeps.values import format_axis_value
@@ -28,7 +28,7 @@ def sweep_tables(sweep: Sweep) -> list[TextTable]:
     points: dict[int, dict[str, Any]] = {}
     for row in summary.filter(summary["table"] == "total").iter_rows(named=True) if summary.height else ():
         points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate_from_row(row)
-    units = {one.name: display_unit_of(one.unit) for one in sweep.parameters}
+    units = {one.name: display_factor_and_unit(one.unit) for one in sweep.parameters}
     rows = [
         [
             *(_parameter_value_cell(point[name], units[name][0]) for name in names),
@@ -51,7 +51,7 @@ def sweep_tables(sweep: Sweep) -> list[TextTable]:
     )
 
 
-def sweep_to_json(sweep: Sweep) -> dict[str, Any]:
+def sweep_to_dict(sweep: Sweep) -> dict[str, Any]:
     """The definition of the sweep, and parameters and quantities of each point, as nested dicts."""
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
@@ -82,7 +82,7 @@ def _sweep_table_title(sweep: Sweep, rows: int) -> str:
 def _backend_and_lateness_text(sweep: Sweep) -> str:
     """Backend and worst lateness of all runs; empty for the simulator."""
     late = sweep.about.get(lateness.LATENESS_KEY, {})
-    percentiles = ", ".join(f"{step} {lateness.format_milliseconds(late[step])}" for step in lateness.PERCENTILES if step in late)
+    percentiles = ", ".join(f"{step} {lateness.seconds_to_milliseconds_text(late[step])}" for step in lateness.PERCENTILES if step in late)
     return (
         f"; on {base.backend_identity_text(sweep.backend)}" + (f", lateness in the worst run {percentiles}" if percentiles else "")
         if "kernel" in sweep.backend
@@ -98,11 +98,11 @@ def _parameter_value_cell(value: Any, factor: float) -> str:
 
 
 def _estimate_cell(point: Mapping[str, Any], quantity: str) -> str:
-    return format_estimate(point[quantity], display_unit_of_column(quantity)[0])
+    return format_estimate(point[quantity], column_display_factor_and_unit(quantity)[0])
 
 
 def _quantity_heading(quantity: str) -> str:
-    unit = display_unit_of_column(quantity)[1]
+    unit = column_display_factor_and_unit(quantity)[1]
     return quantity_name(quantity) + (f" ({unit})" if unit not in ("1", "packets") else "")
 
 

@@ -15,7 +15,7 @@ from ecnlab.errors import Problem, ResultsError, UnknownName
 from ecnlab.scenarios import catalog
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.sweeps import summary
-from ecnlab.sweeps.values import ValueKind
+from ecnlab.sweeps.values import ValueKindAndUnit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,7 +64,7 @@ class SweepParameter:
 
     def convert_to_cell(self, value: Any) -> Any:
         """Convert a value to the column's type."""
-        return ValueKind(self.kind, self.unit).convert_to_cell(value)
+        return ValueKindAndUnit(self.kind, self.unit).convert_to_cell(value)
 
     def to_dict(self) -> dict[str, Any]:
         """The parameter as plain values for JSON."""
@@ -95,7 +95,7 @@ class SweepTablesSource(Protocol):
     def table_names(self) -> Sequence[str]:
         """The names of the tables."""
 
-    def points(self) -> pl.DataFrame:
+    def points_table(self) -> pl.DataFrame:
         """A row for each point."""
 
     def table(self, name: str) -> pl.DataFrame:
@@ -131,7 +131,7 @@ class Sweep:
         """The table of `ecnlab sweep`, for notebooks."""
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
         notes += [f"{len(self.failures)} runs failed; see failures"] if self.failures else []
-        return html.result_html(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
+        return html.tables_and_notes_to_html(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
 
     @property
     def name(self) -> str:
@@ -177,7 +177,7 @@ class Sweep:
     @property
     def points(self) -> pl.DataFrame:
         """A row for each point: number, parameters, key, number of finished seeds, and whether these are identical."""
-        return self._tables.points()
+        return self._tables.points_table()
 
     @property
     def tables(self) -> list[str]:
@@ -202,7 +202,7 @@ class Sweep:
     @property
     def plot(self) -> SweepPlots:
         """The figures of this sweep."""
-        plots: SweepPlots = accessors.make_accessor("Sweep.plot", self)
+        plots: SweepPlots = accessors.import_and_create_accessor("Sweep.plot", self)
         return plots
 
     def table(self, name: str) -> pl.DataFrame:
@@ -247,7 +247,7 @@ class SweepTablesOfRuns:
         full = [name for name in MEASURE_TABLES if name in there and self.table(name).height]
         return [*full, *(name for name in self._more if name in there)]
 
-    def points(self) -> pl.DataFrame:
+    def points_table(self) -> pl.DataFrame:
         """A row for each point."""
         import polars as pl
 
@@ -288,7 +288,7 @@ class SweepTablesOfRuns:
         if not there:
             return pl.DataFrame()
         of_points = [frames[self._points[at].scenario.hash] for at in there]
-        front = self.points().select("point", *(one.name for one in self._parameters))
+        front = self.points_table().select("point", *(one.name for one in self._parameters))
         rows = np.repeat(there, [frame.height for frame in of_points])
         return pl.concat([front[rows], pl.concat(of_points).rename(dict(renamed), strict=False)], how="horizontal")
 
@@ -304,13 +304,17 @@ def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
     """The parameter columns for the axes of a plan."""
     return [
         SweepParameter(
-            axis.name, _keys_of_overrides(axis.overridden_keys, axis.keys), axis.value_kind.name, axis.value_kind.unit, tuple(axis.values)
+            axis.name,
+            _axis_keys_or_overridden_keys(axis.overridden_keys, axis.keys),
+            axis.value_kind.name,
+            axis.value_kind.unit,
+            tuple(axis.values),
         )
         for axis in plan.axes
     ]
 
 
-def _keys_of_overrides(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _axis_keys_or_overridden_keys(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
     return keys or tuple(sorted(sets))
 
 

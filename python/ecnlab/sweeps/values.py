@@ -38,29 +38,29 @@ def parse_toml_value_or_text(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class ValueKind:
+class ValueKindAndUnit:
     """Kind of a column of values: "flag", "whole", "real" or "name", and the unit of a real ("" if it has none)."""
 
     name: str
     unit: str = ""
 
     @staticmethod
-    def narrowest_kind_of(values: Iterable[Any]) -> ValueKind:
+    def narrowest_kind_of(values: Iterable[Any]) -> ValueKindAndUnit:
         """The narrowest kind for all values; every kind permits None."""
         known = [value for value in values if value is not None]
         if all(isinstance(value, bool) for value in known):
-            return ValueKind("flag" if known else "name")
+            return ValueKindAndUnit("flag" if known else "name")
         if all(isinstance(value, int) and not isinstance(value, bool) for value in known):
-            return ValueKind("whole")
-        numbers = [_parse_number(value) for value in known]
+            return ValueKindAndUnit("whole")
+        numbers = [_parse_number_with_unit(value) for value in known]
         units = {number[1] for number in numbers if number}
-        return ValueKind("real", units.pop()) if all(numbers) and len(units) == 1 else ValueKind("name")
+        return ValueKindAndUnit("real", units.pop()) if all(numbers) and len(units) == 1 else ValueKindAndUnit("name")
 
     def convert_to_cell(self, value: Any) -> Any:
         """Convert a value to the column's type."""
         if value is None or self.name in ("flag", "whole"):
             return value
-        number = _parse_number(value) if self.name == "real" else None
+        number = _parse_number_with_unit(value) if self.name == "real" else None
         return format_axis_value(value) if number is None else number[0]
 
 
@@ -69,7 +69,7 @@ def format_axis_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
 
 
-def _parse_number(value: Any) -> tuple[float, str] | None:
+def _parse_number_with_unit(value: Any) -> tuple[float, str] | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -107,10 +107,10 @@ def _expand_range(part: str) -> Sequence[Any]:
     if (high - low) / step >= _MAX_VALUES:
         raise UsageError(f"range {part.strip()!r}: more than {_MAX_VALUES} values")
     whole = all(map(_is_whole_number, filter(None, match.group(1, 2, 3))))
-    return [_format_number(low + at * step, unit, whole=whole) for at in range(int((high - low) / step) + 1)]
+    return [_decimal_to_axis_value(low + at * step, unit, whole=whole) for at in range(int((high - low) / step) + 1)]
 
 
-def _format_number(number: Decimal, unit: str, *, whole: bool) -> Any:
+def _decimal_to_axis_value(number: Decimal, unit: str, *, whole: bool) -> Any:
     if unit:
         return f"{number} {unit}"
     return int(number) if whole else float(number)

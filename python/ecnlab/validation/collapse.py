@@ -56,7 +56,7 @@ def collapse_checks() -> Iterator[FormulaCheck]:
                 published,
                 slack,
                 tree,
-                _goodput_share_of_bottleneck(group),
+                _goodput_percent_of_bottleneck(group),
                 5,
                 theirs,
                 arrives in _QUICK_SEEDS,
@@ -69,5 +69,5 @@ def ns2_goodput_by_datagram_interval(path: Path = NS2_FILE) -> Mapping[tuple[str
         return {(group, float(row["interval_ms"])): sample_from_row(row, group) for row in csv.DictReader(file) for group in ("tcp", "udp")}
 
 
-def _goodput_share_of_bottleneck(group: str) -> Callable[[Result], list[float]]:
+def _goodput_percent_of_bottleneck(group: str) -> Callable[[Result], list[float]]:
     return lambda result: [100 * rate / _BOTTLENECK_BPS for rate in result.values("goodput_bps", group=group)]

@@ -43,7 +43,7 @@ def formula_checks(*, quick: bool = False) -> list[FormulaCheck]:
         *_dctcp_checks(),
         *_ared_checks(),
         *_waiting_time_checks(),
-        *_load_checks(),
+        *_offered_load_checks(),
         *collapse.collapse_checks(),
     ]
     return [check for check in listed if check.quick or not quick]
@@ -73,11 +73,11 @@ def _mathis_checks() -> Iterator[FormulaCheck]:
             "1",
             laws.MATHIS_PERIODIC,
             laws.MATHIS_PERIODIC * _SKIPPED_ROUNDS / rounds,
-            _random_loss_network(_MODERN_TCP, (300, 3300), loss_every=round(1 / loss)),
+            _packet_loss_network(_MODERN_TCP, (300, 3300), loss_every=round(1 / loss)),
             _mathis_constant(loss),
             quick=loss > 0.0005,
         )
-    for (agent, loss), ns2 in ns2_rates().items():
+    for (agent, loss), ns2 in ns2_packet_rates_by_agent_and_loss().items():
         yield FormulaCheck(
             "Mathis",
             f"random, p = {loss:g}, {agent}",
@@ -96,14 +96,14 @@ def _mathis_checks() -> Iterator[FormulaCheck]:
         "1",
         laws.MATHIS_RANDOM,
         laws.MATHIS_RANDOM * _SKIPPED_ROUNDS / laws.reno_rounds_between_losses(1e-4),
-        _random_loss_network(_MODERN_TCP, (500, 8500), loss=1e-4),
+        _packet_loss_network(_MODERN_TCP, (500, 8500), loss=1e-4),
         _mathis_constant(1e-4),
         seeds=8,
     )
 
 
 def _pftk_checks() -> Iterator[FormulaCheck]:
-    known = ns2_rates()
+    known = ns2_packet_rates_by_agent_and_loss()
     for loss in _LOSS_RATES:
         yield FormulaCheck(
             "PFTK",
@@ -130,16 +130,16 @@ def _reno_checks() -> Iterator[FormulaCheck]:
             "packets",
             window,
             window * (_SKIPPED_ROUNDS / rounds + 0.1 / epochs),
-            _random_loss_network(_MODERN_TCP | {"max_rwnd": 20_000}, span, loss_every=every),
+            _packet_loss_network(_MODERN_TCP | {"max_rwnd": 20_000}, span, loss_every=every),
             _mean_window,
             quick=every <= 10_000,
         )
 
 
 def _cubic_checks() -> Iterator[FormulaCheck]:
-    yield from (_cubic_as_reno_checks(every) for every in (100, 1000))
+    yield from (_cubic_as_reno_check(every) for every in (100, 1000))
     times = {1_000: (1000, 4000), 10_000: (4000, 14_000), 100_000: (4000, 9000), 1_000_000: (1000, 1600)}
-    yield from (_cubic_periodic_checks(every, span) for every, span in times.items())
+    yield from (_cubic_periodic_loss_check(every, span) for every, span in times.items())
     for loss, span, seeds in ((1e-3, (100, 2100), 8), (1e-4, (500, 4500), 8), (1e-5, (500, 3000), 4)):
         window = laws.CUBIC_RANDOM * (_RTT_S / loss) ** 0.75
         yield FormulaCheck(
@@ -148,25 +148,25 @@ def _cubic_checks() -> Iterator[FormulaCheck]:
             "packets",
             window,
             window * _SKIPPED_ROUNDS / laws.cubic_rounds_between_losses(loss, _RTT_S),
-            _random_loss_network(_cubic_parameters(), span, loss=loss),
+            _packet_loss_network(_cubic_tcp_parameters(), span, loss=loss),
             _mean_window,
             seeds=seeds,
             quick=loss > 5e-4,
         )
 
 
-def _cubic_as_reno_checks(every: int) -> FormulaCheck:
+def _cubic_as_reno_check(every: int) -> FormulaCheck:
     window, rounds = laws.reno_window(1 / every), laws.reno_rounds_between_losses(1 / every)
-    tree = _random_loss_network(_cubic_parameters(reno_friendly=True), (300, 3000), loss_every=every)
+    tree = _packet_loss_network(_cubic_tcp_parameters(reno_friendly=True), (300, 3000), loss_every=every)
     setting = f"periodic, p = {1 / every:g}, as friendly as Reno"
     return FormulaCheck("CUBIC's response", setting, "packets", window, window * _SKIPPED_ROUNDS / rounds, tree, _mean_window, quick=True)
 
 
-def _cubic_periodic_checks(every: int, span: tuple[float, float]) -> FormulaCheck:
-    window, rounds = laws.cubic_window(1 / every, _RTT_S), laws.cubic_rounds_between_losses(1 / every, _RTT_S)
+def _cubic_periodic_loss_check(every: int, span: tuple[float, float]) -> FormulaCheck:
+    window, rounds = laws.cubic_mean_window(1 / every, _RTT_S), laws.cubic_rounds_between_losses(1 / every, _RTT_S)
     # A first maximum that is too high leaves a relative error of 0.94 / sqrt(n) after n losses; the page derives it.
     memory = 0.94 / sqrt(span[0] / (rounds * _RTT_S))
-    tree = _random_loss_network(_cubic_parameters(), span, loss_every=every)
+    tree = _packet_loss_network(_cubic_tcp_parameters(), span, loss_every=every)
     slack = window * (_SKIPPED_ROUNDS / rounds + memory)
     return FormulaCheck(
         "CUBIC's response", f"periodic, p = {1 / every:g}", "packets", window, slack, tree, _mean_window, quick=every == 1000
@@ -185,7 +185,7 @@ def _dctcp_checks() -> Iterator[FormulaCheck]:
         cycle = amplitude / flows * rtt_us * 1e-6
         queue = flows + 1.0
         yield FormulaCheck("DCTCP's alpha", place, "1", alpha, 2 / window, tree, _mean_dctcp_alpha, 4, quick=True)
-        yield FormulaCheck("DCTCP's swing", place, "packets", amplitude, queue, tree, _queue_length_swing(2 * cycle), 4, quick=True)
+        yield FormulaCheck("DCTCP's swing", place, "packets", amplitude, queue, tree, _mean_queue_length_swing(2 * cycle), 4, quick=True)
         yield FormulaCheck("DCTCP's maximum", place, "packets", threshold + flows, queue, tree, _longest_queue_packets, 4, quick=True)
 
 
@@ -216,13 +216,13 @@ def _waiting_time_checks() -> Iterator[FormulaCheck]:
                 laws.mg1_mean_wait(load, variation),
                 0.0,
                 _poisson_network(load, size),
-                _mean_queueing_delay,
+                _mean_wait_in_service_times,
                 seeds=10,
                 quick=load < 0.6,
             )
 
 
-def _load_checks() -> Iterator[FormulaCheck]:
+def _offered_load_checks() -> Iterator[FormulaCheck]:
     """Flow arrivals at a given load carry that load, where the link is not overloaded."""
     for process in ("poisson", "pareto", "deterministic"):
         shape = {"shape": 2.5} if process == "pareto" else {}
@@ -233,7 +233,7 @@ def _load_checks() -> Iterator[FormulaCheck]:
         yield FormulaCheck("Offered load", f"{process} arrivals", "1", 0.5, 0.0, tree, _measured_load, seeds=10, quick=process == "poisson")
 
 
-def ns2_rates(path: Path = NS2_FILE) -> dict[tuple[str, float], SampleStatistics]:
+def ns2_packet_rates_by_agent_and_loss(path: Path = NS2_FILE) -> dict[tuple[str, float], SampleStatistics]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
     with path.open(encoding="utf-8", newline="") as file:
         return {
@@ -249,15 +249,15 @@ def _scale_mean_and_sd(sample: SampleStatistics, factor: float) -> SampleStatist
 
 
 def _random_loss_scenario(agent: str, loss: float) -> Tree:
-    return _random_loss_network({"recovery": _RECOVERY_VARIANTS[agent]}, (100, 5100), loss=loss)
+    return _packet_loss_network({"recovery": _RECOVERY_VARIANTS[agent]}, (100, 5100), loss=loss)
 
 
-def _cubic_parameters(*, reno_friendly: bool = False) -> Tree:
+def _cubic_tcp_parameters(*, reno_friendly: bool = False) -> Tree:
     quirks = _NS2_QUIRKS | {"cubic_fast_convergence": False, "cubic_reno_friendly": reno_friendly}
     return {"variant": "cubic"} | _MODERN_TCP | {"quirks": quirks}
 
 
-def _random_loss_network(tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
+def _packet_loss_network(tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
     """A path without queueing on which packets are lost at random or periodically."""
     return _single_link_network("10 Gbps", "50 ms", 1_000_000, {"max_rwnd": 100_000} | tcp, span, **impairment)
 
@@ -299,7 +299,7 @@ def _poisson_network(load: float, size: str) -> Tree:
     return networks.dumbbell_scenario("Poisson datagrams", link, [flow], duration="220 s", measure_from="20 s")
 
 
-def _mean_queueing_delay(result: Result) -> list[float]:
+def _mean_wait_in_service_times(result: Result) -> list[float]:
     return [wait / 1e-4 for wait in result.values("sojourn_mean_s", queue=networks.BOTTLENECK)]
 
 
@@ -321,19 +321,19 @@ def _mathis_constant(loss: float) -> Callable[[Result], list[float]]:
 
 
 def _mean_dctcp_alpha(result: Result) -> list[float]:
-    return _series_values_by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
+    return _apply_to_series_by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
 
 
 def _mean_average_queue(result: Result) -> list[float]:
     """Mean over time of the queue's own average."""
-    return _series_values_by_seed(result, result.series.queue, lambda part: float(part["average_packets"].to_numpy().mean()))
+    return _apply_to_series_by_seed(result, result.series.queue, lambda part: float(part["average_packets"].to_numpy().mean()))
 
 
 def _longest_queue_packets(result: Result) -> list[float]:
     return result.values("length_max_packets", queue=networks.BOTTLENECK)
 
 
-def _queue_length_swing(every_s: float) -> Callable[[Result], list[float]]:
+def _mean_queue_length_swing(every_s: float) -> Callable[[Result], list[float]]:
     """Peak-to-peak queue length, averaged over intervals of `every_s`."""
 
     def mean_swing(part: pl.DataFrame) -> float:
@@ -342,9 +342,9 @@ def _queue_length_swing(every_s: float) -> Callable[[Result], list[float]]:
         spells = pl.DataFrame({"spell": spell, "length": length}).group_by("spell").agg(pl.max("length") - pl.min("length"))
         return float(spells["length"].to_numpy().mean())
 
-    return lambda result: _series_values_by_seed(result, result.series.queue, mean_swing)
+    return lambda result: _apply_to_series_by_seed(result, result.series.queue, mean_swing)
 
 
-def _series_values_by_seed(result: Result, series: pl.DataFrame, of: Callable[[pl.DataFrame], float]) -> list[float]:
+def _apply_to_series_by_seed(result: Result, series: pl.DataFrame, of: Callable[[pl.DataFrame], float]) -> list[float]:
     measured = series.filter(pl.col("time_s") >= result.header["measure_from_s"])
     return [of(measured.filter(pl.col("seed") == seed)) for seed in result.seeds]

@@ -25,7 +25,7 @@ def formula_outcome_cells(outcome: FormulaOutcome) -> list[str]:
     measured = format_number(outcome.measured.mean) + ("" if math.isnan(half_width) else f" ± {half_width:.2g}")
     mark = "" if outcome.check.slack is not None else " (ns-2)"
     return [
-        *formula_check_name_cells(outcome.check),
+        *formula_check_cells(outcome.check),
         measured,
         f"{outcome.difference:+.2g}{mark}",
         f"{outcome.allowed:.2g}",
@@ -33,16 +33,16 @@ def formula_outcome_cells(outcome: FormulaOutcome) -> list[str]:
     ]
 
 
-def formula_check_name_cells(check: FormulaCheck) -> list[str]:
+def formula_check_cells(check: FormulaCheck) -> list[str]:
     """The cells that are known before the check runs."""
     unit = "" if check.unit == "1" else f" {check.unit}"
     return [check.formula, check.setting, f"{format_number(check.predicted)}{unit}", _ns2_sample_cell(check)]
 
 
-def is_formula_page_current(text: str, checks: Iterable[FormulaCheck]) -> bool:
+def is_page_current_except_measurements(text: str, checks: Iterable[FormulaCheck]) -> bool:
     """Whether a page has the current text and a row for each check; measured values are ignored."""
     before, after = TEXT_FILE.read_text(encoding="utf-8").split("TABLE\n")
-    known = [f"| {' | '.join(formula_check_name_cells(check))} | " for check in checks]
+    known = [f"| {' | '.join(formula_check_cells(check))} | " for check in checks]
     rows = [line for line in text.removeprefix(before).removesuffix(after).splitlines() if line.startswith("| ")][2:]
     same_rows = len(rows) == len(known) and all(row.startswith(start) for row, start in zip(rows, known, strict=True))
     return text.startswith(before) and text.endswith(after) and same_rows

@@ -90,7 +90,7 @@ def replay_kernel_cases_of_folder(
     """
     folder = folder or CASES_FOLDER
     paths = case_files(folder)
-    chosen = [path for path in paths if fnmatchcase(case_stem(path), only) or fnmatchcase(_case_name(path), only)]
+    chosen = [path for path in paths if fnmatchcase(case_stem(path), only) or fnmatchcase(_read_case_name(path), only)]
     if not chosen:
         raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(case_stem, paths))}")
     known = read_explanations_of_kernel_cases()
@@ -129,7 +129,7 @@ def verdict_counts_by_mode(outcomes: Sequence[KernelCaseOutcome]) -> dict[str, d
     return {way: {verdict: count[verdict] for verdict in VERDICTS} for way, count in counts.items()}
 
 
-def _case_name(path: Path) -> str:
+def _read_case_name(path: Path) -> str:
     """The name of a case from its file; "" if the file is not a case."""
     try:
         return str(json.loads(read_case_text(path))["name"])

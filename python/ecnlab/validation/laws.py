@@ -27,7 +27,7 @@ def reno_rounds_between_losses(loss: float) -> float:
     return sqrt(2 / (3 * loss))
 
 
-def cubic_window(loss: float, rtt_s: float) -> float:
+def cubic_mean_window(loss: float, rtt_s: float) -> float:
     """Mean window in packets at one loss in 1/`loss` packets, where CUBIC is not held up by Reno's window (RFC 9438, section 5.2)."""
     return cubic_mean_window_constant() * float((rtt_s / loss) ** 0.75)
 
@@ -39,7 +39,7 @@ def cubic_mean_window_constant() -> float:
 
 def cubic_rounds_between_losses(loss: float, rtt_s: float) -> float:
     """Number of round trips between two losses, in which the mean window sends 1/`loss` packets."""
-    return 1 / (loss * cubic_window(loss, rtt_s))
+    return 1 / (loss * cubic_mean_window(loss, rtt_s))
 
 
 def pftk_rate(loss: float, rtt_s: float, timeout_s: float, acked: int = 1) -> float:

@@ -16,7 +16,7 @@ from ecnlab.scenarios.networks import (
     CHAPTER_4,
     CHAPTER_5,
     GROUPS,
-    ThesisNetwork,
+    ThesisNetworkParameters,
     Tree,
     red_ecn_scenario,
     thesis_network_scenario,
@@ -110,7 +110,7 @@ def _read_table(path: Path) -> tuple[CsvSheet, ReferenceTable]:
     sheet.report_unknown_columns({*naming, "seeds", *_quantity_column_names(kind.columns)})
     if {*kind.required_columns, "seeds"} <= set(sheet.header):
         for line in sheet.lines:
-            _check_sheet_columns(sheet, kind, line)
+            _check_cells_of_line(sheet, kind, line)
     rows = (
         [] if sheet.problems else [row for row in (_reference_row_from_line(sheet, kind, line) for line in sheet.lines) if row is not None]
     )
@@ -146,12 +146,12 @@ def _quantity_column_names(columns: ComparedColumns) -> list[str]:
     return [column for name in columns.compared | columns.not_compared for column in (name, f"{name}_sd")]
 
 
-def _check_sheet_columns(sheet: CsvSheet, kind: _Ns2TableFormat, line: CsvSheetLine) -> None:
+def _check_cells_of_line(sheet: CsvSheet, kind: _Ns2TableFormat, line: CsvSheetLine) -> None:
     for column, words in kind.words.items():
-        sheet.report_unless_word(line, column, words)
+        sheet.report_unless_one_of(line, column, words)
     if kind.flows:
-        sheet.report_unless_whole_number(line, kind.flows, multiple_of=len(GROUPS))
-    sheet.report_unless_whole_number(line, "seeds")
+        sheet.report_unless_positive_whole_number(line, kind.flows, multiple_of=len(GROUPS))
+    sheet.report_unless_positive_whole_number(line, "seeds")
     for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell_text(c))):
         sheet.report_unless_number(line, column, least=0)
     for column in (c for c in sheet.header if c in kind.columns.compared):
@@ -177,12 +177,12 @@ def _reference_row_from_line(sheet: CsvSheet, kind: _Ns2TableFormat, line: CsvSh
         return None
 
 
-def _red_table_format(network: ThesisNetwork, name: str) -> _Ns2TableFormat:
+def _red_table_format(network: ThesisNetworkParameters, name: str) -> _Ns2TableFormat:
     words = {"era": tuple(ERA_NAMES), "mode": _MODE_PARAMETERS}
     return _Ns2TableFormat("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_row_scenario(line, network), network=name)
 
 
-def _red_row_scenario(line: CsvSheetLine, network: ThesisNetwork) -> Tree:
+def _red_row_scenario(line: CsvSheetLine, network: ThesisNetworkParameters) -> Tree:
     """A row of RED, ECN or ECNM."""
     mode, era, flows, max_p = (line.cell_text(column) for column in ("mode", "era", "n", "maxp"))
     thresholds = _THRESHOLD_COLUMNS | _parameters_of_filled_cells(line, {"minth": "min_th", "maxth": "max_th"})

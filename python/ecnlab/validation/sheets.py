@@ -69,14 +69,14 @@ class CsvSheet:
                 line, column, f"{line.cell_text(column)} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else "")
             )
 
-    def report_unless_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
+    def report_unless_positive_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
         """Add a problem for a cell that is not a positive integer, or not a multiple of `multiple_of`."""
         text = line.cell_text(column)
         if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) > 0 and int(text) % multiple_of == 0):
             kind = "positive whole number" if multiple_of == 1 else f"positive multiple of {multiple_of}"
             self.add_problem(line, column, f"{text!r} must be a {kind}")
 
-    def report_unless_word(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
+    def report_unless_one_of(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
         """Add a problem for a cell that is not one of `words`."""
         known = list(words)
         if line.cell_text(column) not in known:

@@ -106,7 +106,7 @@ class _KnownDifferences:
     explanations: Sequence[ExplainedDifference]
     further: MoreSeedsOfNs2
 
-    def explain_difference(
+    def find_reason_for_difference(
         self, table: ReferenceTable, row: ReferenceRow, column: str, ns2: SampleStatistics, ours: SampleStatistics
     ) -> str | None:
         """Further seeds of ns-2 if they agree with ours, else the first explanation that covers it, else None."""
@@ -131,7 +131,7 @@ def _compare_column_of_row(
 ) -> CellComparison:
     ns2 = _ns2_sample(row.line, column, ours)
     agrees = means_agree(ns2, ours)
-    reason = None if agrees else known.explain_difference(table, row, column, ns2, ours)
+    reason = None if agrees else known.find_reason_for_difference(table, row, column, ns2, ours)
     verdict = AGREES if agrees else EXPLAINED if reason else OPEN
     return CellComparison(table.name, table.row_label(row), column, ns2, ours, allowed_difference(ns2, ours), verdict, reason)
 

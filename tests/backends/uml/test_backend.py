@@ -93,7 +93,7 @@ def job(**changes: Any) -> dict[str, Any]:
 
 def run_on_uml(seed: int = 1, kernel: kernels.BuiltKernel | None = KERNEL, **changes: Any) -> Any:
     assert kernel is not None
-    with machine.UmlProcess(kernel).run(job(**changes) | {"seed": seed}, seed) as done:
+    with machine.UmlJobRunner(kernel).run(job(**changes) | {"seed": seed}, seed) as done:
         return done.result
 
 
@@ -120,7 +120,7 @@ def test_equal_scenario_and_seed_give_equal_bytes_alone_and_side_by_side() -> No
 
     def uml_result_json(seed: int) -> str:
         assert KERNEL is not None
-        with machine.UmlProcess(KERNEL).run({"scenario": cellular, "seed": seed}, seed) as done:
+        with machine.UmlJobRunner(KERNEL).run({"scenario": cellular, "seed": seed}, seed) as done:
             return json.dumps(done.result)
 
     alone = uml_result_json(1)
@@ -255,7 +255,7 @@ def test_ce_threshold_for_ect1_marks_what_the_kernel_marks() -> None:
         """
         assert KERNEL is not None
         job = {"scenario": lab.scenario(tomllib.loads(text)).resolved, "seed": 3}
-        with machine.UmlProcess(KERNEL).run(job, 3) as done:
+        with machine.UmlJobRunner(KERNEL).run(job, 3) as done:
             return packed_column(done.result, "groups", "marks")
 
     shared = 'target = "900 ms", interval = "1 s", ecn = true, ce_threshold = "5 ms"'
@@ -444,7 +444,7 @@ def test_hosts_that_count_marks_are_refused_where_there_are_none() -> None:
         lab.run(asked.on_backend("uml"), seed=1)
     if (image := NEWER_KERNEL) is not None:
         cases = {"cases": True}
-        with machine.UmlProcess(image).run({"scenario": asked.resolved, "seed": 1} | cases, 1) as done:
+        with machine.UmlJobRunner(image).run({"scenario": asked.resolved, "seed": 1} | cases, 1) as done:
             assert any("ecn_echo" in place for place, *_ in done.result["refused"])
 
 
@@ -476,7 +476,7 @@ def test_red_below_a_shaper_stays_above_its_threshold_for_good_when_it_empties_a
 @needs_uml_kernel
 def test_hosts_speak_ipv6() -> None:
     assert KERNEL is not None
-    with machine.UmlProcess(KERNEL).run(job() | {"family": 6}, 1) as done:
+    with machine.UmlJobRunner(KERNEL).run(job() | {"family": 6}, 1) as done:
         assert done.result["about"]["family"] == "IPv6"
         assert sum(packed_column(done.result, "groups", "goodput_bps")) > 1.5e6
 
@@ -706,11 +706,11 @@ def test_queue_parameters_refused_by_the_kernel_are_reported_by_their_place(queu
 def test_the_progress_callback_is_called_and_may_stop_the_run() -> None:
     told: list[float] = []
     assert KERNEL is not None
-    with machine.UmlProcess(KERNEL).run(job(), 1, lambda over_s: told.append(over_s) or False):  # type: ignore[func-returns-value]
+    with machine.UmlJobRunner(KERNEL).run(job(), 1, lambda over_s: told.append(over_s) or False):  # type: ignore[func-returns-value]
         pass
     assert told == sorted(told)
     assert 10 < told[-1] <= 12
-    with pytest.raises(machine.UmlInterrupted), machine.UmlProcess(KERNEL).run(job(), 1, lambda _: True):
+    with pytest.raises(machine.UmlStoppedByCallback), machine.UmlJobRunner(KERNEL).run(job(), 1, lambda _: True):
         pass
 
 
@@ -719,7 +719,7 @@ def test_an_invalid_job_fails_with_the_output_of_the_guest() -> None:
     assert KERNEL is not None
     with (
         pytest.raises(machine.UmlCrashed, match="missing field `seed`"),
-        machine.UmlProcess(KERNEL).run({"scenario": job()["scenario"]}, 1),
+        machine.UmlJobRunner(KERNEL).run({"scenario": job()["scenario"]}, 1),
     ):
         pass
 

@@ -107,7 +107,7 @@ def test_a_kernel_whose_description_is_damaged_is_reported_and_hides_no_other(ho
     built_image(home, "6.1.1-aa")
     (built_image(home, "6.1.2-bb", 3.0) / kernels.DESCRIPTION_FILE).write_text(about)
     assert kernels.find_built_kernel().name == "6.1.1-aa"
-    assert kernels.damaged_kernel_folders() == [home / "6.1.2-bb"]
+    assert kernels.kernel_folders_with_unreadable_description() == [home / "6.1.2-bb"]
     for words in (["uml", "list"], ["uml", "list", "--json"]):
         listed = CliRunner().invoke(root, words)
         assert (listed.exit_code, "6.1.1-aa" in listed.stdout, "6.1.2-bb" in listed.stdout) == (0, True, False)
@@ -146,7 +146,7 @@ def test_a_stale_package_is_named(home: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(source, "_run_source_command", download)
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
     with pytest.raises(BackendError, match=r"one file linux-source-6\.1_VERSION_all\.deb.*6\.1\.1-1_all\.deb, .*6\.1\.2-1_all\.deb"):
-        source.fetch_source(kernels.find_kernel("6.1"), tmp_path)
+        source.fetch_source(kernels.find_buildable_kernel("6.1"), tmp_path)
 
 
 def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
@@ -171,7 +171,7 @@ def test_there_is_one_recipe_with_what_kernels_differ_in(kernel: str, tmp_path: 
     assert all(recipe.recipe_digest(other) != recipe.recipe_digest(kernel) for other in others)
     changed = [{edit["file"] for edit in recipe.source_edits(one)} for one in (kernel, *others)]
     assert all(files == changed[0] for files in changed)
-    assert ("CONFIG_NET_SCH_DUALPI2=y" in recipe.config_options(kernel)) == (kernel == "7.2")
+    assert ("CONFIG_NET_SCH_DUALPI2=y" in recipe.kernel_config_lines(kernel)) == (kernel == "7.2")
 
 
 def test_the_recipe_speaks_of_kernels_that_there_are() -> None:
@@ -195,15 +195,15 @@ def test_every_place_that_does_not_fit_is_named(tree: Path) -> None:
 
 
 def test_an_option_that_the_configuration_dropped_is_named(tmp_path: Path) -> None:
-    lines = recipe.config_options("6.1")
+    lines = recipe.kernel_config_lines("6.1")
     (tmp_path / "whole").write_text("\n".join(lines))
     (tmp_path / "less").write_text("\n".join(line for line in lines if "CODEL" not in line))
-    recipe.require_config_options(tmp_path / "whole", "6.1")
+    recipe.require_config_matches_recipe(tmp_path / "whole", "6.1")
     with pytest.raises(BackendError, match="CONFIG_NET_SCH_FQ_CODEL=y"):
-        recipe.require_config_options(tmp_path / "less", "6.1")
+        recipe.require_config_matches_recipe(tmp_path / "less", "6.1")
     (tmp_path / "more").write_text("\n".join([*lines, "CONFIG_PTP_1588_CLOCK=y"]))
     with pytest.raises(BackendError, match="unwanted options are set: CONFIG_PTP_1588_CLOCK=y"):
-        recipe.require_config_options(tmp_path / "more", "6.1")
+        recipe.require_config_matches_recipe(tmp_path / "more", "6.1")
 
 
 def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
@@ -278,30 +278,30 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def test_what_building_needs_and_is_not_there_is_named_with_its_package(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BackendError, match=r"apt-get install .*flex .*xz-utils"):
-        build.build_kernel(kernels.find_kernel("6.1"))
+        build.build_kernel(kernels.find_buildable_kernel("6.1"))
     assert not home.exists()
 
 
 def test_a_failed_build_reports_its_last_output_and_leaves_no_files(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tree / "Makefile").write_text(MAKEFILE + "tinyconfig:\n\t@echo the compiler is unwell; exit 1\n")
-    monkeypatch.setattr(build, "missing_build_packages", dict)
+    monkeypatch.setattr(build, "package_by_missing_requirement", dict)
     with pytest.raises(BackendError, match="the compiler is unwell"):
-        build.build_kernel(kernels.find_kernel("6.1"), tree)
+        build.build_kernel(kernels.find_buildable_kernel("6.1"), tree)
     assert list(home.iterdir()) == []
 
 
 def test_a_build_moves_the_finished_kernel_into_the_cache_atomically(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
     (tree / "Makefile").write_text(MAKEFILE + made)
-    monkeypatch.setattr(build, "missing_build_packages", dict)
+    monkeypatch.setattr(build, "package_by_missing_requirement", dict)
     told: list[float] = []
-    first = build.build_kernel(kernels.find_kernel("6.1"), tree, watch=lambda done, _total: told.append(done))
+    first = build.build_kernel(kernels.find_buildable_kernel("6.1"), tree, watch=lambda done, _total: told.append(done))
     assert (first.about["release"], first.about["known"]) == ("6.1.7", False)
     assert kernels.find_built_kernel() == first
     assert os.access(first.kernel_image_path, os.X_OK)
     assert sorted(file.name for file in first.folder.iterdir()) == ["COPYING", "about.json", "config", "linux", "tree.tar.gz"]
     assert [file.name for file in home.iterdir()] == [first.name]
-    assert build.build_kernel(kernels.find_kernel("6.1"), tree) == first
+    assert build.build_kernel(kernels.find_buildable_kernel("6.1"), tree) == first
     assert kernels.remove_built_kernel(first.name) == first
     assert kernels.built_kernels() == []
 
@@ -311,24 +311,24 @@ def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_agai
 ) -> None:
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
     (tree / "Makefile").write_text(MAKEFILE + made)
-    monkeypatch.setattr(build, "missing_build_packages", dict)
-    assert not kernels.is_built("6.1")
-    first = build.build_kernel(kernels.find_kernel("6.1"), tree)
-    assert kernels.is_built("6.1")
-    assert not kernels.is_built("6.12")
+    monkeypatch.setattr(build, "package_by_missing_requirement", dict)
+    assert not kernels.has_current_plain_kernel("6.1")
+    first = build.build_kernel(kernels.find_buildable_kernel("6.1"), tree)
+    assert kernels.has_current_plain_kernel("6.1")
+    assert not kernels.has_current_plain_kernel("6.12")
     with monkeypatch.context() as changed:
-        options = recipe.config_options
-        changed.setattr(recipe, "config_options", lambda kernel: [*options(kernel), "# CONFIG_OTHER is not set"])
-        assert not kernels.is_built("6.1")
+        options = recipe.kernel_config_lines
+        changed.setattr(recipe, "kernel_config_lines", lambda kernel: [*options(kernel), "# CONFIG_OTHER is not set"])
+        assert not kernels.has_current_plain_kernel("6.1")
         assert kernels.find_built_kernel() == first, "which is not refused: it is what its description says"
-        second = build.build_kernel(kernels.find_kernel("6.1"), tree)
+        second = build.build_kernel(kernels.find_buildable_kernel("6.1"), tree)
         assert second.name != first.name
-        assert kernels.is_built("6.1")
+        assert kernels.has_current_plain_kernel("6.1")
         assert kernels.find_built_kernel() == second
-    assert kernels.is_built("6.1")
+    assert kernels.has_current_plain_kernel("6.1")
     assert kernels.find_built_kernel() == first, "although another is newer"
     first.kernel_image_path.write_text("half a")
-    assert not kernels.is_built("6.1")
+    assert not kernels.has_current_plain_kernel("6.1")
 
 
 def test_the_command_lists_kernels(home: Path) -> None:
@@ -359,7 +359,7 @@ def _makefile_of_program(builds: str) -> str:
 
 def test_the_guest_program_is_built_once_in_a_source_checkout(checkout: Path) -> None:
     (checkout / "Makefile").write_text(_makefile_of_program(ENGINE_BUILDS))
-    assert [build.build_guest_program(), build.build_guest_program()] == [True, False]
+    assert [build.build_guest_program_if_outdated(), build.build_guest_program_if_outdated()] == [True, False]
     assert process.read_guest_program() == f"program: ecnlab guest of {ENGINE_BUILDS}.".encode()
 
 
@@ -368,7 +368,7 @@ def test_a_guest_program_of_other_sources_is_built_again(checkout: Path) -> None
     others = [f"ecnlab guest of {ENGINE_BUILDS[:at]}{'0' * 16}{ENGINE_BUILDS[at + 16 :]}" for at in (0, 16, 32)]
     for other in (*map(gzip.compress, map(str.encode, [*others, "of no build"])), b"damaged"):
         (checkout / "guest.so.gz").write_bytes(other)
-        assert build.build_guest_program()
+        assert build.build_guest_program_if_outdated()
         assert process.is_program_current()
 
 
@@ -378,13 +378,13 @@ def test_an_engine_of_other_sources_than_the_checkout_is_reported_with_both_buil
     built = "-".join(["0123456789abcdef"] * 3)
     expected = f"is of build {built}, and the engine of {engine}; fix: run `make setup guest` in {checkout}"
     with pytest.raises(BackendError, match=re.escape(expected)):
-        build.build_guest_program()
+        build.build_guest_program_if_outdated()
 
 
 def test_a_failed_build_of_the_guest_program_is_reported_with_its_output(checkout: Path) -> None:
     (checkout / "Makefile").write_text("guest:\n\t@echo no compiler >&2; exit 1\n")
     with pytest.raises(BackendError, match=r"building the guest program failed; output of `make guest` in .*:\nno compiler"):
-        build.build_guest_program()
+        build.build_guest_program_if_outdated()
 
 
 def test_a_missing_guest_program_has_a_remedy_for_checkouts_and_for_installed_packages(
@@ -392,5 +392,5 @@ def test_a_missing_guest_program_has_a_remedy_for_checkouts_and_for_installed_pa
 ) -> None:
     assert process.missing_program_remedy() == f"run `make guest` in {checkout}"
     monkeypatch.setattr(process, "_SOURCE_CHECKOUT", checkout.parent)
-    assert not build.build_guest_program()
+    assert not build.build_guest_program_if_outdated()
     assert str(process.missing_program_error()).endswith("the guest program is missing; fix: install a wheel of ecnlab for Linux on x86-64")

@@ -54,14 +54,14 @@ def control_file(folder: Path, text: str = VALID, name: str = "tcp_mine.c") -> P
 
 def test_a_file_says_its_name_and_what_it_needs(tmp_path: Path) -> None:
     file = control_file(tmp_path)
-    (control,) = controls.read_controls([file])
+    (control,) = controls.read_congestion_control_files([file])
     assert (control.name, control.path, control.needs_accurate_ecn) == ("mine", file, False)
     assert control.to_dict() == {"name": "mine", "file": "tcp_mine.c", "sha256": sha256(file.read_bytes()).hexdigest()}
     needs = control_file(tmp_path, VALID.replace("TCP_CONG_NEEDS_ECN", "TCP_CONG_NEEDS_ACCECN"), "needs.c")
-    assert controls.read_controls([needs])[0].needs_accurate_ecn
+    assert controls.read_congestion_control_files([needs])[0].needs_accurate_ecn
     # Prague has operations for its fall-back too, which it does not register.
     fall_back = VALID.replace("static int", 'static struct tcp_congestion_ops other = { .name = "other" };\nstatic int')
-    assert controls.read_controls([control_file(tmp_path, fall_back)])[0].name == "mine"
+    assert controls.read_congestion_control_files([control_file(tmp_path, fall_back)])[0].name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_a_file_that_no_kernel_would_take_is_refused_with_its_fault(
     monkeypatch.setattr(source, "fetch_source", lambda *_: pytest.fail("the file was accepted"))
     file = control_file(tmp_path, wrong)
     with pytest.raises(BackendError, match=rf"^--control: {re.escape(str(file))}: .*{says}"):
-        build.build_kernel(kernels.find_kernel("6.1"), control_files=[file])
+        build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[file])
     assert not home.exists()
 
 
 def test_a_missing_file_and_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"absent\.c: No such file or directory; fix: give the path of a C file"):
-        controls.read_controls([tmp_path / "absent.c"])
+        controls.read_congestion_control_files([tmp_path / "absent.c"])
     one = control_file(tmp_path, name="one.c")
     with pytest.raises(BackendError, match=r"one\.c: the same control is given twice; fix: give it once"):
-        controls.read_controls([one, one])
+        controls.read_congestion_control_files([one, one])
     two = control_file(tmp_path, VALID + "/* another */\n", "two.c")
     with pytest.raises(BackendError, match=r"two\.c: .*one\.c has the \.name mine too"):
-        controls.read_controls([one, two])
+        controls.read_congestion_control_files([one, two])
 
 
 def test_a_control_for_accurate_ecn_is_refused_by_kernels_without_it(home: Path, tmp_path: Path) -> None:
     file = control_file(tmp_path, VALID.replace("TCP_CONG_NEEDS_ECN", "TCP_CONG_NEEDS_ACCECN"))
     with pytest.raises(BackendError, match=r"mine needs Accurate ECN, which kernel 6\.1 does not have; fix: give --kernel 7\.2"):
-        build.build_kernel(kernels.find_kernel("6.1"), control_files=[file])
+        build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[file])
     assert not home.exists()
 
 
@@ -146,26 +146,26 @@ def plain(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> kernel
     for unused in ("drivers/gpu/unused.c", "drivers/gpu/Kconfig", "drivers/net/used.o", "drivers/net/used.h"):
         (tree / unused).parent.mkdir(parents=True, exist_ok=True)
         (tree / unused).write_text("")
-    monkeypatch.setattr(build, "missing_build_packages", dict)
-    return build.build_kernel(kernels.find_kernel("6.1"), tree)
+    monkeypatch.setattr(build, "package_by_missing_requirement", dict)
+    return build.build_kernel(kernels.find_buildable_kernel("6.1"), tree)
 
 
 def test_a_kernel_with_controls_is_made_from_the_plain_one_and_is_chosen_by_their_names(
     plain: kernels.BuiltKernel, home: Path, tmp_path: Path
 ) -> None:
     files = [control_file(tmp_path), control_file(tmp_path, VALID.replace('"mine"', '"other"'), "tcp_other.c")]
-    made = build.build_kernel(kernels.find_kernel("6.1"), control_files=files)
+    made = build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=files)
     assert made.name.startswith("6.1.7-mine+other-")
     assert made.about["plain_kernel"] == plain.name
-    assert [control["name"] for control in made.controls] == ["mine", "other"]
-    assert made.controls[0]["sha256"] == sha256(files[0].read_bytes()).hexdigest()
+    assert [control["name"] for control in made.user_congestion_controls] == ["mine", "other"]
+    assert made.user_congestion_controls[0]["sha256"] == sha256(files[0].read_bytes()).hexdigest()
     assert sorted(file.name for file in made.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
     assert (kernels.find_built_kernel(), kernels.find_built_kernel("6.1")) == (plain, plain)
     assert [kernels.find_built_kernel(name) for name in (made.name, "mine", "other")] == [made] * 3
-    assert kernels.is_built("6.1")
-    assert build.build_kernel(kernels.find_kernel("6.1"), control_files=files) == made
+    assert kernels.has_current_plain_kernel("6.1")
+    assert build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=files) == made
     changed = control_file(tmp_path, VALID + "/* */", "tcp_mine.c")
-    assert build.build_kernel(kernels.find_kernel("6.1"), control_files=[changed]).name not in (plain.name, made.name)
+    assert build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[changed]).name not in (plain.name, made.name)
     listed = json.loads(CliRunner().invoke(root, ["uml", "list", "--json"]).output)
     assert [[control["name"] for control in image.get("controls", [])] for image in listed] == [[], ["mine", "other"], ["mine"]]
     assert len([folder for folder in home.iterdir() if not folder.name.startswith(".")]) == 3
@@ -193,7 +193,7 @@ def test_a_control_that_does_not_compile_leaves_nothing(
     before = sorted(home.iterdir())
     file = control_file(tmp_path, VALID + more)
     with pytest.raises(BackendError) as refused:
-        build.build_kernel(kernels.find_kernel("6.1"), control_files=[file])
+        build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[file])
     assert str(refused.value) == f"--control: {file}: {says.format(file=file)}"
     assert sorted(home.iterdir()) == before
 
@@ -204,13 +204,13 @@ def test_a_changed_tree_is_not_used(plain: kernels.BuiltKernel, tmp_path: Path, 
     with pytest.raises(
         BackendError, match=rf"tree\.tar\.gz: is missing or differs .*; fix: run `ecnlab uml remove {re.escape(plain.name)}`"
     ):
-        build.build_kernel(kernels.find_kernel("6.1"), control_files=[control_file(tmp_path)])
+        build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[control_file(tmp_path)])
 
 
 def test_a_tree_that_others_may_change_is_not_used(plain: kernels.BuiltKernel, tmp_path: Path) -> None:
     (plain.folder / kernels.TREE_FILE).chmod(0o666)
     with pytest.raises(BackendError, match="others may write to it"):
-        build.build_kernel(kernels.find_kernel("6.1"), control_files=[control_file(tmp_path)])
+        build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[control_file(tmp_path)])
 
 
 @pytest.mark.parametrize(
@@ -224,12 +224,12 @@ def test_a_crash_with_a_control_of_the_user_names_its_file_and_ends_no_other_see
     monkeypatch.setattr(kernels, "find_built_kernel", lambda _: kernels.BuiltKernel(plain.folder, about))
 
     @contextmanager
-    def crash_under_even_seeds(_: process.UmlProcess, job: object, seed: int, watch: object) -> Iterator[process.UmlJobResult]:
+    def crash_under_even_seeds(_: process.UmlJobRunner, job: object, seed: int, watch: object) -> Iterator[process.UmlJobResult]:
         if seed % 2 == 0:
             raise process.UmlCrashed("the UML kernel ended by SIGSEGV; its last output:\nmine_ssthresh+0x10")
         yield process.UmlJobResult(None, 0.0, tmp_path)
 
-    monkeypatch.setattr(process.UmlProcess, "run", crash_under_even_seeds)
+    monkeypatch.setattr(process.UmlJobRunner, "run", crash_under_even_seeds)
     monkeypatch.setattr(backend, "_parse_uml_result", lambda _: ((), simulated))
     monkeypatch.setattr(backend, "_guest_program_digest", lambda: "0")
     with pytest.raises(RunsFailed if own else EngineFault) as failed:
@@ -255,7 +255,7 @@ def _plain_kernel() -> kernels.BuiltKernel | None:
 
 
 needs_uml_kernel = pytest.mark.skipif(
-    _plain_kernel() is None or not process.GUEST_PROGRAM.is_file() or bool(build.missing_build_packages()),
+    _plain_kernel() is None or not process.GUEST_PROGRAM.is_file() or bool(build.package_by_missing_requirement()),
     reason="no UML kernel of this recipe (`ecnlab uml build-kernel` builds it), or no compiler",
 )
 
@@ -276,7 +276,7 @@ def with_controls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kernels.
         patch.setenv("ECNLAB_CACHE", str(folder / "cache"))
         shutil.copytree(plain.folder, folder / "cache" / "uml" / plain.name)
         files = [control_of_page(folder), HOOKS]
-        yield build.build_kernel(kernels.find_kernel(str(plain.about["kernel"])), control_files=files)
+        yield build.build_kernel(kernels.find_buildable_kernel(str(plain.about["kernel"])), control_files=files)
 
 
 def scenario(tcp: str, impair: list[dict[str, Any]] | None = None, duration_s: int = 5) -> lab.Scenario:

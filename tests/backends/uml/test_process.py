@@ -47,12 +47,12 @@ def test_a_process_that_hangs_is_stopped_at_either_limit_with_its_last_output(ho
     began = monotonic()
     with (
         pytest.raises(process.UmlCrashed, match=r"was stopped at 1.5 s, after limit_s = 0.4 s; its last output:\nit stands still"),
-        process.UmlProcess(image, limit_s=0.4).run({}, 1),
+        process.UmlJobRunner(image, limit_s=0.4).run({}, 1),
     ):
         pass
     with (
         pytest.raises(process.UmlCrashed, match=r"was stopped at 1.5 s: no progress for 0.4 s"),
-        process.UmlProcess(image, silence_s=0.4).run({}, 1),
+        process.UmlJobRunner(image, silence_s=0.4).run({}, 1),
     ):
         pass
     assert monotonic() - began < 30
@@ -66,7 +66,7 @@ def test_a_process_that_hangs_is_stopped_by_its_watch(home: Path, tmp_path: Path
         told.append(over)
         return len(told) > 4
 
-    with pytest.raises(process.UmlInterrupted), process.UmlProcess(program(tmp_path, HANGING_PROGRAM)).run({}, 1, watch):
+    with pytest.raises(process.UmlStoppedByCallback), process.UmlJobRunner(program(tmp_path, HANGING_PROGRAM)).run({}, 1, watch):
         pass
     assert told == sorted(told)
     assert told[-1] == 1.5
@@ -74,26 +74,26 @@ def test_a_process_that_hangs_is_stopped_by_its_watch(home: Path, tmp_path: Path
 
 def test_a_process_with_progress_is_not_stopped(home: Path, tmp_path: Path) -> None:
     works = "for at in 1 2 3 4 5 6; do echo guest: at $at; sleep 0.1; done; echo '[7]' > result.json"
-    with process.UmlProcess(program(tmp_path, works), silence_s=5).run({}, 1) as done:
+    with process.UmlJobRunner(program(tmp_path, works), silence_s=5).run({}, 1) as done:
         assert done.result == [7]
     assert process.silence_timeout_s(2.0) == 80
 
 
 def test_a_kill_from_outside_is_not_an_engine_fault(home: Path, tmp_path: Path) -> None:
     image = program(tmp_path, "kill -KILL $$")
-    with pytest.raises(BackendError, match=r"was killed by SIGKILL: .*memory"), process.UmlProcess(image).run({}, 1):
+    with pytest.raises(BackendError, match=r"was killed by SIGKILL: .*memory"), process.UmlJobRunner(image).run({}, 1):
         pass
     image.kernel_image_path.write_text("#!/bin/sh\nkill -SEGV $$\n")
-    with pytest.raises(process.UmlCrashed, match="ended by SIGSEGV"), process.UmlProcess(image).run({}, 1):
+    with pytest.raises(process.UmlCrashed, match="ended by SIGSEGV"), process.UmlJobRunner(image).run({}, 1):
         pass
     image.kernel_image_path.write_bytes(b"")
-    with pytest.raises(BackendError, match=r"linux: cannot be started: .*; fix: run ecnlab doctor"), process.UmlProcess(image).run({}, 1):
+    with pytest.raises(BackendError, match=r"linux: cannot be started: .*; fix: run ecnlab doctor"), process.UmlJobRunner(image).run({}, 1):
         pass
 
 
 def test_the_program_of_the_package_is_unpacked_into_the_folder_of_the_job(home: Path, tmp_path: Path) -> None:
     image = program(tmp_path, f'test "$(cat guest.so)" = "{PROGRAM}" && echo "[\\"$*\\"]" > result.json')
-    with process.UmlProcess(image).run({}, 1) as done:
+    with process.UmlJobRunner(image).run({}, 1) as done:
         assert "box=./guest.so" in done.result[0].split()
 
 
@@ -112,7 +112,7 @@ def test_a_guest_program_of_another_build_is_refused_before_the_kernel_starts(ho
     image = program(tmp_path, f"touch {started}")
     with (
         pytest.raises(BackendError, match=rf"is of build {found}, and the engine of \w+-\w+-\w+; fix: "),
-        process.UmlProcess(image).run({}, 1),
+        process.UmlJobRunner(image).run({}, 1),
     ):
         pass
     assert not started.exists()
@@ -133,16 +133,16 @@ def test_a_damaged_guest_program_is_one_error_with_its_fix(home: Path, tmp_path:
         pytest.raises(
             BackendError, match=rf"^{re.escape(str(file))}: the guest program .*; fix: delete it, then run `make setup guest` in "
         ),
-        process.UmlProcess(program(tmp_path, "exit 1")).run({}, 1),
+        process.UmlJobRunner(program(tmp_path, "exit 1")).run({}, 1),
     ):
         pass
-    assert process.program_builds() is None
+    assert process.builds_named_in_guest_program() is None
 
 
 @pytest.mark.parametrize("result", ["{", "[" * 5000, "\\377"])
 def test_a_result_that_is_not_json_is_a_crash_with_the_last_output(home: Path, tmp_path: Path, result: str) -> None:
     image = program(tmp_path, f"printf '{result}' > \"$ECNLAB_GUEST_JOB/result.json\"; echo it has ended")
-    with pytest.raises(process.UmlCrashed, match=r"is not JSON; its last output:\nit has ended"), process.UmlProcess(image).run({}, 1):
+    with pytest.raises(process.UmlCrashed, match=r"is not JSON; its last output:\nit has ended"), process.UmlJobRunner(image).run({}, 1):
         pass
 
 
@@ -176,7 +176,7 @@ def test_console_yields_whole_lines_and_none_after_a_timeout() -> None:
         os.close(to)
 
     threading.Timer(0.2, write).start()
-    told = list(console.read_lines_with_timeouts(origin, 0.05))
+    told = list(console.lines_or_none_on_timeout(origin, 0.05))
     os.close(origin)
     assert told[0] is None
     assert [line for line in told if line is not None] == ["one", "two", "three"]

@@ -26,8 +26,8 @@ from ecnlab.studies.framework.claims import (
     claimed_below,
     claimed_between,
     decide_claim,
-    order_statements,
-    peak_statements,
+    descending_order_statements,
+    largest_level_statements,
 )
 from ecnlab.studies.framework.model import RequiredScenario
 from helpers import FIXED
@@ -149,10 +149,10 @@ def test_all_statements_make_a_claim_and_one_breaks_it(statements: Sequence[Clai
 
 def test_a_peak_and_an_order_are_statements_about_pairs() -> None:
     levels = {"0.1": known([1.0, 1.0]), "0.5": known([3.0, 3.0]), "0.8": known([2.0, 2.0])}
-    assert [s.text for s in peak_statements("0.5", levels)] == ["0.5 over 0.1", "0.5 over 0.8"]
-    assert decide_claim(claim(*peak_statements("0.5", levels)), no_runs).verdict == ClaimVerdict.REPRODUCED
-    assert [s.text for s in order_statements(levels)] == ["0.1 over 0.5", "0.5 over 0.8"]
-    assert decide_claim(claim(*order_statements(levels)), no_runs).verdict == ClaimVerdict.NOT_REPRODUCED
+    assert [s.text for s in largest_level_statements("0.5", levels)] == ["0.5 over 0.1", "0.5 over 0.8"]
+    assert decide_claim(claim(*largest_level_statements("0.5", levels)), no_runs).verdict == ClaimVerdict.REPRODUCED
+    assert [s.text for s in descending_order_statements(levels)] == ["0.1 over 0.5", "0.5 over 0.8"]
+    assert decide_claim(claim(*descending_order_statements(levels)), no_runs).verdict == ClaimVerdict.NOT_REPRODUCED
 
 
 STATUS_RANK = {StatementStatus.CONTRADICTED: 0, StatementStatus.SPANNED: 1, StatementStatus.SUPPORTED: 2}

@@ -6,7 +6,7 @@ import pytest
 
 import ecnlab
 from ecnlab.studies.framework.claims import MBPS, CombinedMeasure, RelativeChange, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, Study, StudyItem
 from ecnlab.studies.framework.runner import run_study
 from helpers import FIXED, SMALL
@@ -26,7 +26,9 @@ def _curve_item(*panels: str) -> StudyItem:
         "goodput": {0.1: ScenarioMeasure(LOW, "goodput_bps", known=1.9e6), 0.5: ScenarioMeasure(HIGH, "goodput_bps")},
         "throughput": {0.5: ScenarioMeasure(HIGH, "throughput_bps")},
     }
-    return curve_figure("1.1", "T", "C", [CurvePanel(title, curves) for title in panels], AxisScales("max_p", "rate", MBPS, (0, 1), (0, 3)))
+    return curve_figure(
+        "1.1", "T", "C", [CurvePanel(title, curves) for title in panels], AxisSettings("max_p", "rate", MBPS, (0, 1), (0, 3))
+    )
 
 
 def _drawn_item(item: StudyItem) -> DrawnItemContent:
@@ -66,7 +68,7 @@ def test_a_point_has_no_interval_where_nothing_is_random() -> None:
         "T",
         "C",
         [CurvePanel("", {"a": {1: ScenarioMeasure(RequiredScenario(FIXED), "goodput_bps")}})],
-        AxisScales("x", "goodput", MBPS),
+        AxisSettings("x", "goodput", MBPS),
     )
     drawing = _drawn_item(item)
     assert "±" not in drawing.tables[0].rows[0][1]
@@ -76,7 +78,7 @@ def test_a_point_has_no_interval_where_nothing_is_random() -> None:
 
 def test_the_data_has_no_column_of_what_nobody_else_measured() -> None:
     drawing = _drawn_item(
-        curve_figure("1", "T", "C", [CurvePanel("", {"a": {0.1: ScenarioMeasure(LOW, "goodput_bps")}})], AxisScales("x", "goodput", MBPS))
+        curve_figure("1", "T", "C", [CurvePanel("", {"a": {0.1: ScenarioMeasure(LOW, "goodput_bps")}})], AxisSettings("x", "goodput", MBPS))
     )
     assert drawing.data is not None
     assert not {"ns2_mean", "published"} & set(drawing.data.columns)

@@ -65,7 +65,7 @@ def test_the_report_gives_the_full_run_s_verdict_if_a_shorter_run_differs(home: 
     in_full = dict(zip(["T1", "T2", "T3"], ["not reproduced", "not reproduced", "reproduced"], strict=True))
     shown = [claim | {"verdict": in_full[claim["id"]]} for claim in told]
     (home / "STUDY.md").write_text(page.page_with_claims(PAGE_TEXT, shown))
-    assert page.verdicts_in_full("tiny") == in_full
+    assert page.read_full_run_verdicts("tiny") == in_full
     assert [decision.verdict for decision in out.decisions] == ["reproduced", "not reproduced", "undecided"]
     again = run_study(TINY, tmp_path / "s", [1, 2, 3], claims=["T1", "T2", "T3"])
     why = re.findall(r'<p class="why"><b>(.*?)</b> (.*?)</p>', again.report.read_text())
@@ -114,7 +114,12 @@ def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path
     assert update_page.update_study_page(arguments) == 0
     assert (home / "STUDY.md").read_text() == text
     batches = ecnlab.Store(tmp_path / "store").batches
-    took = [record.cpu_s for key in batches.scenario_keys for part in batches.parts_of_scenario(key) for record in part.records.values()]
+    took = [
+        record.cpu_s
+        for key in batches.scenario_keys
+        for part in batches.parts_of_scenario(key)
+        for record in part.seed_run_statistics.values()
+    ]
     assert json.loads(costs.read_text())["run_s"] == {"tiny": round(sum(took) / len(took), 4)}
     assert re.fullmatch(r", about \d+ (s|min) on 2 cores of a machine", cost.study_duration_text(TINY, 1000, 10))
 

@@ -8,11 +8,11 @@ from ecnlab.plot import style
 from ecnlab.studies.framework import panels
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, ratio_or_nan
 from ecnlab.studies.framework.model import ResultsByKey
-from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure
 from helpers import FIXED, SMALL
 
-GOODPUT = PanelMeasure("goodput", "goodput", panels.values_of_result_column("goodput_bps"), MBPS)
-JAIN = PanelMeasure("Jain's index", "jain", panels.values_of_result_column("jain_goodput"), DIMENSIONLESS, top=1, target=0.5)
+GOODPUT = PanelMeasure("goodput", "goodput", panels.result_column_getter("goodput_bps"), MBPS)
+JAIN = PanelMeasure("Jain's index", "jain", panels.result_column_getter("jain_goodput"), DIMENSIONLESS, top=1, target=0.5)
 NO_VALUES = PanelMeasure("nothing", "nothing", lambda result: [math.nan for _ in result.seeds], DIMENSIONLESS)
 
 
@@ -23,8 +23,8 @@ def results() -> ResultsByKey:
 
 
 def _drawn_item(results: ResultsByKey, *measures: PanelMeasure) -> panels.DrawnItemContent:
-    item = panels.measures_figure_item("1", "title", "caption", {}, measures, PanelAppearance("flows", ticks=(30, 60)), also=[NO_VALUES])
-    with style.PLAIN.apply_to_matplotlib():
+    item = panels.measures_figure_item("1", "title", "caption", {}, measures, PanelGridStyle("flows", ticks=(30, 60)), also=[NO_VALUES])
+    with style.PLAIN.matplotlib_rc_context():
         return item.draw(results)
 
 

@@ -32,7 +32,9 @@ def test_a_number_in_a_report_has_its_interval(study: Study, tmp_path: Path) -> 
 def test_a_scenario_that_two_items_need_is_run_once(study: Study, tmp_path: Path) -> None:
     run_study(study, tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
     batches = ecnlab.Store(tmp_path / "s" / "runs").batches
-    assert sorted([seed for part in batches.parts_of_scenario(key) for seed in part.records] for key in batches.scenario_keys) == [
+    assert sorted(
+        [seed for part in batches.parts_of_scenario(key) for seed in part.seed_run_statistics] for key in batches.scenario_keys
+    ) == [
         [1],
         [1, 2],
     ]
@@ -45,7 +47,7 @@ def test_a_study_that_was_stopped_goes_on_where_it_was(study: Study, tmp_path: P
     now = _batch_count(tmp_path / "s")
     assert before.items() <= now.items()
     (new,) = now.keys() - before.keys()
-    assert [list(part.records) for part in StoredBatch.open(new).parts] == [[2]], "one scenario is asked for seed 1 only"
+    assert [list(part.seed_run_statistics) for part in StoredBatch.open(new).parts] == [[2]], "one scenario is asked for seed 1 only"
 
 
 def _batch_count(out: Path) -> dict[Path, int]:
@@ -73,7 +75,7 @@ def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_pa
     ]
     parts = [part for path in _batch_count(tmp_path / "s") for part in StoredBatch.open(path).parts]
     assert len({part.key for part in parts}) == 1
-    assert sorted(seed for part in parts for seed in part.records) == [1, 2]
+    assert sorted(seed for part in parts for seed in part.seed_run_statistics) == [1, 2]
 
 
 def test_the_numbers_behind_a_figure_are_saved_as_csv(tmp_path: Path) -> None:

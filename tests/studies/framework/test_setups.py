@@ -26,8 +26,8 @@ from ecnlab.studies.framework.claims import (
     claimed_below,
     decide_claims,
 )
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario
-from ecnlab.studies.framework.setups import ROBUSTNESS_CHECKS, StudySetups, admissible_setups
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario
+from ecnlab.studies.framework.setups import ROBUSTNESS_CHECKS, StudySetups, setups_from_open_parameters
 from helpers import Outcome
 from tiny_study import GOODPUT, HIGH, TINY, claim, known, no_runs
 
@@ -65,7 +65,7 @@ RATE = OpenParameter(
 
 
 def test_set_ups_are_the_main_one_one_value_at_a_time_and_the_corners() -> None:
-    found = [tuple(setup.values.values()) for setup in admissible_setups([RED, RATE])]
+    found = [tuple(setup.values.values()) for setup in setups_from_open_parameters([RED, RATE])]
     assert found == [
         ("0.002", "full"),
         ("0.1", "full"),
@@ -74,7 +74,7 @@ def test_set_ups_are_the_main_one_one_value_at_a_time_and_the_corners() -> None:
         ("0.1", "half"),
         ("0.1", "more"),
     ]
-    assert [setup.values for setup in admissible_setups([])] == [{}]
+    assert [setup.values for setup in setups_from_open_parameters([])] == [{}]
 
 
 def test_a_parameter_that_matters_only_in_a_corner_is_shown(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_parameter_that_matters_only_in_a_corner_is_shown(tmp_path: Path) -> N
 
 
 def test_a_corner_has_the_values_of_all_parameters() -> None:
-    (corner,) = (setup for setup in admissible_setups([RED, RATE]) if setup.values == {"w_q": "0.1", "rate": "more"})
+    (corner,) = (setup for setup in setups_from_open_parameters([RED, RATE]) if setup.values == {"w_q": "0.1", "rate": "more"})
     (link,) = corner.rewriting(HIGH.scenario)["link"]
     assert (link["queue"]["w_q"], link["rate"]) == (0.1, "3 Mbps")
 
@@ -109,8 +109,10 @@ def test_a_set_up_that_changes_nothing_of_a_claim_is_left_out_for_it() -> None:
     parameter = OpenParameter("w_q", "nothing", "", {"0.002": _is_same_setup, "0.1": only_high, "the same": only_high}, "0.002")
     setups = StudySetups(dataclasses.replace(TINY, open_parameters=[parameter]))
     unlike = Claim("X", "x", [], [ClaimStatement("x", ScenarioMeasure(other, "marks"), claimed_above(0))])
-    assert setups.setups_that_change(unlike) == []
-    assert [setup.values["w_q"] for setup in setups.setups_that_change(TINY.claims[0])] == ["0.1"], "the same scenarios count once"
+    assert setups.setups_changing_claim_scenarios(unlike) == []
+    assert [setup.values["w_q"] for setup in setups.setups_changing_claim_scenarios(TINY.claims[0])] == ["0.1"], (
+        "the same scenarios count once"
+    )
 
 
 def _study_with(limit: float, **rest: Any) -> Any:
@@ -123,7 +125,7 @@ def _study_with(limit: float, **rest: Any) -> Any:
 
 def test_a_claim_on_which_admissible_set_ups_differ_depends(tmp_path: Path) -> None:
     study = dataclasses.replace(_study_with(1.2, open_parameters=[RATE]), claims=_study_with(1.2).claims[:1])
-    study = dataclasses.replace(study, alternatives=[AlternativeSetup("small buffer", "None.", _need_at("1 Mbps"))])
+    study = dataclasses.replace(study, alternatives=[InadmissibleSetup("small buffer", "None.", _need_at("1 Mbps"))])
     outcome = runner.run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store")
     (decision,) = outcome.decisions
     assert len({setup.verdict for setup in decision.setups}) > 1
@@ -179,7 +181,9 @@ def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path:
 
 def test_an_alternative_whose_run_fails_is_left_out_and_the_verdict_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = _need_at("1 Mbps")
-    study = _study_with(1.2, alternatives=[AlternativeSetup("slow", "None.", slow), AlternativeSetup("fast", "None.", _need_at("3 Mbps"))])
+    study = _study_with(
+        1.2, alternatives=[InadmissibleSetup("slow", "None.", slow), InadmissibleSetup("fast", "None.", _need_at("3 Mbps"))]
+    )
     bad = ecnlab.scenario(slow(HIGH.scenario)).hash
     run_all = ecnlab.run_all
 

@@ -28,7 +28,7 @@ use std::time::Duration;
 use ecnlab_sim::{Direction, ExternalPacket, HostInput, Probe, SimOutput, Simulation};
 use ecnlab_transport::SegmentType;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Flags, PacketView, TcpSegment, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
+use ecnlab_wire::{Flags, ParsedHeaders, TcpHeaderWithPorts, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
 
 pub use self::classifier::{Classification, FlowClassifier};
 pub use self::counters::ForwardingCounters;
@@ -125,7 +125,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend> EventLoop<'o, P, B> {
         max_packet_bytes: u32,
         time_mode: TimeMode,
     ) -> io::Result<EventLoop<'o, P, B>> {
-        EventLoop::with_classifier(simulation, hosts, backend, FlowAddressMap::default(), max_packet_bytes, time_mode)
+        EventLoop::new_with_classifier(simulation, hosts, backend, FlowAddressMap::default(), max_packet_bytes, time_mode)
     }
 }
 
@@ -134,7 +134,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
     ///
     /// # Errors
     /// As above.
-    pub fn with_classifier(
+    pub fn new_with_classifier(
         simulation: Simulation<P>,
         hosts: Vec<Host>,
         backend: B,
@@ -228,7 +228,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
             if ready.token < self.forwarder.hosts.len() as u64 {
                 self.read_host_packets(ready.token as usize, now)?;
             } else if ready.token < FIRST_BACKEND_TOKEN {
-                self.queues.dequeue_due(&mut self.simulation)?;
+                self.queues.dequeue_at_free_links(&mut self.simulation)?;
             } else {
                 self.backend.on_descriptor_ready(
                     ready,
@@ -297,7 +297,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 return Ok(());
             }
             if due.is_some_and(|due| due <= next) {
-                self.queues.dequeue_due(&mut self.simulation)?;
+                self.queues.dequeue_at_free_links(&mut self.simulation)?;
             }
             self.process_outputs(now)?;
         }
@@ -310,7 +310,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 self.simulation.apply_host_input(flow, told);
             }
             if let Some(capture) = self.simulation.probe_mut().as_packet_capture_mut() {
-                capture.write(now, &mut self.forwarder.slab)?;
+                capture.write_packets_until(now, &mut self.forwarder.slab)?;
             }
             self.outputs.extend(self.simulation.drain_outputs());
             if self.outputs.is_empty() {
@@ -376,20 +376,23 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 let slot = self
                     .forwarder
                     .classifier
-                    .slot_for_opening_flow(flow, group)
+                    .assign_opener_address_slot(flow, group)
                     .ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT_MESSAGE))?;
                 AppRequest::Open { flow, slot, connection, demand }
             }
             SimOutput::Answer { flow, to, demand, .. } => {
-                let slot =
-                    self.forwarder.classifier.slot_for_answering_flow(flow, to).ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT_MESSAGE))?;
+                let slot = self
+                    .forwarder
+                    .classifier
+                    .assign_answerer_address_slot(flow, to)
+                    .ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT_MESSAGE))?;
                 AppRequest::Answer { flow, slot, opener: to, demand }
             }
             SimOutput::Write { flow, demand, .. } => {
                 let (slot, side) = self
                     .forwarder
                     .classifier
-                    .address_slot_of_flow(flow)
+                    .slot_and_side_of_flow(flow)
                     .expect("a flow sends more once it has opened a connection or answered one");
                 AppRequest::Write { flow, slot, side, demand }
             }
@@ -405,7 +408,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         let engine_due = next.map_or(until, |next| next.min(until));
         let due = self.backend.next_timer().into_iter().chain(self.queues.next_transmission()).fold(engine_due, Time::min);
         if self.time_mode == TimeMode::Real {
-            self.spin.wait(&mut self.poller, nanos_until(due, self.clock.now()))?;
+            self.spin.wait_for_ready_descriptor(&mut self.poller, nanos_until(due, self.clock.now()))?;
         } else {
             self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;
         }
@@ -459,7 +462,7 @@ impl<C: FlowClassifier> Forwarder<C> {
         let (handle, buffer) = self.slab.free_slot_mut();
         let Some(length) = self.hosts[host].tun.read(buffer)? else { return Ok(ReadOutcome::Empty) };
         self.counters.read_from_hosts += 1;
-        let view = match PacketView::parse(&buffer[..length]) {
+        let view = match ParsedHeaders::parse(&buffer[..length]) {
             Ok(mut view) => {
                 if self.hosts[host].rewrites_ect1 && view.ecn == Ecn::Ect0 {
                     rewrite_ecn(&mut buffer[..length], Ecn::Ect1);
@@ -473,7 +476,7 @@ impl<C: FlowClassifier> Forwarder<C> {
                 return Ok(ReadOutcome::Dropped);
             }
         };
-        let Some((external, about)) = self.classify_packet(host, &view, handle, now) else {
+        let Some((external, about)) = self.build_external_packet(host, &view, handle, now) else {
             self.counters.unclassified += 1;
             return Ok(ReadOutcome::Dropped);
         };
@@ -481,7 +484,13 @@ impl<C: FlowClassifier> Forwarder<C> {
         Ok(ReadOutcome::Injected(external))
     }
 
-    fn classify_packet(&mut self, host: usize, view: &PacketView, handle: u32, now: Time) -> Option<(ExternalPacket, DeliveryInfo)> {
+    fn build_external_packet(
+        &mut self,
+        host: usize,
+        view: &ParsedHeaders,
+        handle: u32,
+        now: Time,
+    ) -> Option<(ExternalPacket, DeliveryInfo)> {
         let Host { group, side, .. } = self.hosts[host];
         let Classification { flow, direction, slot, side, connection_id } = self.classifier.classify(view, (group, side), now)?;
         let to_host = self.hosts_by_side[group as usize][side.other() as usize]?;
@@ -490,7 +499,7 @@ impl<C: FlowClassifier> Forwarder<C> {
             _ => None,
         };
         let retransmission = tcp.is_some_and(|tcp| self.connections.on_sent(slot, side, &tcp, view.payload, now));
-        let flags = tcp.map(|tcp: TcpSegment| tcp.header.flags).unwrap_or_default();
+        let flags = tcp.map(|tcp: TcpHeaderWithPorts| tcp.header.flags).unwrap_or_default();
         let segment_type =
             match (flags.has(Flags::SYN), flags.has(Flags::FIN), view.occupies_sequence_space() || direction == Direction::Back) {
                 (true, ..) => SegmentType::Syn,
@@ -505,7 +514,7 @@ impl<C: FlowClassifier> Forwarder<C> {
             payload: if tcp.is_some() || view.ports().is_some() { view.payload } else { 0 },
             retransmission,
             ecn: view.ecn,
-            rtt: self.connections.rtt(slot, side),
+            rtt: self.connections.min_rtt(slot, side),
             connection_id,
             segment_type,
             ece: flags.has(Flags::ECE),

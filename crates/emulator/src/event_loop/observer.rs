@@ -1,7 +1,7 @@
 //! Observers of connections: each packet where it enters and leaves the network, and the actions of applications.
 
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::TcpSegment;
+use ecnlab_wire::TcpHeaderWithPorts;
 
 use crate::address::{AddressSlot, Side};
 use crate::sys::socket::TcpInfo;
@@ -12,7 +12,7 @@ pub struct SentPacket {
     pub slot: AddressSlot,
     pub side: Side,
     pub handle: u32,
-    pub tcp: TcpSegment,
+    pub tcp: TcpHeaderWithPorts,
     /// Bytes of the whole packet.
     pub size: u32,
     /// Bytes of data.
@@ -42,5 +42,5 @@ pub trait ConnectionObserver: std::fmt::Debug {
     fn on_write(&mut self, slot: AddressSlot, port: u16, side: Side, bytes: u64, now: Time);
 
     /// It has closed its direction.
-    fn on_close(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time);
+    fn on_write_shutdown(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time);
 }

@@ -30,7 +30,7 @@ impl SpinBudget {
     ///
     /// # Errors
     /// As [`Poller::wait`].
-    pub fn wait(&mut self, poller: &mut Poller, nanos: u64) -> io::Result<()> {
+    pub fn wait_for_ready_descriptor(&mut self, poller: &mut Poller, nanos: u64) -> io::Result<()> {
         let now = monotonic_time();
         self.credit_ns = (self.credit_ns + (now - self.credited_at_ns) / SPIN_TIME_DIVISOR).min(MAX_CREDIT_NS);
         self.credited_at_ns = now;
@@ -69,7 +69,7 @@ mod tests {
         for credit_ns in [MAX_CREDIT_NS, 0] {
             let mut spin = SpinBudget { credit_ns, credited_at_ns: monotonic_time() };
             let began = monotonic_time();
-            spin.wait(&mut poller, 3 * SPIN_BEFORE_DEADLINE_NS).unwrap();
+            spin.wait_for_ready_descriptor(&mut poller, 3 * SPIN_BEFORE_DEADLINE_NS).unwrap();
             assert!(monotonic_time() - began >= 3 * SPIN_BEFORE_DEADLINE_NS);
         }
     }
@@ -82,7 +82,7 @@ mod tests {
         let mut poller = Poller::new().unwrap();
         poller.add(&far, 7, Interest::Read).unwrap();
         for nanos in [SPIN_BEFORE_DEADLINE_NS / 2, u64::MAX / 4] {
-            SpinBudget::new().wait(&mut poller, nanos).unwrap();
+            SpinBudget::new().wait_for_ready_descriptor(&mut poller, nanos).unwrap();
             assert_eq!(Some(7), poller.ready().next().map(|ready| ready.token));
         }
     }

@@ -42,21 +42,21 @@ pub struct HostSocket {
     has_read_fin: bool,
     /// It reports when all data is acknowledged.
     awaits_ack: bool,
-    retransmissions: ReportedRetransmissions,
+    retransmissions: ReportedRetransmissionCounts,
 }
 
 /// Retransmissions of a connection that were reported so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct ReportedRetransmissions {
+struct ReportedRetransmissionCounts {
     segments: u32,
     /// Timeouts of the outstanding segment, the first after this number of acknowledged bytes.
     timeouts: u8,
     acked: u64,
 }
 
-impl ReportedRetransmissions {
+impl ReportedRetransmissionCounts {
     /// Counters to report for a segment that the router has seen twice; `None` if this socket has not sent it.
-    fn attribute_retransmission(&mut self, info: &TcpInfo) -> Option<SendCounters> {
+    fn count_retransmission_by_cause(&mut self, info: &TcpInfo) -> Option<SendCounters> {
         if self.segments >= info.total_retrans {
             return None;
         }
@@ -99,7 +99,7 @@ impl HostSocket {
     }
 
     /// A near end that begins to connect with this socket.
-    pub fn start_connect(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
+    pub fn register_connecting_socket(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
         poller.add(&socket, token, Interest::Write)?;
         (self.socket, self.token, self.interest, self.state) = (Some(socket), token, Some(Interest::Write), ConnectState::Connecting);
         Ok(())
@@ -112,7 +112,7 @@ impl HostSocket {
     }
 
     /// The other end belongs to another connection from now on, and data that this one still reads is discarded.
-    pub fn orphan(&mut self) {
+    pub fn stop_reporting_reads(&mut self) {
         self.is_orphaned = true;
     }
 
@@ -122,7 +122,7 @@ impl HostSocket {
     }
 
     /// The same end before it began to connect.
-    pub fn reset_for_retry(&mut self) -> HostSocket {
+    pub fn to_unconnected(&mut self) -> HostSocket {
         HostSocket {
             flow: self.flow,
             unwritten: self.total_demand,
@@ -170,7 +170,7 @@ impl HostSocket {
         if self.closes_after_write && !self.has_sent_fin {
             self.has_sent_fin = true;
             if let (Some(observer), Some((slot, side, port))) = (&mut context.observer, self.identity) {
-                observer.on_close(slot, port, side, context.now);
+                observer.on_write_shutdown(slot, port, side, context.now);
             }
             if let Err(why) = socket.shutdown_write() {
                 return self.on_socket_error(&why);
@@ -206,7 +206,7 @@ impl HostSocket {
     }
 
     /// Closes a finished socket, and sets the events to wait for.
-    pub fn update_interest(&mut self, poller: &Poller) -> io::Result<()> {
+    pub fn close_or_update_interest(&mut self, poller: &Poller) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.state == ConnectState::Open) else { return Ok(()) };
         if self.has_read_fin && self.unwritten == 0 {
             if !self.awaits_ack {
@@ -254,13 +254,13 @@ impl HostSocket {
             self.push_host_input(HostInput::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), context);
         }
         self.report_if_acknowledged(context)?;
-        if self.has_read_fin && !self.awaits_ack { self.update_interest(context.poller) } else { Ok(()) }
+        if self.has_read_fin && !self.awaits_ack { self.close_or_update_interest(context.poller) } else { Ok(()) }
     }
 
     /// Reads the cause of a retransmission from the kernel, and reports it.
     pub fn on_retransmission(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
-        if let Some(counted) = self.retransmissions.attribute_retransmission(&socket.tcp_info()?) {
+        if let Some(counted) = self.retransmissions.count_retransmission_by_cause(&socket.tcp_info()?) {
             context.push_host_input(flow, HostInput::Counters(counted));
         }
         Ok(())
@@ -304,20 +304,20 @@ mod tests {
     use super::*;
 
     fn attributed(
-        retransmissions: &mut ReportedRetransmissions,
+        retransmissions: &mut ReportedRetransmissionCounts,
         total_retrans: u32,
         retransmits: u8,
         bytes_acked: u64,
     ) -> Option<[u64; 3]> {
         let ca_state = if retransmits > 0 { TCP_CA_LOSS } else { 0 };
         let info = TcpInfo { total_retrans, retransmits, bytes_acked, ca_state, ..TcpInfo::default() };
-        let counters = retransmissions.attribute_retransmission(&info)?;
+        let counters = retransmissions.count_retransmission_by_cause(&info)?;
         Some([counters.retransmitted_fast, counters.retransmitted_timeout, counters.timeouts])
     }
 
     #[test]
     fn each_timeout_is_counted_once_also_the_first_of_a_later_segment() {
-        let mut sent = ReportedRetransmissions::default();
+        let mut sent = ReportedRetransmissionCounts::default();
         assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 1, 1, 1000));
         assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 2, 2, 1000), "of the same one");
         assert_eq!(Some([0, 1, 2]), attributed(&mut sent, 3, 2, 9000), "one of them was not seen");
@@ -347,9 +347,9 @@ mod tests {
         end.add_demand(AppWrite::then_close(100));
         end.unwritten = 0;
         end.has_read_fin = true;
-        end.update_interest(&poller).unwrap();
+        end.close_or_update_interest(&poller).unwrap();
         assert!(end.is_open(), "its last data is not acknowledged yet");
-        end.update_interest(&poller).unwrap();
+        end.close_or_update_interest(&poller).unwrap();
         let mut context = BackendContext { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, observer: None };
         end.on_packet_delivered(false, &mut context).unwrap();
         assert!(matches!(host_inputs[..], [(3, HostInput::Acknowledged)]), "{host_inputs:?}");
@@ -367,16 +367,16 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut end = HostSocket { flow: Some(3), ..HostSocket::from_accepted(socket, 1, &poller).unwrap() };
         (end.awaits_ack, end.has_read_fin) = (true, true);
-        end.update_interest(&poller).unwrap();
+        end.close_or_update_interest(&poller).unwrap();
         assert_eq!(None, end.interest);
         end.add_demand(AppWrite::keep_open(100));
-        end.update_interest(&poller).unwrap();
+        end.close_or_update_interest(&poller).unwrap();
         assert_eq!(Some(Interest::Write), end.interest);
     }
 
     #[test]
     fn retransmissions_of_another_socket_are_not_attributed() {
-        let mut sent = ReportedRetransmissions::default();
+        let mut sent = ReportedRetransmissionCounts::default();
         assert_eq!(None, attributed(&mut sent, 0, 0, 0));
         assert_eq!(Some([1, 0, 0]), attributed(&mut sent, 1, 0, 0));
         assert_eq!(None, attributed(&mut sent, 1, 0, 0));

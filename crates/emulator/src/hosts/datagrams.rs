@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 
 use ecnlab_transport::AppWrite;
 
-use super::DISCARD_PORT;
+use super::LISTENER_PORT;
 use crate::address::{AddressFamily, AddressSlot, Side};
-use crate::host_settings::DatagramSettings;
+use crate::host_settings::DatagramSocketSettings;
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{Socket, SocketOption};
 
@@ -31,13 +31,13 @@ impl HostDatagramSender {
         family: AddressFamily,
         slot: AddressSlot,
         port: u16,
-        settings: DatagramSettings,
+        settings: DatagramSocketSettings,
         (poller, token): (&Poller, u64),
     ) -> io::Result<HostDatagramSender> {
         let socket = Socket::datagrams(family == AddressFamily::V6)?;
         socket.set(SocketOption::EcnCodepoint(settings.ecn))?;
         socket.bind(SocketAddr::new(family.address(slot, Side::Near), port))?;
-        socket.connect(SocketAddr::new(family.address(slot, Side::Far), DISCARD_PORT))?;
+        socket.connect(SocketAddr::new(family.address(slot, Side::Far), LISTENER_PORT))?;
         poller.add(&socket, token, Interest::Nothing)?;
         Ok(HostDatagramSender { flow, socket, token, payload: settings.payload, unsent: VecDeque::new(), interest: Interest::Nothing })
     }
@@ -47,7 +47,7 @@ impl HostDatagramSender {
     }
 
     /// Sends a request, as far as the kernel accepts it.
-    pub fn send(&mut self, demand: AppWrite, poller: &Poller) -> io::Result<()> {
+    pub fn enqueue_and_send_datagrams(&mut self, demand: AppWrite, poller: &Poller) -> io::Result<()> {
         self.unsent.push_back(demand.bytes);
         self.send_pending(poller)
     }

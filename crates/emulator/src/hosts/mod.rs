@@ -28,7 +28,7 @@ use ecnlab_units::{Span, Time};
 use self::connection::{HostConnection, HostSocket};
 pub use self::counters::KernelCounters;
 use self::datagrams::HostDatagramSender;
-pub use self::setup::{DISCARD_PORT, create_host_pair, host_spec};
+pub use self::setup::{LISTENER_PORT, create_host_pair, host_spec};
 use crate::address::{self, AddressFamily, AddressSlot, Side};
 use crate::event_loop::{AppRequest, BackendContext, HostBackend};
 use crate::host::Host;
@@ -165,7 +165,7 @@ impl SocketBackend {
         let group = |(number, settings): (u32, HostSettings)| {
             let of = |side| hosts.iter().find(|host| (host.group, host.side) == (number, side)).expect("a group has two hosts");
             let namespaces = [Side::Near, Side::Far].map(|side| of(side).namespace.clone());
-            let listener = namespaces[Side::Far as usize].run_inside(|| setup::open_listener(family, &settings))?;
+            let listener = namespaces[Side::Far as usize].run_inside(|| setup::open_tcp_or_udp_listener(family, &settings))?;
             Ok(GroupHosts { settings, namespaces, listener, slots: Vec::new() })
         };
         let groups = (0..).zip(settings).map(group).collect::<io::Result<_>>()?;
@@ -187,7 +187,7 @@ impl SocketBackend {
     }
 
     /// Counters of the near and the far host's kernel for each group; empty before the end of the run.
-    pub fn kernel_counters(&self) -> &[[KernelCounters; 2]] {
+    pub fn kernel_counters_by_group(&self) -> &[[KernelCounters; 2]] {
         &self.kernel_counters
     }
 
@@ -211,8 +211,8 @@ impl SocketBackend {
         let socket = Socket::stream(family == AddressFamily::V6)?;
         setup::set_socket_options(&socket, tcp)?;
         slot_state.last_port = setup::bind_next_free_port(&socket, family.address(slot, Side::Near), slot_state.last_port)?;
-        socket.connect(SocketAddr::new(family.address(slot, Side::Far), DISCARD_PORT))?;
-        near.start_connect(socket, slot_state.new_token(slot, Side::Near), context.poller)?;
+        socket.connect(SocketAddr::new(family.address(slot, Side::Far), LISTENER_PORT))?;
+        near.register_connecting_socket(socket, slot_state.new_token(slot, Side::Near), context.poller)?;
         let connection = slot_state.connection.get_or_insert_default();
         connection.port = slot_state.last_port;
         near.identity = Some((slot, Side::Near, connection.port));
@@ -220,7 +220,7 @@ impl SocketBackend {
             observer.on_connect(slot, connection.port, flow, context.now);
         }
         connection.ends[Side::Near as usize] = near;
-        connection.ends[Side::Far as usize].orphan();
+        connection.ends[Side::Far as usize].stop_reporting_reads();
         Ok(())
     }
 
@@ -228,12 +228,14 @@ impl SocketBackend {
     fn answer_flow(&mut self, flow: u32, slot: AddressSlot, demand: AppWrite, context: &mut BackendContext) -> io::Result<()> {
         let Some(far) = self.end_mut(slot, Side::Far) else { return Ok(()) };
         far.flow = Some(flow);
-        self.send(slot, Side::Far, demand, context)
+        self.send_over_connection(slot, Side::Far, demand, context)
     }
 
     /// Sends more from a side of a slot.
     fn write_more(&mut self, flow: u32, slot: AddressSlot, side: Side, demand: AppWrite, context: &mut BackendContext) -> io::Result<()> {
-        let Some(datagrams) = self.hosts_of_slot(slot).settings.datagrams else { return self.send(slot, side, demand, context) };
+        let Some(datagrams) = self.hosts_of_slot(slot).settings.datagrams else {
+            return self.send_over_connection(slot, side, demand, context);
+        };
         self.enter_host(slot.group, Side::Near)?;
         let (family, group) = (self.family, &mut self.groups[slot.group as usize]);
         let slot_state = slot_state(&mut group.slots, slot);
@@ -243,16 +245,16 @@ impl SocketBackend {
             slot_state.sender =
                 Some(HostDatagramSender::new(flow, family, slot, slot_state.last_port, datagrams, (context.poller, token))?);
         }
-        slot_state.sender.as_mut().expect("it is there now").send(demand, context.poller)
+        slot_state.sender.as_mut().expect("it is there now").enqueue_and_send_datagrams(demand, context.poller)
     }
 
-    fn send(&mut self, slot: AddressSlot, side: Side, demand: AppWrite, context: &mut BackendContext) -> io::Result<()> {
+    fn send_over_connection(&mut self, slot: AddressSlot, side: Side, demand: AppWrite, context: &mut BackendContext) -> io::Result<()> {
         let Some(end) = self.end_mut(slot, side) else { return Ok(()) };
         end.add_demand(demand);
         if end.is_open() && !end.flush_unwritten(context)? {
             self.counters.broken += 1;
         }
-        self.update_interest(slot, side, context)
+        self.close_or_update_interest(slot, side, context)
     }
 
     fn accept(&mut self, group: u32, context: &mut BackendContext) -> io::Result<()> {
@@ -262,7 +264,7 @@ impl SocketBackend {
         if settings.tcp.as_ref().is_some_and(|tcp| tcp.interactive) {
             socket.set(SocketOption::QuickAckOff)?;
         }
-        let slot = address::slot_of_address(from.ip()).map(|(slot, _)| slot).filter(|slot| slot.group == group);
+        let slot = address::slot_and_side_of_address(from.ip()).map(|(slot, _)| slot).filter(|slot| slot.group == group);
         let Some((slot, slot_state)) = slot.and_then(|slot| Some((slot, slots.get_mut(slot.number as usize)?))) else { return Ok(()) };
         // A connection from another port is an earlier one, which was discarded.
         if slot_state.connection.as_ref().is_some_and(|connection| connection.port == from.port()) {
@@ -275,8 +277,8 @@ impl SocketBackend {
 
     fn receive_datagrams(&mut self, group: u32, context: &mut BackendContext) -> io::Result<()> {
         let GroupHosts { listener, slots, .. } = &self.groups[group as usize];
-        let sender = |from: SocketAddr| slots.get(address::slot_of_address(from.ip())?.0.number as usize)?.sender.as_ref();
-        listener.discard_datagrams(|from, bytes| {
+        let sender = |from: SocketAddr| slots.get(address::slot_and_side_of_address(from.ip())?.0.number as usize)?.sender.as_ref();
+        listener.for_each_discarded_datagram(|from, bytes| {
             if let Some(sender) = sender(from) {
                 context.push_host_input(sender.flow(), HostInput::Delivered { bytes });
             }
@@ -304,14 +306,14 @@ impl SocketBackend {
             sound &= end.flush_unwritten(context)?;
         }
         self.counters.broken += u64::from(!sound);
-        self.update_interest(slot, side, context)
+        self.close_or_update_interest(slot, side, context)
     }
 
     /// Handles the reply to the near end's SYN, or the end of its attempts.
     fn on_connect_result(&mut self, slot: AddressSlot, context: &mut BackendContext) -> io::Result<()> {
         let Some(near) = self.end_mut(slot, Side::Near) else { return Ok(()) };
         if near.has_connect_failed()? {
-            let near = near.reset_for_retry();
+            let near = near.to_unconnected();
             self.counters.gave_up += 1;
             return self.connect_near_socket(slot, near, context);
         }
@@ -321,12 +323,12 @@ impl SocketBackend {
         self.counters.with_ecn += u64::from(agreed != AgreedEcn::None);
         self.counters.with_accurate_ecn += u64::from(agreed == AgreedEcn::Accurate);
         self.counters.broken += u64::from(!sound);
-        self.update_interest(slot, Side::Near, context)
+        self.close_or_update_interest(slot, Side::Near, context)
     }
 
     /// Closes finished sockets, and sets the events to wait for.
-    fn update_interest(&mut self, slot: AddressSlot, side: Side, context: &BackendContext) -> io::Result<()> {
-        self.end_mut(slot, side).map_or(Ok(()), |end| end.update_interest(context.poller))
+    fn close_or_update_interest(&mut self, slot: AddressSlot, side: Side, context: &BackendContext) -> io::Result<()> {
+        self.end_mut(slot, side).map_or(Ok(()), |end| end.close_or_update_interest(context.poller))
     }
 
     /// Reports the window of each sender.
@@ -337,7 +339,7 @@ impl SocketBackend {
     }
 
     /// Waits for connections and datagrams, from the first request on.
-    fn start_listening(&mut self, context: &BackendContext) -> io::Result<()> {
+    fn register_listeners(&mut self, context: &BackendContext) -> io::Result<()> {
         if std::mem::replace(&mut self.is_listening, true) {
             return Ok(());
         }
@@ -380,7 +382,7 @@ impl Drop for SocketBackend {
 
 impl HostBackend for SocketBackend {
     fn on_request(&mut self, request: AppRequest, context: &mut BackendContext) -> io::Result<()> {
-        self.start_listening(context)?;
+        self.register_listeners(context)?;
         match request {
             AppRequest::Open { flow, slot, demand, .. } => self.open_flow(flow, slot, demand, context),
             AppRequest::Answer { flow, slot, demand, .. } => self.answer_flow(flow, slot, demand, context),

@@ -11,13 +11,13 @@ use crate::host_settings::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
 use crate::sys::socket::{Socket, SocketOption};
 
 /// Port on which far hosts listen: that of the discard service (RFC 863).
-pub const DISCARD_PORT: u16 = 9;
+pub const LISTENER_PORT: u16 = 9;
 
 /// Ports from which near hosts connect, none of them privileged.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
 
 /// Minimum MTU of IPv4 that a host accepts.
-const MIN_MTU_V4: u32 = 576;
+const MIN_MTU_UDP_V4: u32 = 576;
 /// TCP uses smaller segments than the device permits.
 const MIN_MTU_TCP_V4: u32 = 128;
 
@@ -28,7 +28,7 @@ const DATAGRAM_RCVBUF_BYTES: u32 = 1 << 22;
 pub fn host_spec(family: AddressFamily, group: u32, side: Side, host: &HostSettings) -> HostSpec {
     let min_mtu = match (family, host.datagrams) {
         (AddressFamily::V6, _) => MIN_MTU_V6,
-        (AddressFamily::V4, Some(_)) => MIN_MTU_V4,
+        (AddressFamily::V4, Some(_)) => MIN_MTU_UDP_V4,
         (AddressFamily::V4, None) => MIN_MTU_TCP_V4,
     };
     let named = |sysctl: &Sysctl| (format!("net.ipv4.{}", sysctl.name), sysctl.value.clone());
@@ -67,7 +67,7 @@ fn route_metrics(route: &RouteMetrics) -> Vec<RouteMetric> {
 }
 
 /// The far host's socket, which accepts all connections, or receives all datagrams, of its group.
-pub fn open_listener(family: AddressFamily, host: &HostSettings) -> io::Result<Socket> {
+pub fn open_tcp_or_udp_listener(family: AddressFamily, host: &HostSettings) -> io::Result<Socket> {
     let any = match family {
         AddressFamily::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         AddressFamily::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -76,13 +76,13 @@ pub fn open_listener(family: AddressFamily, host: &HostSettings) -> io::Result<S
     let Some(tcp) = &host.tcp else {
         let socket = Socket::datagrams(is_v6)?;
         socket.set(SocketOption::ReceiveBuffer(DATAGRAM_RCVBUF_BYTES))?;
-        socket.bind(SocketAddr::new(any, DISCARD_PORT))?;
+        socket.bind(SocketAddr::new(any, LISTENER_PORT))?;
         return Ok(socket);
     };
     let socket = Socket::stream(is_v6)?;
     socket.set(SocketOption::ReuseAddress)?;
     set_socket_options(&socket, tcp)?;
-    socket.bind(SocketAddr::new(any, DISCARD_PORT))?;
+    socket.bind(SocketAddr::new(any, LISTENER_PORT))?;
     socket.listen()?;
     Ok(socket)
 }

@@ -25,7 +25,7 @@ impl<'q> QdiscArgumentReader<'q> {
     }
 
     /// Reports a problem, and continues with a harmless value.
-    pub(super) fn report_and_default(&mut self, name: &str, message: &str) -> u8 {
+    pub(super) fn report_and_return_placeholder(&mut self, name: &str, message: &str) -> u8 {
         self.report_problem(name, message);
         9
     }
@@ -54,7 +54,7 @@ impl<'q> QdiscArgumentReader<'q> {
         self.read(name, |text| whole(quantity::parse_number(text)?).map_err(|()| "must be a whole number, not negative".to_owned()))
     }
 
-    pub(super) fn require_number(&mut self, name: &str) -> u32 {
+    pub(super) fn read_required_whole_number(&mut self, name: &str) -> u32 {
         if self.raw_text(name).is_none() {
             self.report_problem(name, &format!("must be given: the kernel's {} has no default for it", self.queue.name));
         }
@@ -75,7 +75,7 @@ impl<'q> QdiscArgumentReader<'q> {
     }
 
     /// A value and a mask, decimal or hexadecimal, as in 0x01/0x03. The kernel compares the masked DS field with the value.
-    pub(super) fn read_masked(&mut self, name: &str) -> Option<[u8; 2]> {
+    pub(super) fn read_value_and_mask(&mut self, name: &str) -> Option<[u8; 2]> {
         let byte = |text: &str| match text.strip_prefix("0x") {
             Some(digits) => u8::from_str_radix(digits, 16).ok(),
             None => text.parse().ok(),

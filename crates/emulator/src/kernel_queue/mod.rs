@@ -18,7 +18,7 @@ use std::io;
 use ecnlab_queue::{KernelQdisc as Spec, SignalCause};
 use ecnlab_sim::{Probe, Simulation};
 use ecnlab_units::{Ecn, Rate, Time};
-use ecnlab_wire::PacketView;
+use ecnlab_wire::ParsedHeaders;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcMessage;
 
@@ -122,27 +122,27 @@ impl KernelQueues {
         let at = at.ok_or_else(|| io::Error::other(format!("link {link} has no queue of a kernel")))?;
         let number = self.assign_number(at, handle)?;
         let is_refused = self.queues[at].socket.send(number, packet)?;
-        self.report_copies(at, number, simulation)?;
-        let came = EnqueuedPacket { at, is_refused, is_busy: self.queues[at].busy_until.is_some() };
+        self.report_copies_at_enqueue(at, number, simulation)?;
+        let came = EnqueueOutcome { at, is_refused, is_busy: self.queues[at].busy_until.is_some() };
         self.report_drops(Some(came), simulation)?;
-        if self.queues[at].busy_until.is_none() { self.dequeue(at, simulation) } else { Ok(()) }
+        if self.queues[at].busy_until.is_none() { self.transmit_next_packet(at, simulation) } else { Ok(()) }
     }
 
     /// Dequeues at links that are free, or whose queue now has a packet. The time is that of the engine.
     ///
     /// # Errors
     /// If a system call fails.
-    pub fn dequeue_due<P: Probe>(&mut self, simulation: &mut Simulation<P>) -> io::Result<()> {
+    pub fn dequeue_at_free_links<P: Probe>(&mut self, simulation: &mut Simulation<P>) -> io::Result<()> {
         for at in 0..self.queues.len() {
             if self.queues[at].busy_until.is_none_or(|busy| busy <= simulation.now()) {
-                self.dequeue(at, simulation)?;
+                self.transmit_next_packet(at, simulation)?;
             }
         }
         Ok(())
     }
 
     /// Transmits the next packet of a queue, if there is one.
-    fn dequeue<P: Probe>(&mut self, at: usize, simulation: &mut Simulation<P>) -> io::Result<()> {
+    fn transmit_next_packet<P: Probe>(&mut self, at: usize, simulation: &mut Simulation<P>) -> io::Result<()> {
         let queue = &mut self.queues[at];
         self.buffer.resize(TUN_HEADER_BYTES + (1 << 16), 0);
         queue.busy_until = None;
@@ -150,10 +150,10 @@ impl KernelQueues {
         if let Some(length) = length.filter(|&length| length > TUN_HEADER_BYTES) {
             let number = u16::from_ne_bytes([self.buffer[0], self.buffer[1]]);
             let packet = &self.buffer[TUN_HEADER_BYTES..length];
-            let ecn = PacketView::parse(packet).map_or(Ecn::NotEct, |view| view.ecn);
+            let ecn = ParsedHeaders::parse(packet).map_or(Ecn::NotEct, |view| view.ecn);
             queue.busy_until = Some(simulation.now() + queue.rate.transmission_time((length - TUN_HEADER_BYTES) as u32));
             let link = queue.link;
-            if let Some(KernelQueuedPacket { handle, .. }) = self.release_number(number) {
+            if let Some(KernelQueuedPacket { handle, .. }) = self.release_packet_reference(number) {
                 simulation.on_kernel_dequeue(link, handle, ecn);
             }
         }
@@ -161,7 +161,7 @@ impl KernelQueues {
     }
 
     /// A packet that has just arrived may have several copies.
-    fn report_copies<P: Probe>(&mut self, at: usize, number: u16, simulation: &mut Simulation<P>) -> io::Result<()> {
+    fn report_copies_at_enqueue<P: Probe>(&mut self, at: usize, number: u16, simulation: &mut Simulation<P>) -> io::Result<()> {
         let queue = &mut self.queues[at];
         if !queue.makes_copies {
             return Ok(());
@@ -178,14 +178,14 @@ impl KernelQueues {
     }
 
     /// Reports the drops since the last call. `came` is the packet that has just arrived at one of the queues, if any.
-    fn report_drops<P: Probe>(&mut self, came: Option<EnqueuedPacket>, simulation: &mut Simulation<P>) -> io::Result<()> {
+    fn report_drops<P: Probe>(&mut self, came: Option<EnqueueOutcome>, simulation: &mut Simulation<P>) -> io::Result<()> {
         packet_socket::take_dropped_packet_numbers(&mut self.dropped)?;
         let dropped = std::mem::take(&mut self.dropped);
         // A discipline drops for a full buffer when a packet arrives, and by its AQM then or later. The first drops of a call are therefore
         // those of the full buffer.
         let mut overflows: Vec<(usize, u32)> = Vec::new();
         for &number in &dropped {
-            let Some(KernelQueuedPacket { at, handle, .. }) = self.release_number(number) else { continue };
+            let Some(KernelQueuedPacket { at, handle, .. }) = self.release_packet_reference(number) else { continue };
             let place = match overflows.iter().position(|(queue, _)| *queue == at) {
                 Some(place) => place,
                 None => {
@@ -217,7 +217,7 @@ impl KernelQueues {
     }
 
     /// Records the departure of one copy of a packet.
-    fn release_number(&mut self, number: u16) -> Option<KernelQueuedPacket> {
+    fn release_packet_reference(&mut self, number: u16) -> Option<KernelQueuedPacket> {
         let place = self.waiting.get_mut(usize::from(number))?;
         let waits = place.as_mut()?;
         waits.references -= 1;
@@ -232,7 +232,7 @@ impl KernelQueues {
 
 /// A packet that has just arrived at a queue.
 #[derive(Clone, Copy, Debug)]
-struct EnqueuedPacket {
+struct EnqueueOutcome {
     at: usize,
     /// Whether the kernel has reported a drop to the sender.
     is_refused: bool,
@@ -242,7 +242,7 @@ struct EnqueuedPacket {
 
 impl KernelQueue {
     /// Number of drops since the last call that were due to a full buffer.
-    fn overflow_drops(&mut self, came: Option<EnqueuedPacket>) -> io::Result<u32> {
+    fn overflow_drops(&mut self, came: Option<EnqueueOutcome>) -> io::Result<u32> {
         Ok(match self.overflow {
             OverflowEvidence::Always => u32::MAX,
             OverflowEvidence::Refused => came.map_or(0, |came| u32::from(came.is_refused)),

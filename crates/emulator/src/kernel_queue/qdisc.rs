@@ -33,19 +33,19 @@ enum QdiscParameterKind {
 type ParameterSpec = (&'static str, u16, QdiscParameterKind);
 
 /// A discipline with an attribute for each parameter.
-struct FlatQdisc {
+struct AttributeQdiscSpec {
     name: &'static str,
     parameters: &'static [ParameterSpec],
 }
 
 use QdiscParameterKind::{Byte, Either, Flag, Hertz256, Masked, Micros, Number};
 
-const FLAT_QDISCS: &[FlatQdisc] = &[
-    FlatQdisc {
+const ATTRIBUTE_QDISCS: &[AttributeQdiscSpec] = &[
+    AttributeQdiscSpec {
         name: "codel",
         parameters: &[("target", 1, Micros), ("limit", 2, Number), ("interval", 3, Micros), ("ecn", 4, Flag), ("ce_threshold", 5, Micros)],
     },
-    FlatQdisc {
+    AttributeQdiscSpec {
         name: "fq_codel",
         parameters: &[
             ("target", 1, Micros),
@@ -59,7 +59,7 @@ const FLAT_QDISCS: &[FlatQdisc] = &[
             ("ce_threshold_selector", 10, Masked(11)),
         ],
     },
-    FlatQdisc {
+    AttributeQdiscSpec {
         name: "pie",
         parameters: &[
             ("target", 1, Micros),
@@ -72,7 +72,7 @@ const FLAT_QDISCS: &[FlatQdisc] = &[
             ("dq_rate_estimator", 8, Flag),
         ],
     },
-    FlatQdisc {
+    AttributeQdiscSpec {
         name: "fq_pie",
         parameters: &[
             ("limit", 1, Number),
@@ -89,12 +89,15 @@ const FLAT_QDISCS: &[FlatQdisc] = &[
             ("dq_rate_estimator", 12, Flag),
         ],
     },
-    FlatQdisc { name: "cake", parameters: &[("rtt", 7, Micros), ("target", 8, Micros), ("memory", 10, Number), ("wash", 13, Flag)] },
-    FlatQdisc {
+    AttributeQdiscSpec {
+        name: "cake",
+        parameters: &[("rtt", 7, Micros), ("target", 8, Micros), ("memory", 10, Number), ("wash", 13, Flag)],
+    },
+    AttributeQdiscSpec {
         name: "fq",
         parameters: &[("limit", 1, Number), ("flow_limit", 2, Number), ("quantum", 3, Number), ("initial_quantum", 4, Number)],
     },
-    FlatQdisc {
+    AttributeQdiscSpec {
         name: "dualpi2",
         parameters: &[
             ("limit", 1, Number),
@@ -126,7 +129,7 @@ const NETEM_PARAMETERS: &[&str] = &["limit", "delay", "jitter", "loss", "duplica
 /// Discipline inside a shaper, and the beginning of its parameters.
 const LEAF_KEY: &str = "leaf";
 
-const SUPPORTED_QDISCS: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, dualpi2, fq, sfq, tbf, \
+const SUPPORTED_QDISCS_MESSAGE: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, dualpi2, fq, sfq, tbf, \
      htb, netem, pfifo and bfifo";
 
 /// Evidence by which the kernel distinguishes a drop at a full buffer from one by the AQM.
@@ -160,7 +163,7 @@ const OVERFLOW_EVIDENCE: &[(&str, OverflowEvidence)] = &[
 /// The attribute of a discipline's options (`TCA_OPTIONS`).
 const TCA_OPTIONS: u16 = 2;
 /// The same for nested attributes, which some disciplines require (`NLA_F_NESTED`).
-const NESTED_TCA_OPTIONS: u16 = TCA_OPTIONS | 1 << 15;
+const TCA_OPTIONS_WITH_NLA_F_NESTED: u16 = TCA_OPTIONS | 1 << 15;
 
 /// A parsed discipline, from which its options are made.
 #[derive(Clone, Debug, PartialEq)]
@@ -243,7 +246,7 @@ impl Qdisc {
     /// # Errors
     /// All problems, each after the parameter's name, which is empty for the queue itself.
     pub fn read(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
-        if let Some(plain) = FLAT_QDISCS.iter().find(|plain| plain.name == queue.name) {
+        if let Some(plain) = ATTRIBUTE_QDISCS.iter().find(|plain| plain.name == queue.name) {
             return plain.read(queue);
         }
         match queue.name.as_str() {
@@ -255,7 +258,7 @@ impl Qdisc {
             "tbf" => read_tbf(queue),
             "htb" => read_htb(queue, rate_bps),
             "netem" => read_netem(queue),
-            _ => Err(vec![(String::new(), format!("unknown kernel queue \"{}\"; fix: use one of {SUPPORTED_QDISCS}", queue.name))]),
+            _ => Err(vec![(String::new(), format!("unknown kernel queue \"{}\"; fix: use one of {SUPPORTED_QDISCS_MESSAGE}", queue.name))]),
         }
     }
 
@@ -316,11 +319,11 @@ impl NamedQdiscOptions {
         };
         let (kind, options) = match &self.1 {
             QdiscOptions::Structure(bytes) => (TCA_OPTIONS, bytes.clone()),
-            QdiscOptions::Followed { structure, attributes } => (TCA_OPTIONS, encode_options(structure, attributes)),
-            QdiscOptions::Attributes(attributes) => (NESTED_TCA_OPTIONS, encode_options(&[], attributes)),
+            QdiscOptions::Followed { structure, attributes } => (TCA_OPTIONS, encode_structure_and_attributes(structure, attributes)),
+            QdiscOptions::Attributes(attributes) => (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], attributes)),
             QdiscOptions::Numbers(numbers) => {
                 let numbers: Vec<_> = numbers.iter().map(|&(attribute, value)| number(attribute, value)).collect();
-                (NESTED_TCA_OPTIONS, encode_options(&[], &numbers))
+                (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], &numbers))
             }
             QdiscOptions::RedOptions(parms) => {
                 let max_p = (parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32;
@@ -329,7 +332,7 @@ impl NamedQdiscOptions {
                     DefaultNla::new(2, parms.decay_table().to_vec()),
                     DefaultNla::new(3, max_p.to_ne_bytes().into()),
                 ];
-                (NESTED_TCA_OPTIONS, encode_options(&[], &attributes))
+                (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], &attributes))
             }
             QdiscOptions::Token { structure, rate64, burst } => {
                 let attributes = [
@@ -337,7 +340,7 @@ impl NamedQdiscOptions {
                     DefaultNla::new(4, rate64.to_ne_bytes().into()),
                     DefaultNla::new(6, burst.to_ne_bytes().into()),
                 ];
-                (NESTED_TCA_OPTIONS, encode_options(&[], &attributes))
+                (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], &attributes))
             }
         };
         vec![TcAttribute::Kind(self.0.to_owned()), TcAttribute::Other(DefaultNla::new(kind, options))]
@@ -345,7 +348,7 @@ impl NamedQdiscOptions {
 }
 
 /// A structure, padded to whole words, followed by attributes.
-fn encode_options(structure: &[u8], attributes: &[DefaultNla]) -> Vec<u8> {
+fn encode_structure_and_attributes(structure: &[u8], attributes: &[DefaultNla]) -> Vec<u8> {
     let mut bytes = structure.to_vec();
     bytes.resize(structure.len().next_multiple_of(4), 0);
     let start = bytes.len();
@@ -354,7 +357,7 @@ fn encode_options(structure: &[u8], attributes: &[DefaultNla]) -> Vec<u8> {
     bytes
 }
 
-impl FlatQdisc {
+impl AttributeQdiscSpec {
     fn read(&self, queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
         let known: Vec<&str> = self.parameters.iter().map(|(name, ..)| *name).collect();
         let mut reader = QdiscArgumentReader::new(queue, &known);
@@ -367,7 +370,7 @@ impl FlatQdisc {
                 QdiscParameterKind::Byte => reader.read_byte(name).map(AttributeValue::Byte),
                 QdiscParameterKind::Either(no, yes) => reader.read_flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
                 QdiscParameterKind::Hertz256 => reader.read_hertz_in_256ths(name).map(AttributeValue::Word),
-                QdiscParameterKind::Masked(mask_attribute) => reader.read_masked(name).map(|[value, mask]| {
+                QdiscParameterKind::Masked(mask_attribute) => reader.read_value_and_mask(name).map(|[value, mask]| {
                     numbers.push((mask_attribute, AttributeValue::Byte(mask)));
                     AttributeValue::Byte(value)
                 }),
@@ -475,7 +478,7 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
 
 fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, FIFO_PARAMETERS);
-    let limit = reader.require_number("limit");
+    let limit = reader.read_required_whole_number("limit");
     reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: QdiscPlacement::Root })
 }
 
@@ -491,7 +494,7 @@ fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
 
 fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, TBF_PARAMETERS);
-    let (limit, burst) = (reader.require_number("limit"), reader.require_number("burst"));
+    let (limit, burst) = (reader.read_required_whole_number("limit"), reader.read_required_whole_number("burst"));
     let bytes_s = reader.read_rate_bps("rate").unwrap_or(0.0) / 8.0;
     if bytes_s <= 0.0 {
         reader.report_problem("rate", "must be given, as in rate = \"1.5Mbps\"");
@@ -509,16 +512,16 @@ fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
 
 fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, RED_PARAMETERS);
-    let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.require_number(name));
+    let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.read_required_whole_number(name));
     let avpkt = reader.read_whole_number("avpkt").unwrap_or(1000);
     // CHOKe counts packets, but tc still derives the transmission time of one from avpkt.
     let unit = if chokes { 1.0 } else { f64::from(avpkt.max(1)) };
     let burst = reader.read_whole_number("burst").map_or((2.0 * f64::from(min) + f64::from(max)) / (3.0 * unit), f64::from);
     let weight_log = match reader.read_whole_number("wlog") {
         Some(log) if (1..=31).contains(&log) => log as u8,
-        Some(_) => reader.report_and_default("wlog", "must be from 1 to 31: the average's weight is 2 to the power of -wlog"),
-        None => ewma_weight_log(burst.floor(), f64::from(min) / unit)
-            .unwrap_or_else(|| reader.report_and_default("burst", "is too small for min; fix: give a larger burst, or wlog")),
+        Some(_) => reader.report_and_return_placeholder("wlog", "must be from 1 to 31: the average's weight is 2 to the power of -wlog"),
+        None => ewma_weight_log_for_burst(burst.floor(), f64::from(min) / unit)
+            .unwrap_or_else(|| reader.report_and_return_placeholder("burst", "is too small for min; fix: give a larger burst, or wlog")),
     };
     let probability = reader.read_float("probability").unwrap_or(0.02);
     if !(probability > 0.0 && probability <= 1.0) {
@@ -549,19 +552,19 @@ impl RedOptions {
     }
 
     /// Decrease of the average's exponent in a microsecond.
-    fn decay_per_microsecond(&self) -> f64 {
+    fn log2_decay_per_idle_microsecond(&self) -> f64 {
         -(1.0 - 2_f64.powi(-i32::from(self.weight_log))).log2() / (1e6 * self.packet_s)
     }
 
     /// The 256 cells of the table cover the time in which the average is halved 31 times.
     fn cell_log(&self) -> u8 {
-        let whole = 31.0 / self.decay_per_microsecond();
+        let whole = 31.0 / self.log2_decay_per_idle_microsecond();
         (0..32).find(|&log| whole / 2_f64.powi(log) < 512.0).unwrap_or(31) as u8
     }
 
     /// Number of bits by which the average is shifted after this number of cells of idle time.
     fn decay_table(&self) -> Vec<u8> {
-        let cell = 2_f64.powi(i32::from(self.cell_log())) * self.decay_per_microsecond();
+        let cell = 2_f64.powi(i32::from(self.cell_log())) * self.log2_decay_per_idle_microsecond();
         let mut table: Vec<u8> = (0..255).map(|at| (f64::from(at) * cell).min(31.0) as u8).collect();
         table.push(31);
         table
@@ -570,7 +573,7 @@ impl RedOptions {
 
 /// Weight of the average as a negative power of two: the largest with which a burst of this number of packets does not raise it from zero
 /// above `min` packets (Floyd and Jacobson, 1993, section 6).
-fn ewma_weight_log(burst: f64, min: f64) -> Option<u8> {
+fn ewma_weight_log_for_burst(burst: f64, min: f64) -> Option<u8> {
     let excess = burst + 1.0 - min;
     if excess < 1.0 {
         return None;
@@ -596,8 +599,8 @@ mod tests {
 
     #[test]
     fn a_longer_burst_gives_a_smaller_weight() {
-        assert_eq!(None, ewma_weight_log(10.0, 15.0), "so few never reach min");
-        let logs: Vec<_> = [20.0, 30.0, 60.0, 200.0].iter().map(|&burst| ewma_weight_log(burst, 15.0)).collect();
+        assert_eq!(None, ewma_weight_log_for_burst(10.0, 15.0), "so few never reach min");
+        let logs: Vec<_> = [20.0, 30.0, 60.0, 200.0].iter().map(|&burst| ewma_weight_log_for_burst(burst, 15.0)).collect();
         assert!(logs.windows(2).all(|pair| pair[0] <= pair[1]), "{logs:?}");
     }
 

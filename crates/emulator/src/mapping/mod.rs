@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 pub use tcp::{KernelKnob, TCP_PARAMETER_MAPPINGS, TcpParameterMapping};
 
 use crate::address::{AddressFamily, MIN_MTU_V6};
-use crate::host_settings::{DatagramSettings, HostSettings, RouteMetrics};
+use crate::host_settings::{DatagramSocketSettings, HostSettings, RouteMetrics};
 
 /// Profile whose parameters a current kernel has.
 const KERNEL_PROFILE: &str = "linux";
@@ -34,7 +34,7 @@ const SHELL_BACKEND: &str = "shell";
 const UML_BACKEND: &str = "uml";
 
 /// Congestion controls that every UML kernel has.
-pub const BUILT_IN_CONTROLS: [&str; 9] = ["reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood"];
+pub const UML_CONGESTION_CONTROLS: [&str; 9] = ["reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood"];
 
 /// Features of a kernel that hosts may use.
 #[derive(Clone, Debug, Default)]
@@ -115,7 +115,7 @@ impl ResolvedFlowGroup<'_> {
                     mtu: settings.packet_size,
                     rewrites_ect1: false,
                     tcp: None,
-                    datagrams: Some(DatagramSettings { ecn: settings.ecn.codepoint(), payload: settings.payload() }),
+                    datagrams: Some(DatagramSocketSettings { ecn: settings.ecn.codepoint(), payload: settings.payload() }),
                 }
             }
         }
@@ -131,11 +131,11 @@ impl ResolvedFlowGroup<'_> {
         let profiles = std::iter::once(KERNEL_PROFILE).chain(kernel.has_accurate_ecn.then_some(ACCURATE_ECN_PROFILE));
         let mut profiles = profiles.map(|name| profile::find_profile(name).expect("there is such a profile"));
         let Some(ours) = profiles.find(|profile| profile.name == name) else {
-            return self.push_problem("tcp.profile", nearest_profile_message(name), kernel, problems);
+            return self.push_problem("tcp.profile", unsupported_profile_message(name), kernel, problems);
         };
         let values = tcp_values_in_force(described);
         let profile = ours.values();
-        let is_in_force = |row: &&TcpParameterMapping| values.unmet_conditions(row.name).is_empty() && (row.is_read)(settings);
+        let is_in_force = |row: &&TcpParameterMapping| values.unmet_read_conditions_of(row.name).is_empty() && (row.is_read)(settings);
         for row in TCP_PARAMETER_MAPPINGS.iter().filter(is_in_force) {
             if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
                 self.push_problem(&format!("tcp.{}", settings::parameter_path(row.name)), why, kernel, problems);
@@ -160,7 +160,7 @@ impl ResolvedFlowGroup<'_> {
     /// bytes.
     fn check_header_size(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let own = tcp::data_header_bytes(settings, kernel.family);
-        if kernel.family == AddressFamily::V6 && u64::from(settings.quirks.header_size) != own && self.is_measured_in_packets() {
+        if kernel.family == AddressFamily::V6 && u64::from(settings.quirks.header_size) != own && self.is_app_size_in_packets() {
             let message = format!(
                 "{} bytes: what the application sends is measured in full packets, whose headers are {own} bytes with this kernel: \
                  give quirks = {{ header_size = \"{own} B\" }}",
@@ -171,7 +171,7 @@ impl ResolvedFlowGroup<'_> {
     }
 
     /// The number of bytes that the application sends depends on the size of a full packet.
-    fn is_measured_in_packets(&self) -> bool {
+    fn is_app_size_in_packets(&self) -> bool {
         let app = &self.described["app"];
         match app["kind"].as_str().unwrap_or_default() {
             "file" => app["packets"] != 0,
@@ -192,7 +192,7 @@ impl ResolvedFlowGroup<'_> {
             "prague" => "ecnlab uml build-kernel --kernel 7.2 --control FILE.c, with Linux' tcp_prague.c".to_owned(),
             _ => format!("ecnlab uml build-kernel --control FILE.c, with the source of {control}"),
         };
-        let is_of_uml_kernels = BUILT_IN_CONTROLS.contains(&control);
+        let is_of_uml_kernels = UML_CONGESTION_CONTROLS.contains(&control);
         let remedy = match (kernel.backend, control) {
             (UML_BACKEND, _) if is_of_uml_kernels => "build the kernel again with ecnlab uml build-kernel".to_owned(),
             (UML_BACKEND, _) => format!("build a kernel that has it ({build}), and choose it with --kernel (ecnlab uml list)"),
@@ -225,14 +225,15 @@ impl ResolvedFlowGroup<'_> {
 impl TcpParameterMapping {
     /// Reason why a kernel does not support these values in force, with the remedy.
     fn refusal(&self, settings: &TcpSettings, values: &Values, profile: &Values, family: AddressFamily) -> Option<String> {
-        let value = values.value(self.name);
+        let value = values.value_by_name(self.name);
         if let Some(why) = (self.refusal_reason)(settings) {
             return Some(format!("{value}: {why}"));
         }
         match self.means {
             KernelKnob::FixedValue(own, what) => {
-                let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
-                let remedy = if own == profile.value(self.name).to_string() { "leave it out".to_owned() } else { format!("give {own}") };
+                let own = own.map_or_else(|| profile.value_by_name(self.name).to_string(), str::to_owned);
+                let remedy =
+                    if own == profile.value_by_name(self.name).to_string() { "leave it out".to_owned() } else { format!("give {own}") };
                 (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}; fix: {remedy}, or use --backend sim"))
             }
             KernelKnob::DerivedValue(from, of) => {
@@ -282,7 +283,7 @@ impl TcpParameterMapping {
             KernelKnob::DerivedValue(_, of) => format!("follows from {of}"),
             KernelKnob::Unsupported(why) => format!("not: {why}"),
             KernelKnob::FixedValue(own, why) => {
-                let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
+                let own = own.map_or_else(|| profile.value_by_name(self.name).to_string(), str::to_owned);
                 format!("not: it has {own}, {why}")
             }
         }
@@ -290,7 +291,7 @@ impl TcpParameterMapping {
 }
 
 /// Message about another profile, with the nearest settings of a current kernel.
-fn nearest_profile_message(name: &str) -> String {
+fn unsupported_profile_message(name: &str) -> String {
     if name == ACCURATE_ECN_PROFILE {
         return format!("\"{name}\": this kernel is older; fix: use --backend uml --kernel 7.2, or give profile = \"{KERNEL_PROFILE}\"");
     }
@@ -413,10 +414,10 @@ mod tests {
         for parameter in TcpSettings::PARAMETERS {
             let mut values = ours.clone();
             values.set_from_text("ecn", "true").unwrap();
-            let now = values.value(parameter.name).to_string();
+            let now = values.value_by_name(parameter.name).to_string();
             let Some(other) = another(parameter, &now) else { panic!("{}: no other value is tried", parameter.name) };
             values.set_from_text(parameter.name, &other).unwrap();
-            if !values.unmet_conditions(parameter.name).is_empty()
+            if !values.unmet_read_conditions_of(parameter.name).is_empty()
                 || parameter.name == "ecn"
                 || !ecnlab_transport::settings::check(&values).is_empty()
             {
@@ -589,7 +590,7 @@ mod tests {
             map_to_host_settings(&scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}")), &kernel())
         };
         let settings = datagrams("packet_size = 1200, ecn = \"ect0\"").unwrap().remove(0).datagrams;
-        assert_eq!(Some(DatagramSettings { ecn: Ecn::Ect0, payload: 1172 }), settings);
+        assert_eq!(Some(DatagramSocketSettings { ecn: Ecn::Ect0, payload: 1172 }), settings);
         assert_eq!("flows.one.udp.header", datagrams("header = 20").unwrap_err()[0].place);
         let asked = |udp: &str| scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}"));
         let over_v6 = |udp: &str| map_to_host_settings(&asked(udp), &KernelFeatures { family: AddressFamily::V6, ..kernel() });

@@ -62,7 +62,9 @@ fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut 
 fn check_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
     for link in &scenario.network.links {
         let Buffer::Queue(queue) = &link.buffer else { continue };
-        let Some(wrong) = queue.config.kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else { continue };
+        let Some(wrong) = queue.config.as_kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else {
+            continue;
+        };
         let place = format!("link.{}.queue", link.name.display_name());
         problems.extend(wrong.into_iter().map(|(name, message)| match name.as_str() {
             "" => Problem::new(&format!("{place}.kernel"), message),
@@ -79,7 +81,7 @@ fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mu
     let mut found = BTreeSet::new();
     for link in &scenario.network.links {
         let Buffer::Queue(queue) = &link.buffer else { continue };
-        found.extend(queue.config.user_aqms().into_iter().map(|(name, _)| (link.name.result_label(), name)));
+        found.extend(queue.config.user_aqm_names_and_digests().into_iter().map(|(name, _)| (link.name.result_label(), name)));
     }
     for (link, name) in found {
         let message = format!(

@@ -96,7 +96,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value_row("cubic_beta", REASON_MODULE_PARAMETER),
     fixed_value_row("cubic_fast_convergence", REASON_MODULE_PARAMETER),
     fixed_value_row("cubic_reno_friendly", REASON_MODULE_PARAMETER),
-    TcpParameterMapping { is_read: has_hystart, ..fixed_value_row("hystart", REASON_MODULE_PARAMETER) },
+    TcpParameterMapping { is_read: has_hystart_parameter, ..fixed_value_row("hystart", REASON_MODULE_PARAMETER) },
     known_fixed_value_row("vegas_alpha", "2", REASON_MODULE_PARAMETER),
     known_fixed_value_row("vegas_beta", "4", REASON_MODULE_PARAMETER),
     known_fixed_value_row("vegas_gamma", "1", REASON_MODULE_PARAMETER),
@@ -190,7 +190,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
 
 /// The kernel's congestion control that corresponds to these parameters together, if any.
 pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<KernelControlName> {
-    let name = match (settings.congestion_control, settings.ecn_response_in_force()) {
+    let name = match (settings.congestion_control, settings.ecn_response_or_halve()) {
         (CongestionControlName::Kernel(name), _) => return Some(name),
         (CongestionControlName::Prague, _) => "prague",
         (CongestionControlName::Reno, EcnResponseName::Halve) => "reno",
@@ -204,23 +204,23 @@ pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<KernelControl
 }
 
 /// Whether hosts with this congestion control can leave slow start by HyStart.
-fn has_hystart(settings: &TcpSettings) -> bool {
+fn has_hystart_parameter(settings: &TcpSettings) -> bool {
     !matches!(settings.congestion_control, CongestionControlName::Prague | CongestionControlName::Kernel(_))
 }
 
 /// The response in force: without ECN there are no marks to respond to.
 trait EcnResponseInForce {
-    fn ecn_response_in_force(&self) -> EcnResponseName;
+    fn ecn_response_or_halve(&self) -> EcnResponseName;
 }
 
 impl EcnResponseInForce for TcpSettings {
-    fn ecn_response_in_force(&self) -> EcnResponseName {
+    fn ecn_response_or_halve(&self) -> EcnResponseName {
         if self.ecn { self.ecn_response } else { EcnResponseName::Halve }
     }
 }
 
 fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
-    match (settings.congestion_control, settings.ecn_response_in_force()) {
+    match (settings.congestion_control, settings.ecn_response_or_halve()) {
         (CongestionControlName::Prague, _) if !settings.ecn => {
             Some("a kernel's Prague negotiates ECN always; fix: give variant = \"prague\", which sets ecn = true")
         }
@@ -258,7 +258,7 @@ fn refuse_ecn_response(settings: &TcpSettings) -> Option<&'static str> {
     if matches!(settings.congestion_control, CongestionControlName::Prague | CongestionControlName::Kernel(_)) {
         return None;
     }
-    match settings.ecn_response_in_force() {
+    match settings.ecn_response_or_halve() {
         EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => None,
         EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks; fix: give ecn = false, or ecn_response = \"halve\""),
         EcnResponseName::Prague => Some("belongs to congestion_control = \"prague\"; fix: give ecn_response = \"halve\""),
@@ -309,7 +309,7 @@ fn refuse_rto_min(settings: &TcpSettings) -> Option<&'static str> {
 }
 
 /// Headers of IP and TCP without options.
-fn ip_tcp_header_bytes(family: AddressFamily) -> u64 {
+fn fixed_ip_tcp_header_bytes(family: AddressFamily) -> u64 {
     let ip = if family == AddressFamily::V4 { IPV4_HEADER_BYTES } else { IPV6_HEADER_BYTES };
     ip as u64 + 20
 }
@@ -318,14 +318,14 @@ fn ip_tcp_header_bytes(family: AddressFamily) -> u64 {
 /// segment that has space for it, does not count, as in the simulator.
 pub fn data_header_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let timestamps = if settings.timestamps { 12 } else { 0 };
-    ip_tcp_header_bytes(family) + timestamps
+    fixed_ip_tcp_header_bytes(family) + timestamps
 }
 
 /// A SYN with its options: segment size, SACK and timestamps, which share a word, and the window scale.
 fn syn_packet_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let sack = settings.offers_sack();
     let options = if settings.timestamps { 12 } else { 4 * u64::from(sack) };
-    ip_tcp_header_bytes(family) + 4 + options + 4 * u64::from(settings.quirks.window_scaling)
+    fixed_ip_tcp_header_bytes(family) + 4 + options + 4 * u64::from(settings.quirks.window_scaling)
 }
 
 /// Sysctls of each host in addition to those of the scenario, so that no default of the machine affects results: the behaviour of Linux
@@ -401,7 +401,7 @@ fn tcp_ecn_values(settings: &TcpSettings) -> [u8; 2] {
 fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let is_rack = settings.recovery == RecoveryName::Rack;
-    let (start, most, is_tuned) = receive_buffer_bytes(settings, family);
+    let (start, most, is_tuned) = receive_buffer_settings(settings, family);
     let option = match settings.quirks.accecn_option {
         AccEcnOptionUse::Off => Some("0"),
         // The kernel's default.
@@ -446,7 +446,7 @@ fn window_clamp(settings: &TcpSettings, family: AddressFamily) -> Option<u64> {
 }
 
 /// Receive buffer: initial size, maximum size, and whether it is autotuned. Half of it is window.
-fn receive_buffer_bytes(settings: &TcpSettings, family: AddressFamily) -> (u64, u64, bool) {
+fn receive_buffer_settings(settings: &TcpSettings, family: AddressFamily) -> (u64, u64, bool) {
     match (window_clamp(settings, family), settings.receive_window) {
         (Some(window), _) => (4 * window, 4 * window, false),
         (None, ReceiveWindow::Autotuned) => (settings.receive_buffer, settings.receive_buffer_max, settings.quirks.moderate_rcvbuf),

@@ -63,7 +63,7 @@ struct RecordedConnection {
     /// Time of the last input of either side, from the network or from its application.
     input_bursts: [InputBurst; 2],
     /// The latest data that either side received.
-    received_data: [Option<ReceivedData>; 2],
+    received_data: [Option<ReceivedDataSegment>; 2],
     /// Window scale in the SYN of either side, and its initial sequence number.
     first_syns: [Option<FirstSyn>; 2],
 }
@@ -77,7 +77,7 @@ struct FirstSyn {
 
 /// A segment with data: the sequence number after it, and the time at which its host received it.
 #[derive(Clone, Copy, Debug)]
-struct ReceivedData {
+struct ReceivedDataSegment {
     end: u32,
     at: Time,
 }
@@ -181,7 +181,7 @@ impl ConnectionObserver for ConnectionRecorder {
         (packet.arrives, packet.ecn[1]) = (Some(now), ecn);
         let to = packet.side.other() as usize;
         if packet.payload > 0 {
-            connection.received_data[to] = Some(ReceivedData { end: packet.header.seq.wrapping_add(packet.payload), at: now });
+            connection.received_data[to] = Some(ReceivedDataSegment { end: packet.header.seq.wrapping_add(packet.payload), at: now });
         }
         connection.input_bursts[to].extend_or_restart(now);
     }
@@ -216,7 +216,7 @@ impl ConnectionObserver for ConnectionRecorder {
     }
 
     /// It has shut down its direction.
-    fn on_close(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time) {
+    fn on_write_shutdown(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time) {
         self.add_action(slot, port, side, SocketAction::Closed, now);
     }
 }
@@ -237,7 +237,7 @@ impl ConnectionRecorder {
     /// # Errors
     /// If the kernel does not report its clock.
     pub fn to_json_lines(self, of: &RecordingContext) -> io::Result<Vec<String>> {
-        let clock = JiffiesClock::read(of.origin_ns)?;
+        let clock = JiffiesClock::from_proc_timer_list(of.origin_ns)?;
         let mut of_seat: BTreeMap<AddressSlot, usize> = BTreeMap::new();
         self.connections.iter().for_each(|connection| *of_seat.entry(connection.slot).or_default() += 1);
         let mut come: BTreeMap<AddressSlot, usize> = BTreeMap::new();

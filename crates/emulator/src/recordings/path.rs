@@ -14,29 +14,29 @@ const ARRIVAL_TOLERANCE: Span = Span::from_micros(50);
 
 /// A path.
 #[derive(Debug)]
-pub struct RecordedPath {
+pub struct ExpectedPath {
     rate: Rate,
     /// Delays towards the far side and back.
     delays: [Span; 2],
 }
 
-impl RecordedPath {
+impl ExpectedPath {
     /// The slowest link of a flow's route, and the sum of the delays; `None` for a flow that was added during the run.
-    pub fn of_flow(network: &Network, flow: u32, seed: u64) -> Option<RecordedPath> {
+    pub fn from_flow_route(network: &Network, flow: u32, seed: u64) -> Option<ExpectedPath> {
         let flow = network.flows.get(flow as usize)?;
         let links = |route: &[u32]| route.iter().map(|&link| &network.links[link as usize]).collect::<Vec<_>>();
         let [forward, back] = [links(&flow.forward), links(&flow.back)];
         let delay =
             |links: &[&ecnlab_sim::LinkSpec]| links.iter().map(|link| link.delay_in_run(seed)).fold(Span::ZERO, |sum, delay| sum + delay);
         let rate = forward.iter().map(|link| link.rate).min().unwrap_or(Rate::MAX);
-        Some(RecordedPath { rate, delays: [delay(&forward), delay(&back)] })
+        Some(ExpectedPath { rate, delays: [delay(&forward), delay(&back)] })
     }
 
     /// The path of a connection's packets in the form of a case, with the script.
     ///
     /// # Errors
     /// The packet that arrived at another time than this path gives, or as no script could produce it.
-    pub fn to_json(&self, connection: &RecordedConnection) -> Result<(Json, Vec<Json>), String> {
+    pub fn to_path_and_script_json(&self, connection: &RecordedConnection) -> Result<(Json, Vec<Json>), String> {
         let mut free = Time::ZERO;
         for (number, packet) in connection.packets.iter().enumerate() {
             let Some(arrives) = packet.arrives else { continue };

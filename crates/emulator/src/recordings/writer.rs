@@ -9,7 +9,7 @@ use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Flags, Tcp as Header};
 use serde_json::{Value as Json, json};
 
-use super::path::RecordedPath;
+use super::path::ExpectedPath;
 use super::{FirstSyn, RecordedConnection, RecordedPacket, SocketAction};
 use crate::address::Side;
 use crate::host_settings::HostSettings;
@@ -95,7 +95,7 @@ impl JiffiesClock {
     ///
     /// # Errors
     /// If the kernel does not report it.
-    pub fn read(origin_ns: u64) -> io::Result<JiffiesClock> {
+    pub fn from_proc_timer_list(origin_ns: u64) -> io::Result<JiffiesClock> {
         let text = fs::read_to_string("/proc/timer_list")?;
         let jiffies = text.lines().find_map(|line| line.strip_prefix("jiffies: ")?.trim().parse().ok());
         let jiffies = jiffies.ok_or_else(|| io::Error::other("the tick count is missing in /proc/timer_list"))?;
@@ -103,7 +103,7 @@ impl JiffiesClock {
     }
 
     /// Time from the last tick to this one, and the number of ticks at it, modulo 512.
-    fn tick_phase(&self, time: Time, tick: Span) -> (Span, u64) {
+    fn tick_phase_and_jiffies(&self, time: Time, tick: Span) -> (Span, u64) {
         let tick = tick.picos();
         let picos = self.origin_ns * 1000 + time.picos();
         let since = self.now_ns * 1000 / tick - picos / tick;
@@ -119,11 +119,11 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
     // slot.
     let name = format!("{}-{group}-{}", of.scenario, slot.number);
     let name = if is_only { name } else { format!("{name}_{number}") };
-    let (phase, jiffies) = clock.tick_phase(connection.began, of.tick);
+    let (phase, jiffies) = clock.tick_phase_and_jiffies(connection.began, of.tick);
     let end = connection.end_of_record(of.end);
-    let path =
-        RecordedPath::of_flow(of.network, connection.flow, of.seed).ok_or_else(|| "the flow is one of many that come and go".to_owned());
-    let (path, script, note) = match path.and_then(|path| path.to_json(connection)) {
+    let path = ExpectedPath::from_flow_route(of.network, connection.flow, of.seed)
+        .ok_or_else(|| "the flow is one of many that come and go".to_owned());
+    let (path, script, note) = match path.and_then(|path| path.to_path_and_script_json(connection)) {
         Ok((path, script)) => (path, script, String::new()),
         Err(why) => (Json::Null, Vec::new(), format!("no path: {why}")),
     };
@@ -322,8 +322,9 @@ impl RecordedPacket {
 
     /// In the order of the files.
     fn flag_letters(&self) -> String {
-        const ORDER: [(u16, char); 7] = [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x10, 'A'), (0x40, 'E'), (0x80, 'C')];
-        ORDER.iter().filter(|(bit, _)| self.header.flags.0 & bit != 0).map(|&(_, letter)| letter).collect()
+        const TCP_FLAG_LETTERS: [(u16, char); 7] =
+            [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x10, 'A'), (0x40, 'E'), (0x80, 'C')];
+        TCP_FLAG_LETTERS.iter().filter(|(bit, _)| self.header.flags.0 & bit != 0).map(|&(_, letter)| letter).collect()
     }
 }
 
@@ -348,7 +349,7 @@ mod tests {
     #[test]
     fn the_tick_phase_is_that_of_the_connection_s_start() {
         let clock = JiffiesClock { origin_ns: 10_500_000, now_ns: 1_000_000_000, jiffies: 1000 };
-        let at = |millis| clock.tick_phase(Time::ZERO + Span::from_millis(millis), Span::from_millis(4));
+        let at = |millis| clock.tick_phase_and_jiffies(Time::ZERO + Span::from_millis(millis), Span::from_millis(4));
         // The present tick is 250; the three times are in the ticks 2, 3 and 5.
         let expected = [(2500, 752 % 512), (1500, 753 % 512), (500, 755 % 512)];
         assert_eq!(expected, [0, 3, 10].map(at).map(|(phase, jiffies)| (phase.picos() / 1_000_000, jiffies)));

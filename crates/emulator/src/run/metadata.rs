@@ -61,11 +61,12 @@ impl RunMetadata {
         self.lateness = lateness;
         // Both hosts of a group stand together, the near one first.
         self.rewritten_to_ect1 = rewritten_to_ect1.chunks_exact(2).map(|hosts| [hosts[0], hosts[1]]).collect();
-        (self.counters, self.connections, self.kernel_counters) = (counters, backend.counters(), backend.kernel_counters().to_vec());
+        (self.counters, self.connections, self.kernel_counters) =
+            (counters, backend.counters(), backend.kernel_counters_by_group().to_vec());
     }
 
     /// The kernel's release.
-    pub fn kernel(&self) -> &str {
+    pub fn kernel_release(&self) -> &str {
         &self.kernel_release_and_build[0]
     }
 

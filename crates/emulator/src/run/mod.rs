@@ -151,13 +151,13 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     let simulation = Simulation::new(&network, &Options { duration, measure_from, seed: options.seed }, probe);
     let hosts = create_hosts(&settings, options.family)?;
     let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.interval())?;
-    let max_packet = max_device_packet(&settings);
+    let max_packet = max_packet_bytes_any_family(&settings);
     let mut metadata = RunMetadata::new(options, &settings, &scenario.groups);
     metadata.lateness_budget = options.lateness_budget.unwrap_or_else(|| default_lateness_budget(scenario, &settings));
     metadata.is_real_time = options.priority.is_some_and(|priority| process::set_realtime_scheduling(priority).is_ok());
     process::set_timer_slack(1)?;
 
-    let queues = kernel_queues(&network, max_sent_packet(&settings, options.family))?;
+    let queues = create_kernel_queues(&network, max_sent_packet(&settings, options.family))?;
     let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_kernel_queues(queues)?;
     let mut recorder = options.record_connections.then(ConnectionRecorder::default);
     event_loop = event_loop.with_observer(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
@@ -188,7 +188,7 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
         origin_ns: clock.origin_ns(),
         tick: UML_TICK,
         end: Time::ZERO + scenario.duration,
-        kernel: metadata.kernel().to_owned(),
+        kernel: metadata.kernel_release().to_owned(),
     };
     let recordings = recorder.map(|recorder| recorder.to_json_lines(&recording_context())).transpose()?;
     let (run, probe) = simulation.finish();
@@ -202,11 +202,11 @@ fn create_hosts(settings: &[HostSettings], family: AddressFamily) -> io::Result<
 }
 
 /// Queues of the kernel at links that have one, with packets of at most this number of bytes.
-fn kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunError> {
+fn create_kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunError> {
     let mut queues = KernelQueues::default();
     for (number, link) in (0..).zip(&network.links) {
         if let Buffer::Queue(queue) = &link.buffer
-            && let Some(of_kernel) = queue.config.kernel_qdisc()
+            && let Some(of_kernel) = queue.config.as_kernel_qdisc()
         {
             queues.add(number, of_kernel, link.rate, largest).map_err(|why| match why.kind() {
                 io::ErrorKind::InvalidInput => {
@@ -227,7 +227,7 @@ fn max_sent_packet(settings: &[HostSettings], family: AddressFamily) -> u32 {
 }
 
 /// The largest packet that hosts of either family send, in bytes.
-fn max_device_packet(settings: &[HostSettings]) -> u32 {
+fn max_packet_bytes_any_family(settings: &[HostSettings]) -> u32 {
     settings.iter().map(|host| host.mtu).max().unwrap_or(0).max(MIN_MTU_V6)
 }
 

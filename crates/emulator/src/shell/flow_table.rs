@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ecnlab_sim::Direction;
 use ecnlab_units::Time;
-use ecnlab_wire::{PacketView, TransportHeader, extension, protocol};
+use ecnlab_wire::{ParsedHeaders, TransportHeader, extension, protocol};
 
 use crate::address::{AddressSlot, Side};
 use crate::event_loop::{Classification, FlowClassifier};
@@ -48,7 +48,7 @@ pub fn flow_of_entry(first_flow: u32, number: u32, from: Side) -> u32 {
 
 impl FlowClassifier for FlowTable {
     /// `None` if the packet is not unicast, or sent by a device itself.
-    fn classify(&mut self, view: &PacketView, (_, side): (u32, Side), now: Time) -> Option<Classification> {
+    fn classify(&mut self, view: &ParsedHeaders, (_, side): (u32, Side), now: Time) -> Option<Classification> {
         if !is_unicast(view.source) || !is_unicast(view.destination) {
             return None;
         }
@@ -68,15 +68,15 @@ impl FlowClassifier for FlowTable {
     }
 
     /// A shell opens no flow; only programs do.
-    fn slot_for_opening_flow(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
+    fn assign_opener_address_slot(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
         None
     }
 
-    fn slot_for_answering_flow(&mut self, _flow: u32, _opener: u32) -> Option<AddressSlot> {
+    fn assign_answerer_address_slot(&mut self, _flow: u32, _opener: u32) -> Option<AddressSlot> {
         None
     }
 
-    fn address_slot_of_flow(&self, _flow: u32) -> Option<(AddressSlot, Side)> {
+    fn slot_and_side_of_flow(&self, _flow: u32) -> Option<(AddressSlot, Side)> {
         None
     }
 
@@ -87,7 +87,7 @@ impl FlowClassifier for FlowTable {
 
 impl FlowTable {
     /// Creates a table with flows from this number on.
-    pub fn starting_at(first_flow: u32) -> FlowTable {
+    pub fn with_first_flow(first_flow: u32) -> FlowTable {
         FlowTable { first_flow, ..FlowTable::default() }
     }
 
@@ -133,16 +133,16 @@ mod tests {
 
     use super::*;
 
-    fn udp_packet(from: &str, to: &str, ports: (u16, u16)) -> PacketView {
+    fn udp_packet(from: &str, to: &str, ports: (u16, u16)) -> ParsedHeaders {
         let mut bytes = Vec::new();
         let octets = |text: &str| text.parse::<std::net::Ipv4Addr>().unwrap().octets();
         let packet = etherparse::PacketBuilder::ipv4(octets(from), octets(to), 64).udp(ports.0, ports.1);
         packet.write(&mut bytes, &[0; 10]).unwrap();
-        PacketView::parse(&bytes).unwrap()
+        ParsedHeaders::parse(&bytes).unwrap()
     }
 
     /// Index of the entry, and the number that distinguishes it from earlier conversations there.
-    fn classified(flow_table: &mut FlowTable, view: &PacketView, from: Side, second: u64) -> (u32, u8) {
+    fn classified(flow_table: &mut FlowTable, view: &ParsedHeaders, from: Side, second: u64) -> (u32, u8) {
         let found = flow_table.classify(view, (0, from), Time::ZERO + Span::from_secs(second)).unwrap();
         assert_eq!(found.flow, flow_of_entry(0, found.slot.number, from));
         (found.slot.number, found.connection_id)

@@ -28,7 +28,7 @@ const CALLBACK_INTERVAL: Span = Span::from_millis(20);
 const MAX_DURATION: Time = Time::from_picos(100 * 86_400 * 1_000_000_000_000);
 
 /// A shell that has ended.
-pub struct FinishedShell<P> {
+pub struct ForwardingOutcome<P> {
     pub run: Run,
     pub probe: P,
     pub counters: ForwardingCounters,
@@ -48,19 +48,19 @@ pub struct ShellSnapshot<'a> {
 ///
 /// # Errors
 /// A fatal error of a device, or of the file of a capture.
-pub fn run<P: Probe + AsPacketCapture>(
+pub fn forward_packets<P: Probe + AsPacketCapture>(
     path: &ShellPath,
     namespaces: ShellNamespaces,
     seed: u64,
     probe: P,
     on_started: impl FnOnce(bool),
     on_progress: &mut dyn FnMut(&ShellSnapshot) -> bool,
-) -> io::Result<FinishedShell<P>> {
+) -> io::Result<ForwardingOutcome<P>> {
     let options = Options { duration: MAX_DURATION, measure_from: Time::ZERO, seed };
     let simulation = Simulation::new(&path.network, &options, probe);
     let hosts = vec![namespaces.inner, namespaces.outer];
     let mut event_loop =
-        EventLoop::with_classifier(simulation, hosts, NoHosts, FlowTable::starting_at(path.first_flow), MTU_BYTES, TimeMode::Real)?;
+        EventLoop::new_with_classifier(simulation, hosts, NoHosts, FlowTable::with_first_flow(path.first_flow), MTU_BYTES, TimeMode::Real)?;
     process::set_timer_slack(1)?;
     on_started(process::set_realtime_scheduling(process::REALTIME_PRIORITY).is_ok());
     event_loop.run(MAX_DURATION, CALLBACK_INTERVAL, &mut |simulation, counts| {
@@ -73,5 +73,5 @@ pub fn run<P: Probe + AsPacketCapture>(
     if let Some(capture) = probe.as_packet_capture_mut() {
         capture.flush()?;
     }
-    Ok(FinishedShell { run, probe, counters: finished.counters, lateness: finished.lateness })
+    Ok(ForwardingOutcome { run, probe, counters: finished.counters, lateness: finished.lateness })
 }

@@ -9,7 +9,7 @@
 
 use std::io;
 
-use super::subnet::{MAX_NESTED_SHELLS, ShellSubnet};
+use super::subnet::{MAX_CHILDREN_PER_SHELL, ShellSubnet};
 use crate::address::{AddressFamily, Side};
 use crate::host::{Host, NO_AUTOCONF_V6_SYSCTLS, TUN_NAME, TX_QUEUE_PACKETS};
 use crate::sys::netlink::{
@@ -59,7 +59,7 @@ fn configure_outer_netns(spec: &ShellNamespacesSpec) -> io::Result<(ShellSubnet,
     let (subnet, tun) = create_outer_tun(spec.outer_subnet)?;
     if spec.outer_subnet.is_none() {
         apply_netns_sysctls(spec)?;
-        set_device_up("lo", DeviceSettings::default())?;
+        bring_up_with_settings("lo", DeviceSettings::default())?;
     }
     // If no route leads further, programs that try get an error at once instead of a timeout.
     enable_forwarding()?;
@@ -83,7 +83,7 @@ fn enable_forwarding() -> io::Result<()> {
 fn configure_inner_netns(spec: &ShellNamespacesSpec, subnet: ShellSubnet) -> io::Result<Tun> {
     apply_netns_sysctls(spec)?;
     enable_forwarding()?;
-    set_device_up("lo", DeviceSettings::default())?;
+    bring_up_with_settings("lo", DeviceSettings::default())?;
     let tun = Tun::create(TUN_NAME)?;
     let tun_index = configure_device(TUN_NAME, subnet, Side::Near)?;
     let mut netlink = Netlink::open()?;
@@ -104,7 +104,7 @@ fn configure_inner_netns(spec: &ShellNamespacesSpec, subnet: ShellSubnet) -> io:
 /// Creates the outer device, with a name, and so a network, that no other shell in this namespace has.
 fn create_outer_tun(outer_subnet: Option<ShellSubnet>) -> io::Result<(ShellSubnet, Tun)> {
     let Some(outer_subnet) = outer_subnet else { return Ok((ShellSubnet::outermost(), Tun::create("in0")?)) };
-    for number in 0..MAX_NESTED_SHELLS {
+    for number in 0..MAX_CHILDREN_PER_SHELL {
         let subnet = outer_subnet.nested(number).ok_or_else(|| io::Error::other("shells nest six deep at most; fix: exit one"))?;
         match Tun::create(&format!("in{number}")) {
             Ok(tun) => return Ok((subnet, tun)),
@@ -112,7 +112,7 @@ fn create_outer_tun(outer_subnet: Option<ShellSubnet>) -> io::Result<(ShellSubne
             Err(why) => return Err(why),
         }
     }
-    Err(io::Error::other(format!("at most {MAX_NESTED_SHELLS} nested shells per shell; fix: exit one of them")))
+    Err(io::Error::other(format!("at most {MAX_CHILDREN_PER_SHELL} nested shells per shell; fix: exit one of them")))
 }
 
 /// Settings of a new namespace.
@@ -135,7 +135,7 @@ fn ip_families() -> impl Iterator<Item = AddressFamily> {
 
 /// Assigns the addresses of the device and brings it up; returns its interface index.
 fn configure_device(name: &str, subnet: ShellSubnet, side: Side) -> io::Result<u32> {
-    let tun_index = set_device_up(
+    let tun_index = bring_up_with_settings(
         name,
         DeviceSettings { mtu: Some(MTU_BYTES), queue: Some(TX_QUEUE_PACKETS), no_offload: true, ..DeviceSettings::default() },
     )?;
@@ -147,7 +147,7 @@ fn configure_device(name: &str, subnet: ShellSubnet, side: Side) -> io::Result<u
     Ok(tun_index)
 }
 
-fn set_device_up(name: &str, device: DeviceSettings) -> io::Result<u32> {
+fn bring_up_with_settings(name: &str, device: DeviceSettings) -> io::Result<u32> {
     let number = index(name)?;
     Netlink::open()?.request(set_device_request(name, number, DeviceSettings { up: true, ..device }))?;
     Ok(number)

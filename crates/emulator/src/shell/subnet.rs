@@ -17,7 +17,7 @@ use std::str::FromStr;
 use crate::address::{AddressFamily, Side};
 
 /// Maximum number of shells that may be started in one at a time.
-pub const MAX_NESTED_SHELLS: u32 = 15;
+pub const MAX_CHILDREN_PER_SHELL: u32 = 15;
 /// Number of address bits that distinguish them.
 const ADDRESS_BITS_PER_LEVEL: u8 = 4;
 const MAX_PREFIX_LENGTH: u8 = 30;
@@ -40,7 +40,7 @@ impl ShellSubnet {
     /// Network of the nested shell `number`, from 0; `None` if the nesting is too deep.
     pub fn nested(self, number: u32) -> Option<ShellSubnet> {
         let length = self.length + ADDRESS_BITS_PER_LEVEL;
-        (length <= MAX_PREFIX_LENGTH && number < MAX_NESTED_SHELLS)
+        (length <= MAX_PREFIX_LENGTH && number < MAX_CHILDREN_PER_SHELL)
             .then(|| ShellSubnet { base: self.base | (number + 1) << (32 - length), length })
     }
 

@@ -14,7 +14,7 @@ pub fn check_syscall<T: Copy + PartialEq + From<i8>>(result: T) -> io::Result<T>
 ///
 /// # Errors
 /// Any other error of the call.
-pub fn none_if_would_block<T, E: Into<io::Error>>(mut attempt: impl FnMut() -> Result<T, E>) -> io::Result<Option<T>> {
+pub fn retry_on_intr_nonblocking<T, E: Into<io::Error>>(mut attempt: impl FnMut() -> Result<T, E>) -> io::Result<Option<T>> {
     loop {
         match attempt().map_err(Into::into) {
             Ok(value) => return Ok(Some(value)),
@@ -35,7 +35,7 @@ mod tests {
     fn an_interrupted_call_is_retried() {
         let after = |last: io::Result<u8>| {
             let mut results = vec![last, Err(Interrupted.into()), Err(Interrupted.into())];
-            none_if_would_block(|| results.pop().unwrap()).map_err(|why| why.kind())
+            retry_on_intr_nonblocking(|| results.pop().unwrap()).map_err(|why| why.kind())
         };
         assert_eq!([Ok(Some(7)), Ok(None), Err(BrokenPipe)], [after(Ok(7)), after(Err(WouldBlock.into())), after(Err(BrokenPipe.into()))]);
     }

@@ -43,7 +43,7 @@ fn overmount_file(text: &str, file: &str) -> io::Result<()> {
     let made = format!("{SCRATCH_DIR}/file");
     mount_private_tmp()?;
     let put = fs::write(&made, text).and_then(|()| Ok(mount_bind(&made, file)?));
-    unmount_private_tmp()?;
+    unmount_scratch_tmpfs()?;
     put
 }
 
@@ -63,7 +63,7 @@ fn overmount_run() -> io::Result<()> {
         });
     match made.and_then(|()| Ok(mount_move(SCRATCH_DIR, RUN)?)) {
         Ok(()) => Ok(()),
-        Err(why) => unmount_private_tmp().and(Err(why)),
+        Err(why) => unmount_scratch_tmpfs().and(Err(why)),
     }
 }
 
@@ -87,7 +87,7 @@ fn overmount_sys() -> io::Result<()> {
     });
     match put.and_then(|()| Ok(mount_move(SCRATCH_DIR, SYS)?)) {
         Ok(()) => Ok(()),
-        Err(why) => unmount_private_tmp().and(Err(why)),
+        Err(why) => unmount_scratch_tmpfs().and(Err(why)),
     }
 }
 
@@ -141,7 +141,7 @@ fn mount_private_tmp() -> io::Result<()> {
     fs::set_permissions(SCRATCH_DIR, Permissions::from_mode(0o755))
 }
 
-fn unmount_private_tmp() -> io::Result<()> {
+fn unmount_scratch_tmpfs() -> io::Result<()> {
     Ok(unmount(SCRATCH_DIR, UnmountFlags::DETACH)?)
 }
 

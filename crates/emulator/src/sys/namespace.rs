@@ -52,7 +52,7 @@ impl Namespace {
     /// # Errors
     /// Without the privilege over the namespace.
     pub fn enter(&self) -> io::Result<()> {
-        enter_network(self.descriptor())
+        enter_network_namespace(self.descriptor())
     }
 
     /// The descriptor that keeps it, by which a child process that inherits it can enter.
@@ -77,7 +77,7 @@ impl Namespace {
 ///
 /// # Errors
 /// Without the privilege over the namespace, or if the descriptor is not one of a network namespace.
-pub fn enter_network(descriptor: RawFd) -> io::Result<()> {
+pub fn enter_network_namespace(descriptor: RawFd) -> io::Result<()> {
     setns(descriptor, libc::CLONE_NEWNET)
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::net::sockopt::set_socket_send_buffer_size_force;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use super::errno::{check_syscall, none_if_would_block};
+use super::errno::{check_syscall, retry_on_intr_nonblocking};
 use super::sockopt::set_int_option;
 
 /// A socket that sends through one device.
@@ -54,8 +54,9 @@ impl PacketSocket {
         };
         let (socket, from, length) = (self.socket.as_raw_fd(), packet.as_ptr().cast(), size_of_val(&to) as libc::socklen_t);
         // Safety: the lengths are those of packet and address. `rustix` has no address of AF_PACKET.
-        let sent =
-            none_if_would_block(|| check_syscall(unsafe { libc::sendto(socket, from, packet.len(), 0, (&raw const to).cast(), length) }));
+        let sent = retry_on_intr_nonblocking(|| {
+            check_syscall(unsafe { libc::sendto(socket, from, packet.len(), 0, (&raw const to).cast(), length) })
+        });
         match sent {
             Err(why) if why.raw_os_error() == Some(libc::ENOBUFS) => Ok(true),
             Ok(None) => Err(io::ErrorKind::WouldBlock.into()),

@@ -10,7 +10,7 @@ use ecnlab_units::Ecn;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
 
-use super::errno::{check_syscall, none_if_would_block};
+use super::errno::{check_syscall, retry_on_intr_nonblocking};
 use super::sockopt::{set_int_option, set_option, tcp_info};
 
 /// Number of bytes of one write.
@@ -18,7 +18,7 @@ const MAX_SEND_BYTES: usize = 1 << 18;
 static ZEROS: [u8; MAX_SEND_BYTES] = [0; MAX_SEND_BYTES];
 
 /// Maximum number of datagrams received by one call.
-const MAX_DATAGRAMS_PER_CALL: usize = 32;
+const MAX_DATAGRAMS_PER_RECVMMSG: usize = 32;
 
 /// A TCP or UDP socket.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Socket {
         Ok(Socket(net::socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?))
     }
 
-    fn raw(&self) -> libc::c_int {
+    fn raw_fd(&self) -> libc::c_int {
         self.0.as_raw_fd()
     }
 
@@ -235,7 +235,7 @@ impl Socket {
     /// # Errors
     /// If the process may not open more descriptors.
     pub fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
-        let accepted = none_if_would_block(|| net::acceptfrom_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC))?;
+        let accepted = retry_on_intr_nonblocking(|| net::acceptfrom_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC))?;
         let Some((socket, address)) = accepted else { return Ok(None) };
         let address = address.ok_or(Errno::AFNOSUPPORT)?.try_into()?;
         Ok(Some((Socket(socket), address)))
@@ -247,7 +247,7 @@ impl Socket {
     /// If the connection is broken.
     pub fn send(&self, bytes: u64) -> io::Result<Option<u64>> {
         let length = bytes.min(MAX_SEND_BYTES as u64) as usize;
-        let sent = none_if_would_block(|| net::send(self, &ZEROS[..length], SendFlags::NOSIGNAL))?;
+        let sent = retry_on_intr_nonblocking(|| net::send(self, &ZEROS[..length], SendFlags::NOSIGNAL))?;
         Ok(sent.map(|sent| sent as u64))
     }
 
@@ -258,7 +258,7 @@ impl Socket {
     pub fn discard(&self, max_bytes: u32) -> io::Result<Option<u64>> {
         let (nowhere, length) = (std::ptr::null_mut(), max_bytes as usize);
         // Safety: with MSG_TRUNC a stream's bytes are written nowhere (tcp(7)).
-        let read = none_if_would_block(|| check_syscall(unsafe { libc::recv(self.raw(), nowhere, length, libc::MSG_TRUNC) }))?;
+        let read = retry_on_intr_nonblocking(|| check_syscall(unsafe { libc::recv(self.raw_fd(), nowhere, length, libc::MSG_TRUNC) }))?;
         Ok(read.map(|read| read as u64))
     }
 
@@ -266,24 +266,26 @@ impl Socket {
     ///
     /// # Errors
     /// If the kernel has no memory.
-    pub fn discard_datagrams(&self, mut each: impl FnMut(SocketAddr, u64)) -> io::Result<bool> {
-        let mut addresses = [[0_u8; SOCKADDR_BYTES]; MAX_DATAGRAMS_PER_CALL];
+    pub fn for_each_discarded_datagram(&self, mut each: impl FnMut(SocketAddr, u64)) -> io::Result<bool> {
+        let mut addresses = [[0_u8; SOCKADDR_BYTES]; MAX_DATAGRAMS_PER_RECVMMSG];
         // Safety: all zeros are a header of no message.
-        let mut messages: [libc::mmsghdr; MAX_DATAGRAMS_PER_CALL] = unsafe { std::mem::zeroed() };
+        let mut messages: [libc::mmsghdr; MAX_DATAGRAMS_PER_RECVMMSG] = unsafe { std::mem::zeroed() };
         for (message, address) in messages.iter_mut().zip(&mut addresses) {
             message.msg_hdr.msg_name = address.as_mut_ptr().cast();
             message.msg_hdr.msg_namelen = SOCKADDR_BYTES as libc::socklen_t;
         }
         let (flags, no_limit) = (libc::MSG_TRUNC | libc::MSG_DONTWAIT, std::ptr::null_mut());
         // Safety: there is this number of headers, each with space for an address and none for data.
-        let received = none_if_would_block(|| {
-            check_syscall(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), MAX_DATAGRAMS_PER_CALL as u32, flags as _, no_limit) })
+        let received = retry_on_intr_nonblocking(|| {
+            check_syscall(unsafe {
+                libc::recvmmsg(self.raw_fd(), messages.as_mut_ptr(), MAX_DATAGRAMS_PER_RECVMMSG as u32, flags as _, no_limit)
+            })
         });
         let received = received?.unwrap_or(0) as usize;
         for (message, address) in messages.iter().zip(&addresses).take(received) {
             each(from_sockaddr(address), u64::from(message.msg_len));
         }
-        Ok(received == MAX_DATAGRAMS_PER_CALL)
+        Ok(received == MAX_DATAGRAMS_PER_RECVMMSG)
     }
 
     /// Shuts down the sending direction: a FIN follows all data.
@@ -301,7 +303,7 @@ impl Socket {
     pub fn unacked_bytes(&self) -> io::Result<u32> {
         let mut bytes: libc::c_int = 0;
         // Safety: the call writes one number, which outlives it.
-        check_syscall(unsafe { libc::ioctl(self.raw(), libc::TIOCOUTQ, &raw mut bytes) })?;
+        check_syscall(unsafe { libc::ioctl(self.raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
         Ok(bytes as u32)
     }
 
@@ -371,7 +373,7 @@ mod tests {
                 from.send_to(&vec![1; length], to.local_address().unwrap()).unwrap();
             }
             let mut received = Vec::new();
-            assert!(!to.discard_datagrams(|sender, bytes| received.push((sender, bytes))).unwrap());
+            assert!(!to.for_each_discarded_datagram(|sender, bytes| received.push((sender, bytes))).unwrap());
             let sender = from.local_addr().unwrap();
             assert_eq!(vec![(sender, 3), (sender, 1000)], received);
         }

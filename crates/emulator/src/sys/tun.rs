@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::errno::{check_syscall, none_if_would_block};
+use super::errno::{check_syscall, retry_on_intr_nonblocking};
 
 const TUN_DEVICE: &str = "/dev/net/tun";
 
@@ -58,7 +58,7 @@ impl Tun {
     /// # Errors
     /// If the device is down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        none_if_would_block(|| (&self.file).read(into))
+        retry_on_intr_nonblocking(|| (&self.file).read(into))
     }
 
     /// Delivers a packet to the namespace. Returns false if the queue of the device is full.
@@ -66,7 +66,7 @@ impl Tun {
     /// # Errors
     /// If the device is down, or the kernel rejects the bytes as a packet.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        Ok(none_if_would_block(|| (&self.file).write(packet))?.is_some())
+        Ok(retry_on_intr_nonblocking(|| (&self.file).write(packet))?.is_some())
     }
 }
 

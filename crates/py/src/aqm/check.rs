@@ -23,7 +23,7 @@ pub fn check_aqm(py: Python<'_>, aqm: AqmOrName<'_>) -> PyResult<String> {
     drop(failure::take_failure());
     let mut failure = None;
     let outcome =
-        py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::aqm(entry), &mut || continues_without_failure(&mut failure))));
+        py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::from_aqm_in_fifo(entry), &mut || has_no_new_failure(&mut failure))));
     drop(failure::take_failure());
     if let Some(Failure { error, .. }) = failure.take_if(|failure| is_interrupt(failure)) {
         return Err(error);
@@ -36,7 +36,7 @@ pub fn check_aqm(py: Python<'_>, aqm: AqmOrName<'_>) -> PyResult<String> {
 }
 
 /// Whether no failure has occurred since the last call. The first failure is stored, and after Ctrl-C no test case calls a hook.
-fn continues_without_failure(first: &mut Option<Failure>) -> bool {
+fn has_no_new_failure(first: &mut Option<Failure>) -> bool {
     if first.as_ref().is_some_and(is_interrupt) {
         failure::block_instances();
         return false;
@@ -83,7 +83,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult
 fn send_packets_through(mut queue: Fifo<Packet>, packets: u32) {
     let (mut now, mut rng) = (Time::ZERO, Rng::for_role(1, "cost"));
     for number in 0..u64::from(packets) {
-        queue.enqueue(Packet { number, ..Packet::PLAIN }, now, &mut rng, &mut |_| {});
+        queue.enqueue(Packet { number, ..Packet::ECT0_1000_BYTES }, now, &mut rng, &mut |_| {});
         now += Span::from_micros(400);
         if queue.len() > 10 {
             queue.dequeue(now, &mut rng, &mut |_| {});

@@ -138,7 +138,13 @@ impl CompiledAqm {
 
     /// Unwraps the result of a hook; an error marks the AQM as failed.
     #[inline]
-    fn unwrap_or_fail<T>(&self, hook: &'static str, answer: Result<T, HookError>, fallback: T, context: impl FnOnce() -> CallContext) -> T {
+    fn unwrap_or_fail<T>(
+        &self,
+        hook: &'static str,
+        answer: Result<T, HookError>,
+        fallback: T,
+        context: impl FnOnce() -> FailedCallContext,
+    ) -> T {
         answer.unwrap_or_else(|error| {
             self.fail(hook, error, context());
             fallback
@@ -146,17 +152,17 @@ impl CompiledAqm {
     }
 
     #[cold]
-    fn fail(&self, hook: &'static str, error: HookError, context: CallContext) {
+    fn fail(&self, hook: &'static str, error: HookError, context: FailedCallContext) {
         self.failed.set(true);
         let error = match error {
             HookError::InvalidVerdict(why) => PyValueError::new_err(why),
-            HookError::Raised => Python::attach(|py| self.exception_in_python(py, hook, &context)),
+            HookError::Raised => Python::attach(|py| self.rerun_hook_in_python(py, hook, &context)),
         };
         failure::store_failure(Failure { aqm: self.user_aqm.name, hook, now: context.now, packet: context.packet, error });
     }
 
     /// Exception of the class for the same call in plain Python.
-    fn exception_in_python(&self, py: Python<'_>, hook: &str, context: &CallContext) -> PyErr {
+    fn rerun_hook_in_python(&self, py: Python<'_>, hook: &str, context: &FailedCallContext) -> PyErr {
         let record: Vec<u8> = self.record.iter().flat_map(|word| word.get().to_ne_bytes()).collect();
         let argument = (context.argument)(py);
         let again = argument.and_then(|argument| self.again.call1(py, (hook, PyBytes::new(py, &record), argument)));
@@ -176,7 +182,7 @@ enum HookError {
 }
 
 /// Context of a failed call.
-struct CallContext {
+struct FailedCallContext {
     now: Option<Time>,
     packet: String,
     /// The argument, as a Python object.
@@ -211,7 +217,7 @@ impl Aqm for CompiledAqm {
         AqmRequirements { groups: self.user_aqm.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
 
-    fn group_of(&self, packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = self.hooks.group.filter(|_| !self.failed.get()) else { return 0 };
         let argument = view::Packet::of(packet);
         let answer = call(hook, &self.record, &argument);
@@ -221,7 +227,7 @@ impl Aqm for CompiledAqm {
             group if (0..groups as i64).contains(&group) => Ok(group as u8),
             group => Err(HookError::InvalidVerdict(format!("unknown group {group}: the class has groups = {groups}"))),
         };
-        self.unwrap_or_fail("group", group, 0, || CallContext {
+        self.unwrap_or_fail("group", group, 0, || FailedCallContext {
             now: None,
             packet: packet_text(packet),
             argument: python_argument(move || argument),
@@ -235,16 +241,16 @@ impl Aqm for CompiledAqm {
         }
         let argument = view::ArrivalStruct::of(arrival);
         let answer = self.call_with_stream(self.hooks.arrival, &argument, rng);
-        if answer == verdict::PASSES {
+        if answer == verdict::PASS_VERDICT {
             return EnqueueVerdict::Pass;
         }
         let groups = self.user_aqm.groups;
         let verdict_of_answer = if answer == RAISED {
             Err(HookError::Raised)
         } else {
-            verdict::enqueue_verdict(answer, groups).map_err(HookError::InvalidVerdict)
+            verdict::decode_enqueue_verdict(answer, groups).map_err(HookError::InvalidVerdict)
         };
-        self.unwrap_or_fail("on_arrival", verdict_of_answer, EnqueueVerdict::Pass, || CallContext {
+        self.unwrap_or_fail("on_arrival", verdict_of_answer, EnqueueVerdict::Pass, || FailedCallContext {
             now: Some(arrival.now),
             packet: packet_text(&arrival.packet),
             argument: python_argument(move || view::Arrival::of_struct(argument, groups)),
@@ -255,9 +261,12 @@ impl Aqm for CompiledAqm {
         let Some(hook) = self.hooks.departure.filter(|_| !self.failed.get()) else { return DequeueVerdict::Pass };
         let argument = view::Departure::of(departure);
         let answer = self.call_with_stream(hook, &argument, rng);
-        let verdict_of_answer =
-            if answer == RAISED { Err(HookError::Raised) } else { verdict::dequeue_verdict(answer).map_err(HookError::InvalidVerdict) };
-        let context = || CallContext {
+        let verdict_of_answer = if answer == RAISED {
+            Err(HookError::Raised)
+        } else {
+            verdict::decode_dequeue_verdict(answer).map_err(HookError::InvalidVerdict)
+        };
+        let context = || FailedCallContext {
             now: Some(departure.now),
             packet: packet_text(&departure.packet),
             argument: python_argument(move || argument),
@@ -269,7 +278,7 @@ impl Aqm for CompiledAqm {
         let Some(hook) = self.hooks.idle.filter(|_| !self.failed.get()) else { return };
         let argument = view::Idling::at_time(now);
         let result = if call(hook, &self.record, &argument) == RAISED { Err(HookError::Raised) } else { Ok(()) };
-        self.unwrap_or_fail("on_idle", result, (), || CallContext {
+        self.unwrap_or_fail("on_idle", result, (), || FailedCallContext {
             now: Some(now),
             packet: String::new(),
             argument: python_argument(move || argument),
@@ -292,7 +301,7 @@ impl Aqm for CompiledAqm {
             DEADLINE_RAISED => Err(HookError::Raised),
             due => parse_deadline(due, Some(now)).map(Some).map_err(HookError::InvalidVerdict),
         };
-        self.deadline = self.unwrap_or_fail("on_deadline", due, None, || CallContext {
+        self.deadline = self.unwrap_or_fail("on_deadline", due, None, || FailedCallContext {
             now: Some(now),
             packet: String::new(),
             argument: python_argument(move || argument),
@@ -304,7 +313,7 @@ impl Aqm for CompiledAqm {
         let bps = rate.bps() as i64;
         // SAFETY: as in `call`; the rate is passed by value.
         let result = if unsafe { hook(words_ptr(&self.record), bps) } == RAISED { Err(HookError::Raised) } else { Ok(()) };
-        self.unwrap_or_fail("on_rate", result, (), || CallContext {
+        self.unwrap_or_fail("on_rate", result, (), || FailedCallContext {
             now: None,
             packet: String::new(),
             argument: Box::new(move |py| Ok(bps.into_pyobject(py)?.into_any().unbind())),

@@ -3,7 +3,7 @@
 //! Entries live as long as the process, as built-in ones do: a class is declared once, however many scenarios name it, and is small.
 
 use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams, Registry};
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Kind, Parameter, Span, Value, Values};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -204,7 +204,7 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
         } else {
             Some(Box::leak(Box::new(|values: &Values| user_aqm.find_contradictions(values))))
         },
-        lowest_mark: marked_level(declaration.marks.as_deref())?,
+        lowest_mark: lowest_marked_level_fn(declaration.marks.as_deref())?,
         test_params: test_params.leak(),
         source_digest: leak_str(declaration.digest),
         make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| user_aqm.instantiate(values, link))),
@@ -252,24 +252,24 @@ fn check_test_params(parameters: &'static [Parameter], test_params: &[(&'static 
 }
 
 /// Function for the lowest congestion level that a class marks with; a parameter `ecn` that is false means no marks.
-fn marked_level(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
+fn lowest_marked_level_fn(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
     match level {
         None => Ok(|_| None),
-        Some("congested") => Ok(|values| is_enabled(values).then_some(CongestionLevel::Congested)),
-        Some("incipient") => Ok(|values| is_enabled(values).then_some(CongestionLevel::Incipient)),
+        Some("congested") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Congested)),
+        Some("incipient") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Incipient)),
         Some(other) => Err(format!("marks = {other:?} must be \"congested\", \"incipient\" or None")),
     }
 }
 
-fn is_enabled(values: &Values) -> bool {
+fn is_ecn_enabled(values: &Values) -> bool {
     let switch = values.parameters().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
-    switch.is_none_or(|switch| values.get(switch.name))
+    switch.is_none_or(|switch| values.get_as(switch.name))
 }
 
 fn values_to_py_dict<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for parameter in values.parameters() {
-        dict.set_item(parameter.name, value_to_py(py, values.value(parameter.name))?)?;
+        dict.set_item(parameter.name, value_to_py(py, values.value_by_name(parameter.name))?)?;
     }
     Ok(dict)
 }
@@ -278,7 +278,7 @@ fn values_to_py_dict<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'p
 fn value_to_py(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Special(_) => py.None(),
-        Value::Number(x) | Value::Amount(Amount::Packets(x) | Amount::Bytes(x)) => x.into_pyobject(py)?.into_any().unbind(),
+        Value::Number(x) | Value::Amount(PacketsOrBytes::Packets(x) | PacketsOrBytes::Bytes(x)) => x.into_pyobject(py)?.into_any().unbind(),
         Value::Count(n) => n.into_pyobject(py)?.into_any().unbind(),
         Value::Span(span) => span.seconds().into_pyobject(py)?.into_any().unbind(),
         Value::Rate(rate) => rate.bps().into_pyobject(py)?.into_any().unbind(),

@@ -119,7 +119,7 @@ impl InterpretedAqm {
         })
     }
 
-    fn parse_verdict(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
+    fn extract_verdict_code(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
         if !answer.get_type().is(self.user_aqm.verdict.bind(py)) {
             let repr = answer.repr()?.to_string();
             return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", truncate_text(&repr))));
@@ -177,7 +177,7 @@ impl Aqm for InterpretedAqm {
         AqmRequirements { groups: self.user_aqm.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
 
-    fn group_of(&self, packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = &self.hooks.group else { return 0 };
         self.call_hook(HookCall { hook: "group", now: None, packet: Some(packet) }, 0, |py| {
             let group: i64 = hook.call1(py, (view::Packet::of(packet),))?.extract(py)?;
@@ -194,8 +194,8 @@ impl Aqm for InterpretedAqm {
         self.call_hook(call, EnqueueVerdict::Pass, |py| {
             let seen = view::Arrival::of(arrival);
             let answer = self.random_stream.get().with_stream(rng, || self.hooks.arrival.call1(py, (seen,)))?;
-            let code = self.parse_verdict(py, answer.bind(py))?;
-            verdict::enqueue_verdict(code, self.user_aqm.groups).map_err(PyValueError::new_err)
+            let code = self.extract_verdict_code(py, answer.bind(py))?;
+            verdict::decode_enqueue_verdict(code, self.user_aqm.groups).map_err(PyValueError::new_err)
         })
     }
 
@@ -204,7 +204,7 @@ impl Aqm for InterpretedAqm {
         let call = HookCall { hook: "on_departure", now: Some(departure.now), packet: Some(&departure.packet) };
         self.call_hook(call, DequeueVerdict::Pass, |py| {
             let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::Departure::of(departure),)))?;
-            verdict::dequeue_verdict(self.parse_verdict(py, answer.bind(py))?).map_err(PyValueError::new_err)
+            verdict::decode_dequeue_verdict(self.extract_verdict_code(py, answer.bind(py))?).map_err(PyValueError::new_err)
         })
     }
 

@@ -20,7 +20,7 @@ use pyo3::types::PyBytes;
 pub use self::entry::{UserAqm, registry_with};
 
 /// Sources of the interface to users' AQMs. The engine's digest does not cover them, so they are part of the AQM's digest.
-const SOURCES: [&[u8]; 8] = [
+const RUST_SOURCE_FILES: [&[u8]; 8] = [
     include_bytes!("check.rs"),
     include_bytes!("compiled.rs"),
     include_bytes!("entry.rs"),
@@ -33,7 +33,7 @@ const SOURCES: [&[u8]; 8] = [
 
 /// Adds the classes and functions for users' AQMs to the module `_core`.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("AQM_SOURCES", PyBytes::new(module.py(), &SOURCES.concat()))?;
+    module.add("AQM_SOURCES", PyBytes::new(module.py(), &RUST_SOURCE_FILES.concat()))?;
     module.add_class::<UserAqm>()?;
     module.add_class::<interpreted::Draws>()?;
     module.add_class::<view::Arrival>()?;

@@ -13,10 +13,10 @@ use ecnlab_queue::aqm::{DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, 
 use ecnlab_units::CongestionLevel;
 
 /// Highest bits of every verdict.
-const SEAL: i64 = 0x6563;
+const VERDICT_MAGIC: i64 = 0x6563;
 
 /// The verdict that lets a packet pass.
-pub const PASSES: i64 = SEAL << 48;
+pub const PASS_VERDICT: i64 = VERDICT_MAGIC << 48;
 
 const PASS: i64 = 0;
 const MARK: i64 = 1;
@@ -30,7 +30,7 @@ const TARGET_NTH: i64 = 2;
 ///
 /// # Errors
 /// If it is not a verdict, or names a group that the AQM does not have.
-pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
+pub fn decode_enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
     let index = code >> 16 & 0xffff_ffff;
     match (decode_kind(code), code >> 12 & 15) {
         (PASS, TARGET_ARRIVING) => Ok(EnqueueVerdict::Pass),
@@ -56,7 +56,7 @@ pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, Strin
 ///
 /// # Errors
 /// If it is not a verdict, or targets another packet than the departing one.
-pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
+pub fn decode_dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
     match (decode_kind(code), code >> 12 & 15) {
         (PASS, TARGET_ARRIVING) => Ok(DequeueVerdict::Pass),
         (MARK, TARGET_ARRIVING) => Ok(DequeueVerdict::Signal { level: decode_level(code)?, cause: decode_cause(code)? }),
@@ -70,7 +70,7 @@ pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
 
 /// Pass, mark or drop; another value for any other integer.
 fn decode_kind(code: i64) -> i64 {
-    if code >> 48 == SEAL { code & 15 } else { -1 }
+    if code >> 48 == VERDICT_MAGIC { code & 15 } else { -1 }
 }
 
 fn decode_level(code: i64) -> Result<CongestionLevel, String> {

@@ -38,7 +38,7 @@ pub fn run_live(
     let options = RunOptions {
         seed,
         kernel: KernelFeatures::default(),
-        family: AddressFamily::from_version(ip),
+        family: AddressFamily::from_ip_version_or_v4(ip),
         time_mode: TimeMode::Real,
         priority: Some(process::REALTIME_PRIORITY),
         lateness_budget: lateness_budget_s.and_then(Span::from_secs_f64),
@@ -48,7 +48,7 @@ pub fn run_live(
     let mut watch = ProgressWatch::new(watch);
     let (outcome, cpu_s) = py.detach(|| {
         let began = ThreadTime::now();
-        let outcome = catch_panic(|| run_in_namespaces(scenario, options, trace.as_ref(), &mut watch));
+        let outcome = catch_panic(|| unshare_and_run(scenario, options, trace.as_ref(), &mut watch));
         (outcome, began.elapsed().as_secs_f64())
     });
     let RunOutcome { run, tables, metadata, .. } = match outcome {
@@ -101,7 +101,7 @@ impl From<io::Error> for LiveRunFailure {
     }
 }
 
-fn run_in_namespaces(
+fn unshare_and_run(
     scenario: &Scenario,
     mut options: RunOptions,
     trace: Option<&TraceFileOptions>,
@@ -113,13 +113,13 @@ fn run_in_namespaces(
     // A change of credentials clears the parent-death signal, so it is set after that.
     process::die_with_parent()?;
     options.kernel = run::probe_kernel("live", true);
-    let trace_file = trace.map(SharedTraceFile::begin).transpose().map_err(LiveRunFailure::CaptureNotWritten)?;
-    options.capture = trace_file.as_ref().zip(trace).map(|(trace_file, to)| to.capture(Box::new(trace_file.clone())));
+    let trace_file = trace.map(SharedTraceFile::create).transpose().map_err(LiveRunFailure::CaptureNotWritten)?;
+    options.capture = trace_file.as_ref().zip(trace).map(|(trace_file, to)| to.to_capture_options(Box::new(trace_file.clone())));
     drop(failure::take_failure());
     let mut failed = None;
     let outcome = run::run(&scenario.0, options, &mut |over_s| {
         failed = failure::take_failure();
-        failed.is_some() || watch.should_stop(over_s)
+        failed.is_some() || watch.report_and_ask_stop(over_s)
     });
     if let Some(failure) = failed.or_else(failure::take_failure) {
         return Err(LiveRunFailure::AqmFailed(Box::new(failure)));
@@ -145,7 +145,7 @@ fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyEr
 struct SharedTraceFile(Arc<Mutex<(Option<TraceFile>, bool)>>);
 
 impl SharedTraceFile {
-    fn begin(to: &TraceFileOptions) -> io::Result<SharedTraceFile> {
+    fn create(to: &TraceFileOptions) -> io::Result<SharedTraceFile> {
         Ok(SharedTraceFile(Arc::new(Mutex::new((Some(to.create()?), false)))))
     }
 
@@ -156,7 +156,7 @@ impl SharedTraceFile {
 
     fn finish(&self) -> io::Result<()> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).0.take();
-        file.map_or(Ok(()), TraceFile::close)
+        file.map_or(Ok(()), TraceFile::close_and_rename)
     }
 }
 
@@ -164,7 +164,7 @@ impl Write for SharedTraceFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(file), failed) = &mut *guard else { return Ok(bytes.len()) };
-        file.write_bytes(bytes).inspect_err(|_| *failed = true)?;
+        file.write_capture_bytes(bytes).inspect_err(|_| *failed = true)?;
         Ok(bytes.len())
     }
 
@@ -174,7 +174,7 @@ impl Write for SharedTraceFile {
 }
 
 impl TraceFileOptions {
-    fn capture(&self, out: Box<dyn Write + Send>) -> CaptureOptions {
+    fn to_capture_options(&self, out: Box<dyn Write + Send>) -> CaptureOptions {
         CaptureOptions { links: self.links.clone(), snaplen: self.keep, out }
     }
 }

@@ -10,9 +10,9 @@ use ecnlab_scenario::{Problem, Scenario};
 use pyo3::prelude::*;
 
 /// Digest of the sources on which results with kernel hosts depend.
-pub const BUILD: Option<&str> = Some(ecnlab_emulator::BUILD);
+pub const EMULATOR_SOURCES_DIGEST: Option<&str> = Some(ecnlab_emulator::SOURCE_DIGEST);
 /// Digest of the sources of the guest program.
-pub const GUEST: Option<&str> = Some(env!("ECNLAB_GUEST"));
+pub const GUEST_SOURCES_DIGEST: Option<&str> = Some(env!("ECNLAB_GUEST"));
 
 /// Parts of a scenario that a backend with kernel hosts or a shell does not support; None for an unknown backend.
 pub fn refusals(scenario: &Scenario, backend: &str, controls: Option<Vec<String>>, ip: u32, accurate_ecn: bool) -> Option<Vec<Problem>> {
@@ -28,7 +28,7 @@ pub fn refusals(scenario: &Scenario, backend: &str, controls: Option<Vec<String>
         },
         _ => return None,
     };
-    let kernel = KernelFeatures { family: AddressFamily::from_version(ip), ..kernel };
+    let kernel = KernelFeatures { family: AddressFamily::from_ip_version_or_v4(ip), ..kernel };
     Some(mapping::map_to_host_settings(scenario, &kernel).err().unwrap_or_default())
 }
 

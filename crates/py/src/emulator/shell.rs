@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use ecnlab_emulator::address::{AddressFamily, Side};
 use ecnlab_emulator::capture::PacketCapture;
 use ecnlab_emulator::event_loop::ForwardingCounters;
-use ecnlab_emulator::shell::{self, FinishedShell, ShellNamespaces, ShellNamespacesSpec, ShellPath, ShellSnapshot, ShellSubnet};
+use ecnlab_emulator::shell::{self, ForwardingOutcome, ShellNamespaces, ShellNamespacesSpec, ShellPath, ShellSnapshot, ShellSubnet};
 use ecnlab_emulator::sys::{Namespace, caps, mounts, namespace, process, userns};
 use ecnlab_sim::{NoProbe, Run};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -209,10 +209,10 @@ fn run_event_loop(
     };
     let began = |is_real_time| real_time = is_real_time;
     let carried = catch_panic(|| match file {
-        None => shell::run(path, namespaces_to_start, seed, NoProbe, began, &mut watch).map(run_with_counters),
+        None => shell::forward_packets(path, namespaces_to_start, seed, NoProbe, began, &mut watch).map(into_run_and_counters_json),
         Some(file) => {
             let tap = PacketCapture::new(Vec::new(), SNAPLEN, None, Box::new(file));
-            shell::run(path, namespaces_to_start, seed, tap, began, &mut watch).map(run_with_counters)
+            shell::forward_packets(path, namespaces_to_start, seed, tap, began, &mut watch).map(into_run_and_counters_json)
         }
     });
     let carried = carried.map(|outcome| outcome.map(|(run, info)| (run, with_json_key(info, "real_time_class", json!(real_time)))));
@@ -225,12 +225,12 @@ fn with_json_key(mut info: Json, name: &str, value: Json) -> Json {
 }
 
 /// The run, and the counters of real packets as JSON.
-fn run_with_counters<P>(finished: FinishedShell<P>) -> (Run, Json) {
-    let FinishedShell { run, counters, lateness, .. } = finished;
-    (run, with_json_key(counters_json(&counters), "lateness_s", lateness.json()))
+fn into_run_and_counters_json<P>(finished: ForwardingOutcome<P>) -> (Run, Json) {
+    let ForwardingOutcome { run, counters, lateness, .. } = finished;
+    (run, with_json_key(forwarding_counters_json(&counters), "lateness_s", lateness.json()))
 }
 
-fn counters_json(counts: &ForwardingCounters) -> Json {
+fn forwarding_counters_json(counts: &ForwardingCounters) -> Json {
     with_json_key(counts.json(), "device_drops", json!(counts.tun_tx_drops))
 }
 
@@ -244,7 +244,7 @@ fn snapshot_json(path: &ShellPath, snapshot: &ShellSnapshot) -> Json {
             "dropped": counted.dropped_packets(), "waits": queue.sojourn_count_and_sum_s.0, "waited_s": queue.sojourn_count_and_sum_s.1,
         })
     });
-    json!({ "time_s": snapshot.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counters_json(snapshot.counters) })
+    json!({ "time_s": snapshot.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": forwarding_counters_json(snapshot.counters) })
 }
 
 /// Ensures that this process may create network namespaces, if necessary by a user namespace with its current user. The process must be
@@ -290,7 +290,7 @@ pub fn die_with_parent() -> PyResult<()> {
 /// Moves the calling thread permanently into the network namespace of a descriptor; programs that it starts run there. Raises OSError.
 #[pyfunction]
 pub fn enter_network(descriptor: RawFd) -> PyResult<()> {
-    Ok(namespace::enter_network(descriptor)?)
+    Ok(namespace::enter_network_namespace(descriptor)?)
 }
 
 /// Moves this process, which must be single-threaded, into the namespaces of another. Raises OSError.

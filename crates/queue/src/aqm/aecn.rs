@@ -21,12 +21,12 @@
 //! or 13 other readings of what guards a 0.
 //! AECN4 is AECN3 with a larger `max_th`.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
 
 use super::control::red::{self, AverageQueue, ProbabilityRamp, SignalSpacing};
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{AVERAGE_GAUGE, Aqm, AqmRequirements, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// Adaptive ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -35,7 +35,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group (AECN, AECN2, AECN3, AECN4).",
     source: "Zheng 2001, chapter 5 and appendix B",
     parameters: Settings::PARAMETERS,
-    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: red::TEST_PARAMS,
     gauges: GAUGES,
@@ -114,7 +114,7 @@ words! {
 
 impl Settings {
     /// Contradicting parameters, RED's among them, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         let bounds = [("robust_rtt", self.robust_rtt), ("average_rtt", self.average_rtt), ("fragile_rtt", self.fragile_rtt)];
         for [(lower, low), (upper, high)] in [[bounds[0], bounds[1]], [bounds[1], bounds[2]]] {
@@ -160,7 +160,7 @@ impl Aecn {
         let Settings { law, alpha, beta, balance, .. } = &self.settings;
         let (alpha, beta) = match balance {
             RatioSource::Fixed => (*alpha, *beta),
-            RatioSource::Population => self.settings.ratios.round(population_ratios(group, arrival)),
+            RatioSource::Population => self.settings.ratios.round(alpha_beta_from_backlogs(group, arrival)),
         };
         let max_p = match group {
             ROBUST_GROUP => law.max_p * beta,
@@ -173,9 +173,9 @@ impl Aecn {
     fn group_verdict(&mut self, group: usize, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let average = self.average.value();
         let ramp = self.ramp_of(group, arrival);
-        self.spacing_of(group).count_arrival(arrival.packet.size);
+        self.spacing_counter_mut(group).count_arrival(arrival.packet.size);
         if arrival.would_overflow {
-            self.spacing_of(group).reset();
+            self.spacing_counter_mut(group).reset();
             return EnqueueVerdict::Drop { target: self.settings.law.drop.drop_target(arrival, rng), cause: SignalCause::Overflow };
         }
         if average < ramp.min_th || arrival.backlog.packets <= self.settings.law.floor {
@@ -183,12 +183,14 @@ impl Aecn {
             return EnqueueVerdict::Pass;
         }
         if average >= ramp.forced_signal_threshold() {
-            self.spacing_of(group).reset();
+            self.spacing_counter_mut(group).reset();
             return EnqueueVerdict::Drop { target: self.settings.law.drop.drop_target(arrival, rng), cause: SignalCause::Forced };
         }
         let p_b = ramp.probability(average);
         let law = self.settings.law;
-        if self.router_spacing.enters_signal_region(&law) || !self.spacing_of(group).draw_signal(p_b, &law, arrival.packet.size, rng) {
+        if self.router_spacing.enters_signal_region(&law)
+            || !self.spacing_counter_mut(group).draw_signal(p_b, &law, arrival.packet.size, rng)
+        {
             return EnqueueVerdict::Pass;
         }
         if p_b > law.mark_limit {
@@ -202,7 +204,7 @@ impl Aecn {
     }
 
     /// The count that spreads the marks of a group: its own, or the router's.
-    fn spacing_of(&mut self, group: usize) -> &mut SignalSpacing {
+    fn spacing_counter_mut(&mut self, group: usize) -> &mut SignalSpacing {
         match self.settings.count {
             SpacingScope::Group => &mut self.group_spacings[group],
             SpacingScope::Router => &mut self.router_spacing,
@@ -215,7 +217,7 @@ impl Aqm for Aecn {
         AqmRequirements { groups: 3, dequeue_hook: false }
     }
 
-    fn group_of(&self, packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         let rtt = packet.rtt;
         let Settings { robust_rtt, average_rtt, fragile_rtt, .. } = self.settings;
         let group = if rtt >= fragile_rtt {
@@ -229,8 +231,8 @@ impl Aqm for Aecn {
     }
 
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
-        let idle = self.average.update(arrival);
-        let verdict = self.group_verdict(usize::from(self.group_of(&arrival.packet)), arrival, rng);
+        let idle = self.average.update_taking_idle_start(arrival);
+        let verdict = self.group_verdict(usize::from(self.packet_group_index(&arrival.packet)), arrival, rng);
         self.average.resume_idle_if_dropped(idle, &verdict);
         verdict
     }
@@ -252,12 +254,12 @@ impl Aqm for Aecn {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report(AVERAGE_GAUGE, self.average.value());
+        report(AVERAGE_GAUGE_NAME, self.average.value());
     }
 }
 
 /// AECN2's alpha and beta (Zheng 2001, algorithm 5.2). The arriving packet counts as standing in its group, not yet in the router's.
-fn population_ratios(arriving: usize, arrival: &Arrival) -> (f64, f64) {
+fn alpha_beta_from_backlogs(arriving: usize, arrival: &Arrival) -> (f64, f64) {
     let length = |group: usize| f64::from(arrival.groups[group].packets + u32::from(group == arriving));
     let [robust, average, fragile] = [ROBUST_GROUP, AVERAGE_GROUP, FRAGILE_GROUP].map(length);
     let average = if average == 0.0 { f64::from(arrival.backlog.packets) } else { average };
@@ -269,10 +271,10 @@ fn population_ratios(arriving: usize, arrival: &Arrival) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     fn aecn(settings: &[(&str, &str)]) -> Aecn {
-        let values = defaults_except(
+        let values = default_values_except(
             "aecn",
             Settings::PARAMETERS,
             [("w_q", "1"), ("min_th", "10"), ("max_th", "30"), ("max_p", "0.5")].iter().chain(settings),
@@ -281,13 +283,19 @@ mod tests {
     }
 
     fn arrival(rtt: Span, packets: u32, groups: &[Backlog]) -> Arrival<'_> {
-        Arrival { packet: PacketInfo { rtt, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(packets), groups, ..Arrival::PLAIN }
+        Arrival {
+            packet: PacketInfo { rtt, ..PacketInfo::EXAMPLE_ECT0 },
+            backlog: Backlog::of_1000_byte_packets(packets),
+            groups,
+            ..Arrival::PLAIN
+        }
     }
 
     #[test]
     fn the_round_trip_time_picks_the_group_with_the_thesis_bounds() {
         let aecn = aecn(&[]);
-        let group = |micros| usize::from(aecn.group_of(&PacketInfo { rtt: Span::from_micros(micros), ..PacketInfo::PLAIN }));
+        let group =
+            |micros| usize::from(aecn.packet_group_index(&PacketInfo { rtt: Span::from_micros(micros), ..PacketInfo::EXAMPLE_ECT0 }));
         assert_eq!([AVERAGE_GROUP, AVERAGE_GROUP, ROBUST_GROUP, ROBUST_GROUP], [0, 499, 500, 74_999].map(group));
         assert_eq!([AVERAGE_GROUP, AVERAGE_GROUP, FRAGILE_GROUP], [75_000, 149_999, 150_000].map(group));
     }
@@ -301,16 +309,26 @@ mod tests {
 
     #[test]
     fn aecn2_takes_alpha_and_beta_from_the_lengths_of_the_flow_queues() {
-        assert_eq!((2.0, 3.0), population_ratios(ROBUST_GROUP, &arrival(Span::ZERO, 17, &[11, 4, 2].map(Backlog::of_packets))));
-        assert_eq!((1.0, 0.5), population_ratios(ROBUST_GROUP, &arrival(Span::ZERO, 12, &[5, 0, 0].map(Backlog::of_packets))));
-        assert_eq!((4.0, 0.75), population_ratios(FRAGILE_GROUP, &arrival(Span::ZERO, 7, &[3, 4, 0].map(Backlog::of_packets))));
+        assert_eq!(
+            (2.0, 3.0),
+            alpha_beta_from_backlogs(ROBUST_GROUP, &arrival(Span::ZERO, 17, &[11, 4, 2].map(Backlog::of_1000_byte_packets)))
+        );
+        assert_eq!(
+            (1.0, 0.5),
+            alpha_beta_from_backlogs(ROBUST_GROUP, &arrival(Span::ZERO, 12, &[5, 0, 0].map(Backlog::of_1000_byte_packets)))
+        );
+        assert_eq!(
+            (4.0, 0.75),
+            alpha_beta_from_backlogs(FRAGILE_GROUP, &arrival(Span::ZERO, 7, &[3, 4, 0].map(Backlog::of_1000_byte_packets)))
+        );
     }
 
     #[test]
     fn whole_ratios_are_cut_and_a_ratio_of_zero_stands() {
         let aecn = aecn(&[("balance", "population"), ("ratios", "whole")]);
-        let p =
-            |group, lengths: [u32; 3]| aecn.ramp_of(group, &arrival(Span::ZERO, 20, &lengths.map(Backlog::of_packets))).probability(20.0);
+        let p = |group, lengths: [u32; 3]| {
+            aecn.ramp_of(group, &arrival(Span::ZERO, 20, &lengths.map(Backlog::of_1000_byte_packets))).probability(20.0)
+        };
         // The arriving packet counts: 11 / 4 robust to average are 2, 5 / 2 average to fragile are 2, each the half of the way.
         assert_eq!([0.5, 0.125], [p(ROBUST_GROUP, [10, 4, 1]), p(FRAGILE_GROUP, [10, 5, 1])]);
         assert_eq!([0.0, 0.5], [p(ROBUST_GROUP, [2, 4, 1]), p(FRAGILE_GROUP, [10, 1, 3])]);
@@ -328,8 +346,9 @@ mod tests {
     fn a_hit_points_at_the_front_of_the_group_of_the_arriving_packet() {
         let mut aecn = aecn(&[]);
         let mut rng = Rng::for_role(1, "aecn");
-        let verdicts: Vec<EnqueueVerdict> =
-            (0..50).map(|_| aecn.on_enqueue(&arrival(Span::from_millis(200), 25, &[9, 9, 7].map(Backlog::of_packets)), &mut rng)).collect();
+        let verdicts: Vec<EnqueueVerdict> = (0..50)
+            .map(|_| aecn.on_enqueue(&arrival(Span::from_millis(200), 25, &[9, 9, 7].map(Backlog::of_1000_byte_packets)), &mut rng))
+            .collect();
         let marked = EnqueueVerdict::Signal {
             level: CongestionLevel::Congested,
             target: MarkTarget::FirstUnmarkedOf(FRAGILE_GROUP as u8),

@@ -16,7 +16,7 @@
 //! mid_th = 2.25 min_th, w_q with a time constant of one second. The ramps are gentle, as the paper's reason for `top` supposes.
 //! While the link is idle the average is the one that an arrival would find (our choice).
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters};
 
 use super::control::adaptive::{self, GAUGES};
@@ -48,7 +48,7 @@ parameters! {
     /// AMECN as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        ..auto: adaptive::Settings;
+        ..auto: adaptive::AutoThresholdSettings;
         /// Average queue length from which packets are marked with the higher level; auto is 2.25 min_th, or with a given max_th 0.625 of
         /// the way to it.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.3")]
@@ -85,7 +85,7 @@ parameters! {
 
 impl Settings {
     /// Contradicting parameters, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let mut problems = self.auto.contradictions(limit);
         if let Some(min_th) = self.auto.min_th {
             problems.extend(check_mid_th(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
@@ -98,7 +98,7 @@ impl Settings {
         if self.bottom > self.top {
             problems.push(("bottom", format!("{} must be at most top {}", self.bottom, self.top)));
         } else {
-            problems.extend(self.check_max_p_above_zero());
+            problems.extend(self.check_max_p());
         }
         problems
     }
@@ -108,7 +108,7 @@ impl Settings {
         Some(("target", format!("{target} must be above min_th {min_th} and below max_th {max_th}")))
     }
 
-    fn check_max_p_above_zero(&self) -> Option<(&'static str, String)> {
+    fn check_max_p(&self) -> Option<(&'static str, String)> {
         let Settings { bottom, top, .. } = *self;
         let max_p = self.auto.max_p;
         let outside = (!(bottom..=top).contains(&max_p))
@@ -212,10 +212,10 @@ impl Aqm for Amecn {
 mod tests {
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&defaults_except("amecn", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_except("amecn", Settings::PARAMETERS, given))
     }
 
     fn amecn(given: &[(&str, &str)]) -> Amecn {
@@ -264,9 +264,12 @@ mod tests {
         for (packets, expected) in [(30, [0.5, 1.0]), (0, [0.01, 0.02])] {
             for _ in 0..200 {
                 let now = amecn.next_timer().unwrap();
-                amecn.on_enqueue(&Arrival { now, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "amecn"));
+                amecn.on_enqueue(
+                    &Arrival { now, backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN },
+                    &mut Rng::for_role(1, "amecn"),
+                );
                 amecn.on_timer(
-                    &TimerContext { now, backlog: Backlog::of_packets(packets), head_sojourn: Span::ZERO },
+                    &TimerContext { now, backlog: Backlog::of_1000_byte_packets(packets), head_sojourn: Span::ZERO },
                     &mut Rng::for_role(1, "amecn"),
                 );
             }
@@ -289,7 +292,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         let wrong = |given: &[(&str, &str)]| {
-            settings(given).contradictions(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            settings(given).contradictions(PacketsOrBytes::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(vec!["mid_th"], wrong(&[("min_th", "5"), ("mid_th", "20")]));
         assert_eq!(vec!["mid_th", "target"], wrong(&[("mid_th", "20"), ("target", "9")]));

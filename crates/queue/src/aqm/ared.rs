@@ -41,7 +41,7 @@ parameters! {
     /// Adaptive RED as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        ..auto: adaptive::Settings;
+        ..auto: adaptive::AutoThresholdSettings;
         /// Marking of ECN-capable packets; without it every signal is a drop.
         #[source("Floyd, Gummadi and Shenker 2001; RFC 3168")]
         pub ecn: bool = "true";
@@ -93,7 +93,7 @@ words! {
 
 impl Settings {
     /// Contradicting parameters, each with its error.
-    pub fn contradictions(&self, limit: ecnlab_units::quantity::Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: ecnlab_units::quantity::PacketsOrBytes) -> Contradictions {
         let mut problems = self.auto.contradictions(limit);
         problems.extend(adaptive::check_max_p_above_zero(self.auto.max_p));
         if let Some(bottom) = self.bottom.filter(|&bottom| bottom > self.top) {
@@ -163,7 +163,7 @@ impl MaxPController for AimdMaxP {
         self.next_max_p(average, max_p)
     }
 
-    fn set_link_rate(&mut self, rate: Rate) -> Option<(f64, f64)> {
+    fn thresholds_for_new_link_rate(&mut self, rate: Rate) -> Option<(f64, f64)> {
         let law = self.settings.auto.red_settings(rate, MIN_TH_FLOOR);
         self.bottom = bottom_max_p(&self.settings, rate);
         self.target_range = target_range((law.min_th, law.max_th));
@@ -190,12 +190,13 @@ mod tests {
     use ecnlab_units::{Rng, Values};
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Aqm, Arrival, Backlog, TimerContext};
     use crate::limit::Limit;
 
     fn ared(given: &[(&str, &str)]) -> AdaptiveRed<AimdMaxP> {
-        let values = defaults_except("ared", Settings::PARAMETERS, [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given));
+        let values =
+            default_values_except("ared", Settings::PARAMETERS, [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given));
         new(Settings::from_values(&values), &LinkParams { rate: Rate::from_bps(1_500_000).unwrap(), limit: Limit::Packets(100) })
     }
 
@@ -210,7 +211,7 @@ mod tests {
     }
 
     fn arrive(aqm: &mut dyn Aqm, now: Time, packets: u32) {
-        aqm.on_enqueue(&Arrival { now, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "ared"));
+        aqm.on_enqueue(&Arrival { now, backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "ared"));
     }
 
     /// max_p after each of so many intervals with this many packets waiting.
@@ -219,7 +220,7 @@ mod tests {
             let now = aqm.next_timer().unwrap();
             arrive(aqm, now, packets);
             aqm.on_timer(
-                &TimerContext { now, backlog: Backlog::of_packets(packets), head_sojourn: Span::ZERO },
+                &TimerContext { now, backlog: Backlog::of_1000_byte_packets(packets), head_sojourn: Span::ZERO },
                 &mut Rng::for_role(1, "ared"),
             );
             gauge_value(aqm, "max_p")
@@ -244,7 +245,7 @@ mod tests {
         let wrong = |max_p: &str| {
             let mut values = Values::defaults(Settings::PARAMETERS);
             values.set_from_text("max_p", max_p).unwrap();
-            Settings::from_values(&values).contradictions(ecnlab_units::quantity::Amount::Packets(100.0))
+            Settings::from_values(&values).contradictions(ecnlab_units::quantity::PacketsOrBytes::Packets(100.0))
         };
         assert_eq!("max_p", wrong("0")[0].0);
         assert!(wrong("0.001").is_empty());

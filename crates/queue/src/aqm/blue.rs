@@ -23,7 +23,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Feng, Shin, Kandlur and Saha 2002",
     parameters: Settings::PARAMETERS,
     gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
-    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     test_params: &[("threshold", "5"), ("increment", "0.05"), ("freeze_time", "1 us")],
     make: &|values, _| Box::new(Blue::new(Settings::from_values(values))),
     ..AqmEntry::DEFAULTS
@@ -73,7 +73,7 @@ impl Blue {
     }
 
     /// Whether the freeze time has passed; if so, it restarts.
-    fn may_change(&mut self, now: Time) -> bool {
+    fn restart_freeze_if_elapsed(&mut self, now: Time) -> bool {
         let may = now.since(self.last_change) > self.settings.freeze_time;
         if may {
             self.last_change = now;
@@ -83,12 +83,12 @@ impl Blue {
 
     /// A packet is lost, or as many wait as count for one.
     fn raise_probability(&mut self, now: Time) {
-        if self.may_change(now) {
+        if self.restart_freeze_if_elapsed(now) {
             self.probability = (self.probability + self.settings.increment).min(1.0);
         }
     }
 
-    fn lower_probability(&mut self, times: u64) {
+    fn subtract_decrements(&mut self, times: u64) {
         self.probability = (self.probability - self.settings.decrement * times as f64).max(0.0);
     }
 
@@ -96,7 +96,7 @@ impl Blue {
     fn apply_idle_time(&mut self, now: Time) {
         let freeze_time = self.settings.freeze_time;
         let times = now.since(self.last_change).picos() / freeze_time.picos();
-        self.lower_probability(times);
+        self.subtract_decrements(times);
         self.last_change += freeze_time * times;
     }
 
@@ -137,8 +137,8 @@ impl Aqm for Blue {
 
     fn on_queue_empty(&mut self, now: Time) {
         self.idle = true;
-        if self.may_change(now) {
-            self.lower_probability(1);
+        if self.restart_freeze_if_elapsed(now) {
+            self.subtract_decrements(1);
         }
     }
 
@@ -156,11 +156,11 @@ mod tests {
     use ecnlab_units::CongestionLevel;
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, MarkTarget};
 
     fn blue(settings: &[(&str, &str)]) -> (Blue, Rng) {
-        (Blue::new(Settings::from_values(&defaults_except("blue", Settings::PARAMETERS, settings))), Rng::for_role(1, "blue"))
+        (Blue::new(Settings::from_values(&default_values_except("blue", Settings::PARAMETERS, settings))), Rng::for_role(1, "blue"))
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
             blue.probability = 0.5;
             blue.on_queue_empty(at(1_000));
             if moved {
-                blue.on_moved_in(&PacketInfo::PLAIN, at(1_000));
+                blue.on_moved_in(&PacketInfo::EXAMPLE_ECT0, at(1_000));
             }
             blue.on_enqueue(&Arrival { now: at(3_000), ..Arrival::PLAIN }, &mut rng);
             (blue.probability * 1000.0).round()
@@ -203,7 +203,7 @@ mod tests {
     fn a_packet_that_a_shared_buffer_drops_is_a_loss() {
         let (mut blue, _) = blue(&[]);
         for (millis, expected) in [(50, 0.0), (101, 0.02), (150, 0.02), (202, 0.04)] {
-            blue.on_overflow_drop(&PacketInfo::PLAIN, at(millis));
+            blue.on_overflow_drop(&PacketInfo::EXAMPLE_ECT0, at(millis));
             assert_probability(expected, &blue);
         }
     }
@@ -223,9 +223,9 @@ mod tests {
     #[test]
     fn a_queue_beyond_the_threshold_counts_as_a_loss() {
         let (mut blue, mut rng) = blue(&[("threshold", "10")]);
-        blue.on_enqueue(&Arrival { now: at(101), backlog: Backlog::of_packets(9), ..Arrival::PLAIN }, &mut rng);
+        blue.on_enqueue(&Arrival { now: at(101), backlog: Backlog::of_1000_byte_packets(9), ..Arrival::PLAIN }, &mut rng);
         assert_probability(0.0, &blue);
-        blue.on_enqueue(&Arrival { now: at(101), backlog: Backlog::of_packets(10), ..Arrival::PLAIN }, &mut rng);
+        blue.on_enqueue(&Arrival { now: at(101), backlog: Backlog::of_1000_byte_packets(10), ..Arrival::PLAIN }, &mut rng);
         assert_probability(0.02, &blue);
     }
 

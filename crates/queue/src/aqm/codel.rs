@@ -11,14 +11,14 @@
 //! ```
 //!
 //! This is the pseudo-code of section 5 step by step; a test runs both side by side. There a packet leaves in one call, which may drop
-//! others before it. Here each packet is decided separately, and the last drop ([`LastDrop`]) tells at which step of that call it is. The
+//! others before it. Here each packet is decided separately, and the last drop ([`DropStatePhase`]) tells at which step of that call it is. The
 //! backlog behind a packet is counted over all queues that share the buffer, as section 4.4 requires.
 //!
 //! Section 5 only drops. A mark takes the place of a drop as in Linux: the marked packet leaves, so one call marks once at most. Linux also
 //! computes the square root in 16 bits, and starts to signal just after `interval`, not at it; here both are as in the RFC.
 
 use ecnlab_units::parameter::OrOff;
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values, parameters, words};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
@@ -35,8 +35,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
         Gauge { name: "sojourn", unit: "s", doc: "Sojourn time of the packet that was checked last", symbol: "" },
         Gauge { name: "count", unit: "packets", doc: "Signals counted for the time to the next one; 0 outside the drop state", symbol: "" },
     ],
-    lowest_mark: |values| Settings::from_values(values).mark_level(),
-    marks_ect1_earlier: |values| Settings::from_values(values).has_l4s_threshold(),
+    lowest_mark: |values| Settings::from_values(values).written_congestion_level(),
+    marks_ect1_earlier: |values| Settings::from_values(values).is_ce_threshold_ect1_only(),
     check: check_target_below_interval,
     test_params: &[("target", "0.1 ms"), ("interval", "1 ms"), ("mtu", "100 B")],
     make: &|values, _| Box::new(Codel::new(Settings::from_values(values))),
@@ -79,18 +79,18 @@ words! {
 
 impl Settings {
     /// Whether its CE threshold applies to ECT(1) alone.
-    fn has_l4s_threshold(&self) -> bool {
+    fn is_ce_threshold_ect1_only(&self) -> bool {
         self.ce_threshold.0.is_some() && self.ce_threshold_selector == CeThresholdSelector::Ect1
     }
 
     /// The mark that it writes.
-    fn mark_level(&self) -> Option<CongestionLevel> {
+    fn written_congestion_level(&self) -> Option<CongestionLevel> {
         (self.ecn || self.ce_threshold.0.is_some()).then_some(CongestionLevel::Congested)
     }
 }
 
 /// A target that no shorter interval can tell from a passing burst.
-fn check_target_below_interval(values: &Values, _limit: Amount) -> Contradictions {
+fn check_target_below_interval(values: &Values, _limit: PacketsOrBytes) -> Contradictions {
     let Settings { target, interval, .. } = Settings::from_values(values);
     if target < interval {
         return Vec::new();
@@ -111,13 +111,13 @@ pub struct Codel {
     count: u32,
     last_count: u32,
     /// How the packet before this one was dropped, as long as the link has got none in its place.
-    last_drop: Option<LastDrop>,
+    last_drop: Option<DropStatePhase>,
     sojourn: Span,
 }
 
 /// State of the RFC's `dequeue` in which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LastDrop {
+enum DropStatePhase {
     /// It began the drop state; the next packet leaves.
     Entering,
     /// It fell in the drop state; the next packet may be dropped as well.
@@ -160,11 +160,11 @@ impl Codel {
     fn codel_verdict(&mut self, departure: &Departure) -> DequeueVerdict {
         let above = self.should_drop(departure);
         match self.last_drop.take() {
-            Some(LastDrop::Entering) => DequeueVerdict::Pass,
+            Some(DropStatePhase::Entering) => DequeueVerdict::Pass,
             None if self.dropping => self.stay_in_drop_state(above, departure),
             None if above => self.enter_drop_state(departure),
             None => DequeueVerdict::Pass,
-            Some(LastDrop::Within) => {
+            Some(DropStatePhase::Within) => {
                 if above {
                     self.drop_next = self.control_law(self.drop_next);
                 }
@@ -180,7 +180,7 @@ impl Codel {
         self.last_count = self.count;
         self.dropping = true;
         self.drop_next = self.control_law(departure.now);
-        if self.can_mark(departure) { SIGNAL_VERDICT } else { self.drop_packet(LastDrop::Entering, departure) }
+        if self.can_mark(departure) { SIGNAL_VERDICT } else { self.drop_and_record_phase(DropStatePhase::Entering, departure) }
     }
 
     fn stay_in_drop_state(&mut self, above: bool, departure: &Departure) -> DequeueVerdict {
@@ -193,16 +193,16 @@ impl Codel {
             self.drop_next = self.control_law(self.drop_next);
             return SIGNAL_VERDICT;
         }
-        self.drop_packet(LastDrop::Within, departure)
+        self.drop_and_record_phase(DropStatePhase::Within, departure)
     }
 
     /// Without another packet to leave, the empty queue is seen at once: its delay is below target.
-    fn drop_packet(&mut self, drop: LastDrop, departure: &Departure) -> DequeueVerdict {
+    fn drop_and_record_phase(&mut self, drop: DropStatePhase, departure: &Departure) -> DequeueVerdict {
         if departure.backlog.packets > 0 {
             self.last_drop = Some(drop);
         } else {
             self.first_above_time = None;
-            self.dropping = drop == LastDrop::Entering;
+            self.dropping = drop == DropStatePhase::Entering;
         }
         DequeueVerdict::Drop { cause: SignalCause::Early }
     }
@@ -258,18 +258,18 @@ impl Aqm for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, PacketInfo};
 
     fn codel(settings: &[(&str, &str)]) -> Codel {
-        Codel::new(Settings::from_values(&defaults_except("codel", Settings::PARAMETERS, settings)))
+        Codel::new(Settings::from_values(&default_values_except("codel", Settings::PARAMETERS, settings)))
     }
 
     /// Packets leave every 10 us, each after the same wait, and leave so many behind; when they were not let pass.
     fn signals(codel: &mut Codel, ecn: Ecn, waited_ms: u64, behind: u32, leaving_ms: std::ops::Range<u64>) -> Vec<(f64, DequeueVerdict)> {
         let rng = &mut Rng::for_role(1, "codel");
-        let backlog = Backlog::of_packets(behind);
-        let packet = PacketInfo { ecn, ..PacketInfo::PLAIN };
+        let backlog = Backlog::of_1000_byte_packets(behind);
+        let packet = PacketInfo { ecn, ..PacketInfo::EXAMPLE_ECT0 };
         let mut judge = |us: u64| {
             let now = Time::ZERO + Span::from_micros(us);
             let departure = Departure { now, packet, sojourn: Span::from_millis(waited_ms), backlog, shared_backlog: backlog };
@@ -378,6 +378,6 @@ mod tests {
     fn a_target_beyond_the_interval_is_refused() {
         let mut values = Values::defaults(Settings::PARAMETERS);
         values.set_from_text("target", "100 ms").unwrap();
-        assert_eq!("target", check_target_below_interval(&values, Amount::Packets(100.0))[0].0);
+        assert_eq!("target", check_target_below_interval(&values, PacketsOrBytes::Packets(100.0))[0].0);
     }
 }

@@ -62,7 +62,7 @@ mod tests {
     fn random_drop_takes_every_packet_of_a_full_buffer_equally_often() {
         let mut aqm = DropTail::new(&Settings { drop: DropPolicy::Random });
         let mut rng = Rng::for_role(1, "random drop");
-        let full = Arrival { would_overflow: true, backlog: Backlog::of_packets(4), ..Arrival::PLAIN };
+        let full = Arrival { would_overflow: true, backlog: Backlog::of_1000_byte_packets(4), ..Arrival::PLAIN };
         let mut taken = [0; 5];
         for _ in 0..50_000 {
             let EnqueueVerdict::Drop { target: DropTarget::QueuedAt(place), cause: SignalCause::Overflow } =

@@ -1,7 +1,7 @@
 //! An AQM as users meet it: name, sentence, source, parameters, gauges, and how it is built.
 
 use ecnlab_units::parameter::{ReadCondition, Values};
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Parameter, Rate, Rng};
 
 use super::{Aqm, Arrival, EnqueueVerdict};
@@ -48,7 +48,7 @@ pub struct AqmEntry {
     /// Whether it marks ECT(1) packets earlier than others under these values.
     pub marks_ect1_earlier: fn(&Values) -> bool,
     /// Contradictions among the parameters and the buffer's limit.
-    pub check: fn(&Values, Amount) -> Contradictions,
+    pub check: fn(&Values, PacketsOrBytes) -> Contradictions,
     /// The same of a user-defined AQM.
     pub check_user_aqm: Option<CheckUserAqm>,
     /// Values under which it signals often in a buffer of 20 packets: tests run with them.
@@ -93,11 +93,11 @@ impl AqmEntry {
     };
 
     /// It marks with the level Congested and no lower one.
-    pub const MARKS_CONGESTED: fn(&Values) -> Option<CongestionLevel> = |_| Some(CongestionLevel::Congested);
+    pub const MARK_LEVEL_CONGESTED: fn(&Values) -> Option<CongestionLevel> = |_| Some(CongestionLevel::Congested);
 
     /// It marks with the level Congested if its parameter `ecn` is on, and marks nothing if it is off.
-    pub const MARKS_CONGESTED_IF_ECN: fn(&Values) -> Option<CongestionLevel> =
-        |values| values.get::<bool>("ecn").then_some(CongestionLevel::Congested);
+    pub const MARK_LEVEL_CONGESTED_IF_ECN: fn(&Values) -> Option<CongestionLevel> =
+        |values| values.get_as::<bool>("ecn").then_some(CongestionLevel::Congested);
 
     /// `mark_limit` of RED's table is read only where the parameter `ecn` is on.
     pub const MARK_LIMIT_READ_IF_ECN: &[(&'static str, ReadCondition)] =
@@ -114,7 +114,7 @@ impl AqmEntry {
     }
 
     /// Contradictions among the parameters and the buffer's limit.
-    pub fn contradictions(&self, values: &Values, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, values: &Values, limit: PacketsOrBytes) -> Contradictions {
         let mut found = (self.check)(values, limit);
         found.extend(self.check_user_aqm.map(|check| check(values)).unwrap_or_default());
         found
@@ -125,12 +125,12 @@ impl AqmEntry {
     /// # Panics
     /// If a test value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn test_values(&self) -> Values {
-        defaults_except(self.name, self.parameters, self.test_params)
+        default_values_except(self.name, self.parameters, self.test_params)
     }
 }
 
 /// Defaults of `parameters` with other values from text for some of them.
-pub(crate) fn defaults_except<'a>(
+pub(crate) fn default_values_except<'a>(
     entry: &str,
     parameters: &'static [Parameter],
     others: impl IntoIterator<Item = &'a (&'a str, &'a str)>,

@@ -8,7 +8,7 @@
 //!
 //! Once on one side, max_p stays until the average has been elsewhere; it starts below min_th, at an average of 0. The text bounds max_p nowhere; here it is 1 at most.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Time, parameters};
 
 use super::control::adaptive::{self, GAUGES};
@@ -54,7 +54,7 @@ parameters! {
 
 impl Settings {
     /// Contradicting parameters, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         problems.extend(adaptive::check_max_p_above_zero(self.law.max_p));
         problems
@@ -112,15 +112,15 @@ mod tests {
     use ecnlab_units::{Rng, Values};
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Aqm, Arrival, Backlog};
 
     /// max_p after arrivals at a queue of these lengths, with w_q = 1 and thresholds 5 and 15.
     fn max_p_after_arrivals(lengths: &[u32]) -> Vec<f64> {
-        let values = defaults_except("feng-red", Settings::PARAMETERS, &[("w_q", "1"), ("max_p", "0.12")]);
+        let values = default_values_except("feng-red", Settings::PARAMETERS, &[("w_q", "1"), ("max_p", "0.12")]);
         let mut aqm = new(Settings::from_values(&values), Rate::from_bps(1_500_000).unwrap());
         let mut arrive = |&packets: &u32| {
-            aqm.on_enqueue(&Arrival { backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "feng"));
+            aqm.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "feng"));
             let mut shown = 0.0;
             aqm.report_gauges(&mut |name, value| {
                 if name == "max_p" {
@@ -150,7 +150,7 @@ mod tests {
         let wrong = |max_p: &str| {
             let mut values = Values::defaults(Settings::PARAMETERS);
             values.set_from_text("max_p", max_p).unwrap();
-            Settings::from_values(&values).contradictions(Amount::Packets(100.0))
+            Settings::from_values(&values).contradictions(PacketsOrBytes::Packets(100.0))
         };
         assert_eq!("max_p", wrong("0")[0].0);
         assert!(wrong("0.001").is_empty());

@@ -21,11 +21,13 @@
 
 use std::collections::BTreeMap;
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{AVERAGE_GAUGE, Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
+use super::{
+    AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, PacketInfo, SignalCause,
+};
 use crate::limit::Limit;
 
 /// FRED in the registry.
@@ -36,7 +38,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Lin and Morris 1997",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
-    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: &[("w_q", "1"), ("min_th", "6"), ("max_th", "15"), ("max_p", "1"), ("min_q", "0")],
     make: &|values, link| Box::new(Fred::new(Settings::from_values(values), link.limit, link.rate)),
@@ -44,7 +46,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
 };
 
 const GAUGES: &[Gauge] = &[
-    Gauge { name: AVERAGE_GAUGE, unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge { name: AVERAGE_GAUGE_NAME, unit: "packets", doc: "Average queue length", symbol: "" },
     Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1", symbol: "avgcq" },
     Gauge { name: "flows", unit: "flows", doc: "Flows with queued packets", symbol: "" },
 ];
@@ -95,14 +97,14 @@ impl Settings {
         (min_th, self.max_th.unwrap_or(2.0 * min_th))
     }
 
-    fn limit_in_packets(&self, limit: Amount) -> f64 {
+    fn limit_in_packets(&self, limit: PacketsOrBytes) -> f64 {
         match limit {
-            Amount::Packets(packets) => packets,
-            Amount::Bytes(bytes) => bytes / f64::from(self.mean_packet),
+            PacketsOrBytes::Packets(packets) => packets,
+            PacketsOrBytes::Bytes(bytes) => bytes / f64::from(self.mean_packet),
         }
     }
 
-    fn contradictions(&self, limit: Amount) -> Contradictions {
+    fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let (min_th, max_th) = self.thresholds(self.limit_in_packets(limit));
         let contradiction = || vec![("max_th", format!("{max_th} must be above min_th {min_th}"))];
         if min_th < max_th { Vec::new() } else { contradiction() }
@@ -204,7 +206,7 @@ impl Fred {
     }
 
     /// The packet waits now.
-    fn count_enqueued(&mut self, arrival: &Arrival) {
+    fn count_enqueued_and_sample(&mut self, arrival: &Arrival) {
         self.idle_since = None;
         self.flows.entry(arrival.packet.flow).or_default().queued_packets += 1;
         self.sample_queue_length(arrival.backlog.packets);
@@ -236,7 +238,7 @@ impl Aqm for Fred {
         }
         let verdict = self.verdict_unless_full(arrival, rng);
         if !matches!(verdict, EnqueueVerdict::Drop { .. }) {
-            self.count_enqueued(arrival);
+            self.count_enqueued_and_sample(arrival);
         }
         verdict
     }
@@ -274,7 +276,7 @@ impl Aqm for Fred {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report(AVERAGE_GAUGE, self.average);
+        report(AVERAGE_GAUGE_NAME, self.average);
         report("share", self.average_per_flow());
         report("flows", self.flows.len() as f64);
     }
@@ -285,7 +287,7 @@ mod tests {
     use ecnlab_units::CongestionLevel;
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, MarkTarget};
 
     const MARK: EnqueueVerdict =
@@ -293,13 +295,17 @@ mod tests {
     const FORCED: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
 
     fn fred(settings: &[(&str, &str)]) -> (Fred, Rng) {
-        let values = defaults_except("fred", Settings::PARAMETERS, settings);
+        let values = default_values_except("fred", Settings::PARAMETERS, settings);
         let rate = Rate::from_bps(1_500_000).unwrap();
         (Fred::new(Settings::from_values(&values), Limit::Packets(40), rate), Rng::for_role(1, "fred"))
     }
 
     fn arrival(flow: u64, packets: u32) -> Arrival<'static> {
-        Arrival { packet: PacketInfo { flow, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }
+        Arrival {
+            packet: PacketInfo { flow, ..PacketInfo::EXAMPLE_ECT0 },
+            backlog: Backlog::of_1000_byte_packets(packets),
+            ..Arrival::PLAIN
+        }
     }
 
     /// Fills the queue with so many packets of each flow, at an average that lets them in.
@@ -368,8 +374,8 @@ mod tests {
         }
         for left in (0..6).rev() {
             let flow = u64::from(5 - left) % 3;
-            let packet = PacketInfo { flow, ..PacketInfo::PLAIN };
-            fred.on_dequeue(&Departure { packet, backlog: Backlog::of_packets(left), ..Departure::PLAIN }, &mut rng);
+            let packet = PacketInfo { flow, ..PacketInfo::EXAMPLE_ECT0 };
+            fred.on_dequeue(&Departure { packet, backlog: Backlog::of_1000_byte_packets(left), ..Departure::PLAIN }, &mut rng);
             assert_eq!(left.min(3) as usize, fred.flows.len());
         }
     }
@@ -378,7 +384,7 @@ mod tests {
     fn packets_that_a_shared_buffer_drops_count_no_more() {
         let (mut fred, _) = fred_with_queue(&[(1, 2), (2, 1)], 8.0, &[]);
         for flow in [1, 2, 3] {
-            fred.on_overflow_drop(&PacketInfo { flow, ..PacketInfo::PLAIN }, Time::ZERO);
+            fred.on_overflow_drop(&PacketInfo { flow, ..PacketInfo::EXAMPLE_ECT0 }, Time::ZERO);
         }
         assert_eq!(BTreeMap::from([(1, FlowState { queued_packets: 1, strikes: 0 })]), fred.flows);
     }

@@ -20,13 +20,13 @@
 //! one. Below another discipline there may be no such dequeue (`child`). Then an average above `max` decays by one packet's weight an
 //! arrival, which locks the link up.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
 
 use super::control::adaptive::GAUGES;
-use super::control::linux_red_ewma::{IdleDecayTable, slope_log, weight_log};
+use super::control::linux_red_ewma::{IdleDecayTable, probability_slope_log, weight_log};
 use super::entry::{AqmEntry, Contradictions, LinkParams};
-use super::{AVERAGE_GAUGE, Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause, TimerContext};
+use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause, TimerContext};
 use crate::limit::Limit;
 
 /// Linux's RED in the registry.
@@ -112,10 +112,10 @@ const MAX_P_MAX: u32 = 50 * ONE_PERCENT;
 
 impl Settings {
     /// Contradicting parameters, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let limit = match limit {
-            Amount::Packets(packets) => (packets * f64::from(self.avpkt)) as u64,
-            Amount::Bytes(bytes) => bytes as u64,
+            PacketsOrBytes::Packets(packets) => (packets * f64::from(self.avpkt)) as u64,
+            PacketsOrBytes::Bytes(bytes) => bytes as u64,
         };
         let (min, max) = self.thresholds(limit);
         let burst = self.burst_or_default(min, max);
@@ -132,7 +132,7 @@ impl Settings {
                 format!("no weight passes {burst} packets; fix: give at least min / avpkt, {}", min.div_ceil(self.avpkt.into())),
             ));
         }
-        if slope_log(max.saturating_sub(min).max(1), self.probability).is_none() {
+        if probability_slope_log(max.saturating_sub(min).max(1), self.probability).is_none() {
             problems.push(("probability", format!("{} is too small for tc", self.probability)));
         }
         problems
@@ -186,7 +186,7 @@ impl LinuxRed {
         }
     }
 
-    fn average_at(&self, now: Time) -> u64 {
+    fn scaled_average_at(&self, now: Time) -> u64 {
         self.idle_since.map_or(self.average, |since| self.params.idle_decay.decay(self.average, whole_micros(now.since(since))))
     }
 
@@ -232,11 +232,11 @@ impl RedParams {
         let (min, max) = settings.thresholds(limit);
         // `check` has refused what has no weight.
         let weight_log = weight_log(min, settings.burst_or_default(min, max), settings.avpkt).unwrap_or(1);
-        let idle_decay = RedParams::idle_decay(settings, weight_log, link.rate);
+        let idle_decay = RedParams::new_idle_decay_table(settings, weight_log, link.rate);
         RedParams { min, max, weight_log, idle_decay, max_p: scaled_max_p(settings, max.saturating_sub(min).max(1)) }
     }
 
-    fn idle_decay(settings: &Settings, weight_log: u32, link: Rate) -> IdleDecayTable {
+    fn new_idle_decay_table(settings: &Settings, weight_log: u32, link: Rate) -> IdleDecayTable {
         let in_ticks = settings.idle_clock == IdleTableClock::Ticks;
         IdleDecayTable::new(weight_log, settings.avpkt, settings.bandwidth.unwrap_or(link), in_ticks)
     }
@@ -268,7 +268,7 @@ impl RedParams {
 
 fn scaled_max_p(settings: &Settings, threshold_distance: u64) -> u32 {
     let exact = (settings.probability * 2f64.powi(32)) as u32;
-    match (settings.slope, slope_log(threshold_distance, settings.probability)) {
+    match (settings.slope, probability_slope_log(threshold_distance, settings.probability)) {
         (SlopeRounding::PowerOfTwo, Some(log)) => (u64::from(u32::MAX >> log) * threshold_distance).min(u64::from(u32::MAX)) as u32,
         _ => exact,
     }
@@ -281,7 +281,7 @@ fn whole_micros(span: Span) -> u64 {
 impl Aqm for LinuxRed {
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         self.average = match self.idle_since {
-            Some(_) => self.average_at(arrival.now),
+            Some(_) => self.scaled_average_at(arrival.now),
             None => self.average + arrival.backlog.bytes - self.average_bytes(),
         };
         let was_idle = self.idle_since.take().is_some();
@@ -294,7 +294,7 @@ impl Aqm for LinuxRed {
     }
 
     fn on_moved_in(&mut self, _packet: &PacketInfo, now: Time) {
-        self.average = self.average_at(now);
+        self.average = self.scaled_average_at(now);
         self.idle_since = None;
     }
 
@@ -308,12 +308,12 @@ impl Aqm for LinuxRed {
 
     fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
         self.next_adaptation = expiry.now + ADAPT_INTERVAL;
-        let average = self.average_at(expiry.now) >> self.params.weight_log;
+        let average = self.scaled_average_at(expiry.now) >> self.params.weight_log;
         self.params.adapt_max_p(average);
     }
 
     fn set_link_rate(&mut self, rate: Rate) {
-        self.params.idle_decay = RedParams::idle_decay(&self.settings, self.params.weight_log, rate);
+        self.params.idle_decay = RedParams::new_idle_decay_table(&self.settings, self.params.weight_log, rate);
     }
 
     fn average_queue_length(&self) -> Option<f64> {
@@ -323,7 +323,7 @@ impl Aqm for LinuxRed {
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let max_p = f64::from(self.params.max_p) / 2f64.powi(32);
         let above = self.average_bytes().saturating_sub(self.params.min) as f64 / self.params.threshold_distance() as f64;
-        report(AVERAGE_GAUGE, self.average_bytes() as f64 / f64::from(self.settings.avpkt));
+        report(AVERAGE_GAUGE_NAME, self.average_bytes() as f64 / f64::from(self.settings.avpkt));
         report("probability", if above >= 1.0 { 1.0 } else { max_p * above });
         report("max_p", max_p);
     }
@@ -339,12 +339,12 @@ mod tests {
 
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     const LINK: fn() -> LinkParams = || LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&defaults_except("linux-red", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_except("linux-red", Settings::PARAMETERS, given))
     }
 
     fn red(given: &[(&str, &str)]) -> LinuxRed {
@@ -409,7 +409,7 @@ mod tests {
         let capable = |given: &[(&str, &str)], bytes, ecn| {
             let mut red = red_with_average(given, bytes);
             red.count = Some(1_000_000);
-            let packet = PacketInfo { ecn, ..PacketInfo::PLAIN };
+            let packet = PacketInfo { ecn, ..PacketInfo::EXAMPLE_ECT0 };
             red.on_enqueue(&Arrival { packet, ..arrival(Time::ZERO, bytes) }, &mut Rng::for_role(1, "linux"))
         };
         let mark = |cause| EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause };
@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         let wrong = |given: &[(&str, &str)]| {
-            settings(given).contradictions(Amount::Bytes(100_000.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            settings(given).contradictions(PacketsOrBytes::Bytes(100_000.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(vec!["min"], wrong(&[("min", "30 KB"), ("max", "20 KB"), ("burst", "40")]));
         assert_eq!(vec!["limit"], wrong(&[("min", "50 KB")]));

@@ -17,7 +17,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "ECN that marks the oldest unmarked packet in the queue instead of the arriving one.",
     source: "Liu and Jain 2001; Zheng 2001, section 5.2.3",
     parameters: Settings::PARAMETERS,
-    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: TEST_PARAMS,
     gauges: GAUGES,

@@ -10,13 +10,13 @@
 //! (our choice; the paper gives the probabilities alone). A mark never weakens one that a packet carries already. A packet of a sender that
 //! speaks classic ECN cannot carry level 10 and passes unmarked there; one that is not ECN-capable is dropped.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math, parameters};
 
 use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
 use super::drop_policy::DropPolicy;
 use super::entry::{AqmEntry, Contradictions};
-use super::{AVERAGE_GAUGE, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// Multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -52,7 +52,7 @@ parameters! {
 
 impl Settings {
     /// Contradicting thresholds, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         problems.extend(check_mid_th(self.mid_th, self.law.min_th, self.law.max_th));
         problems
@@ -118,7 +118,7 @@ impl Mecn {
             return EnqueueVerdict::Pass;
         }
         if average >= self.incipient.ramp.forced_signal_threshold() {
-            return self.drop_verdict(SignalCause::Forced, arrival, rng);
+            return self.drop_and_reset_spacing(SignalCause::Forced, arrival, rng);
         }
         let size = arrival.packet.size;
         let mark = |level| EnqueueVerdict::Signal { level, target: MarkTarget::Arriving, cause: SignalCause::Early };
@@ -131,7 +131,7 @@ impl Mecn {
         }
     }
 
-    fn drop_verdict(&mut self, cause: SignalCause, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+    fn drop_and_reset_spacing(&mut self, cause: SignalCause, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         self.incipient.spacing.reset();
         self.moderate.spacing.reset();
         EnqueueVerdict::Drop { target: self.law.drop.drop_target(arrival, rng), cause }
@@ -158,11 +158,11 @@ impl LevelMarker {
 
 impl Aqm for Mecn {
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
-        let idle = self.average.update(arrival);
+        let idle = self.average.update_taking_idle_start(arrival);
         self.incipient.spacing.count_arrival(arrival.packet.size);
         self.moderate.spacing.count_arrival(arrival.packet.size);
         let verdict = if arrival.would_overflow {
-            self.drop_verdict(SignalCause::Overflow, arrival, rng)
+            self.drop_and_reset_spacing(SignalCause::Overflow, arrival, rng)
         } else {
             self.verdict_unless_full(arrival, rng)
         };
@@ -187,7 +187,7 @@ impl Aqm for Mecn {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report(AVERAGE_GAUGE, self.average.value());
+        report(AVERAGE_GAUGE_NAME, self.average.value());
         report("probability", math::positive_part(self.incipient.ramp.probability(self.average.value())));
     }
 
@@ -201,18 +201,20 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, DropTarget};
 
     fn values(given: &[(&str, &str)]) -> Values {
-        defaults_except("mecn", Settings::PARAMETERS, [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given))
+        default_values_except("mecn", Settings::PARAMETERS, [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given))
     }
 
     /// Verdicts on arrivals at this queue length.
     fn verdicts(given: &[(&str, &str)], packets: u32, arrivals: usize) -> Vec<EnqueueVerdict> {
         let mut mecn = Mecn::new(Settings::from_values(&values(given)).ramps(), Rate::from_bps(1_500_000).unwrap());
         let mut rng = Rng::for_role(1, "mecn");
-        (0..arrivals).map(|_| mecn.on_enqueue(&Arrival { backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut rng)).collect()
+        (0..arrivals)
+            .map(|_| mecn.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN }, &mut rng))
+            .collect()
     }
 
     /// The shares of arrivals that are to be marked incipient and moderate.
@@ -259,7 +261,7 @@ mod tests {
     #[test]
     fn a_full_buffer_drops() {
         let mut mecn = Mecn::new(Settings::from_values(&values(&[])).ramps(), Rate::from_bps(1_500_000).unwrap());
-        let full = Arrival { would_overflow: true, backlog: Backlog::of_packets(8), ..Arrival::PLAIN };
+        let full = Arrival { would_overflow: true, backlog: Backlog::of_1000_byte_packets(8), ..Arrival::PLAIN };
         assert_eq!(
             EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow },
             mecn.on_enqueue(&full, &mut Rng::for_role(1, "mecn"))
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn mid_th_stands_between_the_thresholds() {
-        let wrong = |mid_th| Settings::from_values(&values(&[("mid_th", mid_th)])).contradictions(Amount::Packets(100.0)).len();
+        let wrong = |mid_th| Settings::from_values(&values(&[("mid_th", mid_th)])).contradictions(PacketsOrBytes::Packets(100.0)).len();
         assert_eq!([1, 0, 0, 1], ["4", "5", "14.9", "15"].map(wrong));
         assert_eq!(10.0, Settings::from_values(&values(&[])).ramps().mid_th);
     }

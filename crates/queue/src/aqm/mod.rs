@@ -120,7 +120,7 @@ pub enum EnqueueVerdict {
 }
 
 /// Gauge that is an AQM's own average queue length in packets.
-pub const AVERAGE_GAUGE: &str = "average";
+pub const AVERAGE_GAUGE_NAME: &str = "average";
 
 /// Verdict on a packet that is about to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +190,7 @@ pub trait Aqm: Send {
     }
 
     /// The group of a packet, below [`AqmRequirements::groups`].
-    fn group_of(&self, _packet: &PacketInfo) -> u8 {
+    fn packet_group_index(&self, _packet: &PacketInfo) -> u8 {
         0
     }
 
@@ -237,14 +237,14 @@ pub trait Aqm: Send {
         None
     }
 
-    /// Reports the values that its entry in the registry declares as gauges, by name. The gauge [`AVERAGE_GAUGE`] is
+    /// Reports the values that its entry in the registry declares as gauges, by name. The gauge [`AVERAGE_GAUGE_NAME`] is
     /// [`Aqm::average_queue_length`].
     fn report_gauges(&self, _report: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 impl PacketInfo {
     /// A packet of 1000 bytes that is ECN-capable and of which nothing else is known: for tests and examples.
-    pub const PLAIN: PacketInfo = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+    pub const EXAMPLE_ECT0: PacketInfo = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
 }
 
 impl Backlog {
@@ -252,7 +252,7 @@ impl Backlog {
     pub const EMPTY: Backlog = Backlog { packets: 0, bytes: 0 };
 
     /// So many packets of 1000 bytes: for tests and examples.
-    pub fn of_packets(packets: u32) -> Backlog {
+    pub fn of_1000_byte_packets(packets: u32) -> Backlog {
         Backlog { packets, bytes: u64::from(packets) * 1000 }
     }
 }
@@ -275,7 +275,7 @@ impl Arrival<'_> {
     /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
     pub const PLAIN: Arrival<'static> = Arrival {
         now: Time::ZERO,
-        packet: PacketInfo::PLAIN,
+        packet: PacketInfo::EXAMPLE_ECT0,
         backlog: Backlog::EMPTY,
         head_sojourn: Span::ZERO,
         groups: &[],
@@ -296,7 +296,7 @@ impl Departure {
     /// A plain packet that leaves an empty queue behind, without having waited, at time zero: for tests and examples.
     pub const PLAIN: Departure = Departure {
         now: Time::ZERO,
-        packet: PacketInfo::PLAIN,
+        packet: PacketInfo::EXAMPLE_ECT0,
         sojourn: Span::ZERO,
         backlog: Backlog::EMPTY,
         shared_backlog: Backlog::EMPTY,

@@ -11,7 +11,7 @@
 //! The target is half way between the thresholds unless given (our choice), as in Adaptive RED. The gains and the interval are those of
 //! later papers' comparisons.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Span, Time, parameters};
 
 use super::control::adaptive::GAUGES;
@@ -66,7 +66,7 @@ parameters! {
 
 impl Settings {
     /// Contradicting parameters, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let mut problems = self.law.contradictions(limit);
         let red::Settings { min_th, max_th, .. } = self.law;
         if let Some(target) = self.target.filter(|target| !(min_th..=max_th).contains(target)) {
@@ -168,6 +168,6 @@ mod tests {
     fn a_target_outside_the_thresholds_is_refused() {
         let mut values = Values::defaults(Settings::PARAMETERS);
         values.set_from_text("target", "16").unwrap();
-        assert_eq!("target", Settings::from_values(&values).contradictions(Amount::Packets(100.0))[0].0);
+        assert_eq!("target", Settings::from_values(&values).contradictions(PacketsOrBytes::Packets(100.0))[0].0);
     }
 }

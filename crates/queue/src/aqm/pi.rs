@@ -22,7 +22,7 @@
 //! 1.816e-5 to 1 %; the paper rounds on the way. There w is z, which leaves a phase margin of 75 degrees. The bound 1/2R is ours: it keeps
 //! the design stable where N flows share a link on which each has a window of a few packets only, and where w = z would not.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters};
 
 use super::control::pi::PiController;
@@ -83,9 +83,9 @@ parameters! {
 }
 
 impl Settings {
-    fn contradictions(&self, limit: Amount) -> Contradictions {
+    fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let mut problems = Vec::new();
-        if let Amount::Packets(limit) = limit
+        if let PacketsOrBytes::Packets(limit) = limit
             && self.q_ref >= limit
         {
             problems.push(("q_ref", format!("{} packets must be below the limit of {limit}", self.q_ref)));
@@ -177,10 +177,10 @@ impl Aqm for Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&defaults_except("pi", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_except("pi", Settings::PARAMETERS, given))
     }
 
     /// The magnitude and the phase of the open loop at w rad/s: the controller before TCP and the queue of Hollot et al. 2001,
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn contradictions_are_told_with_what_would_do() {
         let problems = |given: &[(&str, &str)]| {
-            settings(given).contradictions(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            settings(given).contradictions(PacketsOrBytes::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(vec!["q_ref", "b"], problems(&[("q_ref", "100"), ("a", "0.1")]));
         assert_eq!(vec!["a"], problems(&[("b", "0.1")]));

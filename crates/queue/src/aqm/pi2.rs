@@ -18,7 +18,7 @@
 
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Time, parameters};
 
-use super::control::pi::{self, GAUGES, SquaredProbability};
+use super::control::pi::{self, SQUARED_PROBABILITY_GAUGES, SquaredProbability};
 use super::entry::AqmEntry;
 use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext};
 
@@ -38,7 +38,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
         ("min_backlog", "0 B"),
         ("overload", "delay"),
     ],
-    gauges: GAUGES,
+    gauges: SQUARED_PROBABILITY_GAUGES,
     make: &|values, _| Box::new(Pi2::new(Settings::from_values(values))),
     ..AqmEntry::DEFAULTS
 };
@@ -47,7 +47,7 @@ parameters! {
     /// PI2 as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        ..law: pi::Settings;
+        ..law: pi::Pi2BaseSettings;
         /// Marking of ECN-capable packets instead of dropping them.
         #[source("De Schepper et al. 2016")]
         pub ecn: bool = "true";
@@ -74,14 +74,14 @@ impl Pi2 {
         Pi2 { settings, probability: SquaredProbability::new(&settings.law), next_update: Time::ZERO + settings.law.t_update }
     }
 
-    fn is_scalable(&self, ecn: Ecn) -> bool {
+    fn is_scalable_ect1(&self, ecn: Ecn) -> bool {
         self.settings.ecn && self.settings.scalable && ecn == Ecn::Ect1
     }
 
     fn classic_verdict(&self, rng: &mut Rng) -> EnqueueVerdict {
         if rng.uniform() >= self.probability.classic_probability() {
             EnqueueVerdict::Pass
-        } else if self.settings.ecn && !self.probability.is_classic_saturated() {
+        } else if self.settings.ecn && !self.probability.is_dropping_ecn_classic() {
             MARK_VERDICT
         } else {
             DROP_VERDICT
@@ -89,7 +89,7 @@ impl Pi2 {
     }
 
     fn scalable_verdict(&self, rng: &mut Rng) -> EnqueueVerdict {
-        if self.probability.is_scalable_saturated() && rng.uniform() < self.probability.classic_probability() {
+        if self.probability.is_dropping_scalable() && rng.uniform() < self.probability.classic_probability() {
             DROP_VERDICT
         } else if rng.uniform() < self.probability.coupled_probability() {
             MARK_VERDICT
@@ -103,7 +103,7 @@ impl Aqm for Pi2 {
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         if arrival.backlog.bytes < u64::from(self.settings.min_backlog) {
             EnqueueVerdict::Pass
-        } else if self.is_scalable(arrival.packet.ecn) {
+        } else if self.is_scalable_ect1(arrival.packet.ecn) {
             self.scalable_verdict(rng)
         } else {
             self.classic_verdict(rng)
@@ -137,18 +137,22 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, PacketInfo};
 
     /// A PI2 whose p' is about `base`, and the share of so many arrivals that it signals, all in the same way.
     fn signalled_share(base: f64, ecn: Ecn, given: &[(&str, &str)]) -> (f64, Option<EnqueueVerdict>) {
-        let values = defaults_except("pi2", Settings::PARAMETERS, [("alpha", "0.1"), ("beta", "0")].iter().chain(given));
+        let values = default_values_except("pi2", Settings::PARAMETERS, [("alpha", "0.1"), ("beta", "0")].iter().chain(given));
         let (mut pi2, mut rng) = (Pi2::new(Settings::from_values(&values)), Rng::for_role(1, "pi2"));
         while pi2.probability.base_probability() < base - 1e-9 {
             let now = pi2.next_update;
-            pi2.on_timer(&TimerContext { now, backlog: Backlog::of_packets(50), head_sojourn: Span::from_millis(25) }, &mut rng);
+            pi2.on_timer(&TimerContext { now, backlog: Backlog::of_1000_byte_packets(50), head_sojourn: Span::from_millis(25) }, &mut rng);
         }
-        let arrival = Arrival { packet: PacketInfo { ecn, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(50), ..Arrival::PLAIN };
+        let arrival = Arrival {
+            packet: PacketInfo { ecn, ..PacketInfo::EXAMPLE_ECT0 },
+            backlog: Backlog::of_1000_byte_packets(50),
+            ..Arrival::PLAIN
+        };
         let verdicts: Vec<EnqueueVerdict> =
             (0..100_000).map(|_| pi2.on_enqueue(&arrival, &mut rng)).filter(|&verdict| verdict != EnqueueVerdict::Pass).collect();
         let alike = verdicts.windows(2).all(|pair| pair[0] == pair[1]);
@@ -188,7 +192,13 @@ mod tests {
     fn a_short_queue_is_not_signalled() {
         let (mut pi2, mut rng) = (Pi2::new(Settings::from_values(&Values::defaults(Settings::PARAMETERS))), Rng::for_role(1, "pi2"));
         (0..100).for_each(|_| pi2.probability.update(Span::from_secs(1)));
-        assert_eq!(EnqueueVerdict::Pass, pi2.on_enqueue(&Arrival { backlog: Backlog::of_packets(2), ..Arrival::PLAIN }, &mut rng));
-        assert_ne!(EnqueueVerdict::Pass, pi2.on_enqueue(&Arrival { backlog: Backlog::of_packets(3), ..Arrival::PLAIN }, &mut rng));
+        assert_eq!(
+            EnqueueVerdict::Pass,
+            pi2.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(2), ..Arrival::PLAIN }, &mut rng)
+        );
+        assert_ne!(
+            EnqueueVerdict::Pass,
+            pi2.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(3), ..Arrival::PLAIN }, &mut rng)
+        );
     }
 }

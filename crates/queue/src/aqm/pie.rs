@@ -164,8 +164,8 @@ impl Pie {
     /// Sees whether congestion has come or gone.
     fn update_activity(&mut self, backlog: Backlog, now: Time) {
         let uncongested = self.controller.probability() == 0.0
-            && self.is_below_half_target(self.delay)
-            && self.is_below_half_target(self.controller.previous_sample());
+            && self.is_delay_below_half_target(self.delay)
+            && self.is_delay_below_half_target(self.controller.previous_sample());
         if uncongested {
             self.burst_allowance = self.settings.max_burst;
         }
@@ -184,7 +184,7 @@ impl Pie {
         self.active = true;
     }
 
-    fn is_below_half_target(&self, delay: f64) -> bool {
+    fn is_delay_below_half_target(&self, delay: f64) -> bool {
         delay < 0.5 * self.settings.target.seconds()
     }
 
@@ -199,7 +199,7 @@ impl Pie {
     /// Whether an arriving packet is signalled, burst allowance apart.
     fn is_signalled(&mut self, backlog: Backlog, rng: &mut Rng) -> bool {
         let p = self.controller.probability();
-        if self.is_below_half_target(self.controller.previous_sample()) && p < SAFEGUARD_PROBABILITY
+        if self.is_delay_below_half_target(self.controller.previous_sample()) && p < SAFEGUARD_PROBABILITY
             || backlog.bytes <= u64::from(self.settings.floor)
         {
             return false;
@@ -250,7 +250,7 @@ impl Pie {
     fn is_uncongested_delay(&self, delay: f64) -> bool {
         match self.settings.calm {
             UncongestedCriterion::Empty => delay == 0.0,
-            UncongestedCriterion::HalfTarget => self.is_below_half_target(delay),
+            UncongestedCriterion::HalfTarget => self.is_delay_below_half_target(delay),
         }
     }
 }

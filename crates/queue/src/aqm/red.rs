@@ -5,7 +5,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math};
 use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
 use super::drop_policy::DropPolicy;
 use super::entry::AqmEntry;
-use super::{AVERAGE_GAUGE, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// RED in the registry.
 pub static RED: AqmEntry = AqmEntry {
@@ -29,7 +29,7 @@ pub static ECN: AqmEntry = AqmEntry {
     summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
     source: "Floyd 1994; RFC 3168",
     parameters: Settings::PARAMETERS,
-    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: TEST_PARAMS,
     gauges: GAUGES,
@@ -45,7 +45,7 @@ pub static ECNM: AqmEntry = AqmEntry {
     source: "Zheng 2001, section 4.2.2",
     parameters: Settings::PARAMETERS,
     unread_parameters: &["mark_limit"],
-    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: TEST_PARAMS,
     gauges: GAUGES,
@@ -87,8 +87,8 @@ impl Red {
 
     /// Updates the average for an arrival; returns the start of the idle period that it ended, if any. [`Red::decide`] follows.
     #[inline]
-    pub(super) fn update_average(&mut self, arrival: &Arrival) -> Option<Time> {
-        self.average.update(arrival)
+    pub(super) fn update_average_taking_idle_start(&mut self, arrival: &Arrival) -> Option<Time> {
+        self.average.update_taking_idle_start(arrival)
     }
 
     /// Verdict on the arrival that the average was updated for.
@@ -145,7 +145,7 @@ impl Red {
 
 impl Aqm for Red {
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
-        let idle = self.update_average(arrival);
+        let idle = self.update_average_taking_idle_start(arrival);
         self.decide(arrival, idle, rng)
     }
 
@@ -166,7 +166,7 @@ impl Aqm for Red {
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report(AVERAGE_GAUGE, self.average.value());
+        report(AVERAGE_GAUGE_NAME, self.average.value());
         report("probability", math::positive_part(self.ramp.probability(self.average.value())));
     }
 
@@ -180,11 +180,11 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, DropTarget};
 
     fn values(settings: &[(&str, &str)]) -> Values {
-        defaults_except("red", Settings::PARAMETERS, settings)
+        default_values_except("red", Settings::PARAMETERS, settings)
     }
 
     fn red(mode: SignalMode, settings: &[(&str, &str)]) -> (Red, Rng) {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn arrival(now: Time, packets: u32) -> Arrival<'static> {
-        Arrival { now, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }
+        Arrival { now, backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN }
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         for settings in [&[("count_self", "false")][..], &[("unit", "bytes"), ("mean_packet", "1000 B"), ("wait", "false")]] {
             let given: Vec<_> = [("w_q", "1")].iter().chain(settings).copied().collect();
             let (mut red, mut rng) = red(SignalMode::MarkAll, &given);
-            let small = Arrival { packet: PacketInfo { size: 80, ..PacketInfo::PLAIN }, ..arrival(Time::ZERO, 20) };
+            let small = Arrival { packet: PacketInfo { size: 80, ..PacketInfo::EXAMPLE_ECT0 }, ..arrival(Time::ZERO, 20) };
             let verdicts: Vec<EnqueueVerdict> = (0..100).map(|_| red.on_enqueue(&small, &mut rng)).collect();
             let marked =
                 verdicts.iter().filter(|verdict| matches!(verdict, EnqueueVerdict::Signal { cause: SignalCause::Forced, .. })).count();

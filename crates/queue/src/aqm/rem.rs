@@ -27,7 +27,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Athuraliya, Low, Li and Yin 2001",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
-    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     test_params: &[("gamma", "1"), ("target", "1"), ("phi", "1.5")],
     make: &|values, link| Box::new(Rem::new(Settings::from_values(values), link.rate)),
     ..AqmEntry::DEFAULTS
@@ -188,7 +188,7 @@ impl Aqm for Rem {
 mod tests {
     use super::*;
     use crate::aqm::MarkTarget;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     const MARK: EnqueueVerdict =
         EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
@@ -196,7 +196,10 @@ mod tests {
     /// At 10 Mbps a link sends 2.5 packets of 1000 bytes in 2 ms.
     fn rem(settings: &[(&str, &str)]) -> (Rem, Rng) {
         (
-            Rem::new(Settings::from_values(&defaults_except("rem", Settings::PARAMETERS, settings)), Rate::from_bps(10_000_000).unwrap()),
+            Rem::new(
+                Settings::from_values(&default_values_except("rem", Settings::PARAMETERS, settings)),
+                Rate::from_bps(10_000_000).unwrap(),
+            ),
             Rng::for_role(1, "rem"),
         )
     }
@@ -207,7 +210,7 @@ mod tests {
         for _ in 0..arriving {
             rem.on_enqueue(&Arrival { now, ..Arrival::PLAIN }, rng);
         }
-        rem.on_timer(&TimerContext { now, backlog: Backlog::of_packets(waiting), head_sojourn: Span::ZERO }, rng);
+        rem.on_timer(&TimerContext { now, backlog: Backlog::of_1000_byte_packets(waiting), head_sojourn: Span::ZERO }, rng);
     }
 
     #[test]
@@ -261,7 +264,7 @@ mod tests {
             &mut rng,
         );
         assert!((rem.probability - 0.5).abs() < 1e-12);
-        let small = Arrival { packet: crate::PacketInfo { size: 100, ..crate::PacketInfo::PLAIN }, ..Arrival::PLAIN };
+        let small = Arrival { packet: crate::PacketInfo { size: 100, ..crate::PacketInfo::EXAMPLE_ECT0 }, ..Arrival::PLAIN };
         let hits = (0..10_000).filter(|_| rem.on_enqueue(&small, &mut rng) == MARK).count();
         assert!((434..=566).contains(&hits), "{hits} of 10000 at 0.05: more than 3 standard deviations off");
     }

@@ -30,7 +30,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Ott, Lakshman and Wong 1999",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
-    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     test_params: &[("p_max", "1"), ("list", "10")],
     make: &|values, link| Box::new(Sred::new(Settings::from_values(values), link.limit)),
     ..AqmEntry::DEFAULTS
@@ -153,18 +153,22 @@ impl Aqm for Sred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
     use crate::aqm::{Backlog, PacketInfo};
 
     fn sred(settings: &[(&str, &str)]) -> (Sred, Rng) {
         (
-            Sred::new(Settings::from_values(&defaults_except("sred", Settings::PARAMETERS, settings)), Limit::Packets(60)),
+            Sred::new(Settings::from_values(&default_values_except("sred", Settings::PARAMETERS, settings)), Limit::Packets(60)),
             Rng::for_role(1, "sred"),
         )
     }
 
     fn arrival(flow: u64, packets: u32) -> Arrival<'static> {
-        Arrival { packet: PacketInfo { flow, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }
+        Arrival {
+            packet: PacketInfo { flow, ..PacketInfo::EXAMPLE_ECT0 },
+            backlog: Backlog::of_1000_byte_packets(packets),
+            ..Arrival::PLAIN
+        }
     }
 
     #[test]

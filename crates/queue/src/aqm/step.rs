@@ -9,7 +9,7 @@
 //! source covers packets that are not ECN-capable. RFC 3168, section 5, drops them where others are marked, and so do switches that
 //! implement the step by RED with equal thresholds; a switch that only marks passes them. Both are available.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rng, Span, Value, Values, parameters, words};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
@@ -46,7 +46,7 @@ parameters! {
         #[source("Alizadeh and others 2010: 20 packets at 1 Gbps, 65 at 10 Gbps")]
         #[when(measure = "queue")]
         #[usual(1..=100, linear)]
-        pub threshold: Amount = "20";
+        pub threshold: PacketsOrBytes = "20";
         /// Sojourn time above which each packet is marked.
         #[source("RFC 8290, section 5.2.7")]
         #[when(measure = "sojourn")]
@@ -73,11 +73,11 @@ words! {
 }
 
 /// A threshold that the buffer never holds more than.
-fn check_threshold_below_limit(values: &Values, limit: Amount) -> Contradictions {
+fn check_threshold_below_limit(values: &Values, limit: PacketsOrBytes) -> Contradictions {
     let Settings { measure, threshold, .. } = Settings::from_values(values);
     let never = match (threshold, limit) {
-        (Amount::Packets(threshold), Amount::Packets(limit)) => threshold >= limit,
-        (Amount::Bytes(threshold), Amount::Bytes(limit)) => threshold >= limit,
+        (PacketsOrBytes::Packets(threshold), PacketsOrBytes::Packets(limit)) => threshold >= limit,
+        (PacketsOrBytes::Bytes(threshold), PacketsOrBytes::Bytes(limit)) => threshold >= limit,
         _ => false,
     };
     if measure == ThresholdQuantity::Sojourn || !never {
@@ -99,7 +99,7 @@ impl Step {
         Step { settings, above: false }
     }
 
-    fn is_signalled(&mut self, above: bool, packet: &PacketInfo) -> bool {
+    fn set_above_and_decide_signal(&mut self, above: bool, packet: &PacketInfo) -> bool {
         self.above = above;
         let Settings { ecn, incapable, .. } = self.settings;
         above && (!ecn || packet.ecn.is_capable() || incapable == NotEctAction::Drop)
@@ -114,10 +114,10 @@ impl Aqm for Step {
     fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         let above = match (self.settings.measure, self.settings.threshold) {
             (ThresholdQuantity::Sojourn, _) => return EnqueueVerdict::Pass,
-            (ThresholdQuantity::Queue, Amount::Packets(threshold)) => f64::from(arrival.backlog.packets) > threshold,
-            (ThresholdQuantity::Queue, Amount::Bytes(threshold)) => arrival.backlog.bytes as f64 > threshold,
+            (ThresholdQuantity::Queue, PacketsOrBytes::Packets(threshold)) => f64::from(arrival.backlog.packets) > threshold,
+            (ThresholdQuantity::Queue, PacketsOrBytes::Bytes(threshold)) => arrival.backlog.bytes as f64 > threshold,
         };
-        match self.is_signalled(above, &arrival.packet) {
+        match self.set_above_and_decide_signal(above, &arrival.packet) {
             false => EnqueueVerdict::Pass,
             true if self.settings.ecn => {
                 EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
@@ -127,7 +127,7 @@ impl Aqm for Step {
     }
 
     fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
-        match self.is_signalled(departure.sojourn > self.settings.sojourn, &departure.packet) {
+        match self.set_above_and_decide_signal(departure.sojourn > self.settings.sojourn, &departure.packet) {
             false => DequeueVerdict::Pass,
             true if self.settings.ecn => DequeueVerdict::Signal { level: CongestionLevel::Congested, cause: SignalCause::Early },
             true => DequeueVerdict::Drop { cause: SignalCause::Early },
@@ -149,15 +149,15 @@ mod tests {
 
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     fn step(settings: &[(&str, &str)]) -> Step {
-        Step::new(Settings::from_values(&defaults_except("step", Settings::PARAMETERS, settings)))
+        Step::new(Settings::from_values(&default_values_except("step", Settings::PARAMETERS, settings)))
     }
 
     fn verdict_for(step: &mut Step, ecn: Ecn, backlog: Backlog) -> EnqueueVerdict {
         step.on_enqueue(
-            &Arrival { packet: PacketInfo { ecn, ..PacketInfo::PLAIN }, backlog, ..Arrival::PLAIN },
+            &Arrival { packet: PacketInfo { ecn, ..PacketInfo::EXAMPLE_ECT0 }, backlog, ..Arrival::PLAIN },
             &mut Rng::for_role(1, "step"),
         )
     }
@@ -171,7 +171,7 @@ mod tests {
         let mut step = step(&[]);
         assert_eq!(
             [EnqueueVerdict::Pass, EnqueueVerdict::Pass, MARK, MARK],
-            [0, 20, 21, 1_000].map(|n| verdict_for(&mut step, Ecn::Ect0, Backlog::of_packets(n)))
+            [0, 20, 21, 1_000].map(|n| verdict_for(&mut step, Ecn::Ect0, Backlog::of_1000_byte_packets(n)))
         );
     }
 
@@ -186,7 +186,7 @@ mod tests {
     fn a_wait_is_judged_as_the_packet_leaves() {
         let mut step = step(&[("measure", "sojourn"), ("sojourn", "2 ms")]);
         assert!(step.requirements().dequeue_hook);
-        assert_eq!(EnqueueVerdict::Pass, verdict_for(&mut step, Ecn::Ect0, Backlog::of_packets(1_000)));
+        assert_eq!(EnqueueVerdict::Pass, verdict_for(&mut step, Ecn::Ect0, Backlog::of_1000_byte_packets(1_000)));
         let mut verdict = |ms| {
             let departure = Departure { sojourn: Span::from_millis(ms), ..Departure::PLAIN };
             step.on_dequeue(&departure, &mut Rng::for_role(1, "step"))
@@ -203,14 +203,18 @@ mod tests {
             [(&[][..], [MARK, MARK]), (&[("incapable", "pass")], [MARK, EnqueueVerdict::Pass]), (&[("ecn", "false")], [DROP, DROP])]
         {
             let mut step = step(settings);
-            assert_eq!(expected, [Ecn::Ect0, Ecn::NotEct].map(|ecn| verdict_for(&mut step, ecn, Backlog::of_packets(50))), "{settings:?}");
+            assert_eq!(
+                expected,
+                [Ecn::Ect0, Ecn::NotEct].map(|ecn| verdict_for(&mut step, ecn, Backlog::of_1000_byte_packets(50))),
+                "{settings:?}"
+            );
         }
     }
 
     #[test]
     fn a_threshold_that_the_buffer_never_holds_more_than_is_refused() {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        let refused = |values: &Values, limit| !check_threshold_below_limit(values, Amount::Packets(limit)).is_empty();
+        let refused = |values: &Values, limit| !check_threshold_below_limit(values, PacketsOrBytes::Packets(limit)).is_empty();
         assert_eq!([true, false], [20.0, 21.0].map(|limit| refused(&values, limit)));
         values.set_from_text("measure", "sojourn").unwrap();
         assert!(!refused(&values, 1.0));

@@ -120,7 +120,7 @@ impl<F: QueueItem> Cbq<F> {
         let w = self.ewma_weight();
         let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip().min(MAX_WAIT_PICOS) - 1.0;
         self.link = link;
-        let extra_transmission_time = self.extra_transmission_time(avpkt);
+        let extra_transmission_time = self.class_minus_link_transmission_picos(avpkt);
         let offtime = match minburst {
             0 => 0.0,
             1 => extra_transmission_time * growth(1),
@@ -135,12 +135,12 @@ impl<F: QueueItem> Cbq<F> {
     }
 
     /// How much longer a packet takes at the class's rate than at the link's; a class above the link's rate never waits.
-    fn extra_transmission_time(&self, size: u32) -> f64 {
+    fn class_minus_link_transmission_picos(&self, size: u32) -> f64 {
         math::positive_part(transmission_picos(size, self.settings.rate) - transmission_picos(size, self.link))
     }
 
     /// Wait time that the average adds.
-    fn average_deficit(&self) -> f64 {
+    fn avgidle_wait_picos(&self) -> f64 {
         (1.0 / self.ewma_weight() - 1.0) * math::positive_part(-self.avgidle)
     }
 
@@ -151,7 +151,7 @@ impl<F: QueueItem> Cbq<F> {
         let idle = apart - transmission_picos(size, self.settings.rate);
         let least = self.settings.minidle.map_or(f64::NEG_INFINITY, |minidle| -(minidle.picos() as f64));
         self.avgidle = (self.avgidle + self.ewma_weight() * (idle - self.avgidle)).min(self.maxidle).max(least);
-        let wait = can_be_marked + self.extra_transmission_time(size) + self.average_deficit();
+        let wait = can_be_marked + self.class_minus_link_transmission_picos(size) + self.avgidle_wait_picos();
         self.undertime = if self.avgidle > 0.0 { Time::ZERO } else { now + Span::from_picos(wait as u64) };
         (self.last_departure, self.last_transmission_picos, self.delayed) = (now, can_be_marked, false);
     }
@@ -160,7 +160,7 @@ impl<F: QueueItem> Cbq<F> {
     fn start_delay(&mut self, now: Time) -> Time {
         if !self.delayed {
             self.delayed = true;
-            let wait = self.undertime.since(now).picos() as f64 + self.offtime - self.average_deficit();
+            let wait = self.undertime.since(now).picos() as f64 + self.offtime - self.avgidle_wait_picos();
             self.undertime = now + Span::from_picos(wait.max(1.0) as u64);
         }
         self.undertime
@@ -218,8 +218,8 @@ impl<F: QueueItem> Discipline<F> for Cbq<F> {
         self.inner.band_len(band)
     }
 
-    fn counters(&self, band: u8) -> &QueueCounters {
-        self.inner.counters(band)
+    fn band_counters(&self, band: u8) -> &QueueCounters {
+        self.inner.band_counters(band)
     }
 
     fn average_queue_length(&self) -> Option<f64> {

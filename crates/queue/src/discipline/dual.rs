@@ -35,7 +35,7 @@ use ecnlab_units::{CongestionLevel, Ecn, Rate, Rng, Span, Time, parameters, word
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
 use crate::aqm::SignalCause;
-use crate::aqm::control::pi::{self, GAUGES, SquaredProbability};
+use crate::aqm::control::pi::{self, SQUARED_PROBABILITY_GAUGES, SquaredProbability};
 use crate::limit::Limit;
 
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
@@ -46,7 +46,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     source: "RFC 9332",
     parameters: Settings::PARAMETERS,
     child: ChildKind::Buffer,
-    gauges: GAUGES,
+    gauges: SQUARED_PROBABILITY_GAUGES,
     band_names: &["L", "C"],
     lowest_mark: |_| Some(CongestionLevel::Congested),
     check: |_, _| Vec::new(),
@@ -68,7 +68,7 @@ parameters! {
     /// DualPI2 as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        ..law: pi::Settings;
+        ..law: pi::Pi2BaseSettings;
         /// Sojourn time from which packets of the L band are marked by its native AQM.
         #[source("RFC 9332, appendix A.1, minTh")]
         #[usual(0.0001..=0.01, log)]
@@ -83,7 +83,7 @@ parameters! {
         /// Time of the comparison with th_len: at dequeue, which exempts the last packet of a burst, or at enqueue, which exempts the
         /// first. Linux compares at enqueue.
         #[source("RFC 9332, appendix A.2 with its note on Linux; Linux 7.2, sch_dualpi2, min_qlen_step")]
-        pub th_len_at: ThLenCheck = "dequeue";
+        pub th_len_at: ThLenCheckTime = "dequeue";
         /// Backlog of both bands below which the base AQM signals no packet.
         #[source("RFC 9332, appendix A.1: Linux takes two packets of the MTU")]
         pub min_backlog: u32 = "0 B", 0..=1_000_000_000, "bytes";
@@ -114,7 +114,7 @@ words! {
 
 words! {
     /// When the length of the L band is compared with `th_len`.
-    pub enum ThLenCheck { Dequeue = "dequeue", Enqueue = "enqueue" }
+    pub enum ThLenCheckTime { Dequeue = "dequeue", Enqueue = "enqueue" }
 }
 
 words! {
@@ -172,7 +172,7 @@ impl<F: QueueItem> DualPi2<F> {
         dual
     }
 
-    fn band(&mut self, low_latency: bool) -> &mut Band<F> {
+    fn band_mut(&mut self, low_latency: bool) -> &mut Band<F> {
         if low_latency { &mut self.low_latency } else { &mut self.classic }
     }
 
@@ -201,7 +201,7 @@ impl<F: QueueItem> DualPi2<F> {
     }
 
     fn reset_credit(&mut self) {
-        self.credit = f64::from(MTU_BYTES) * (2.0 * self.settings.classic_weight - 1.0).min(0.0);
+        self.credit = f64::from(CREDIT_RESET_PACKET_BYTES) * (2.0 * self.settings.classic_weight - 1.0).min(0.0);
     }
 
     fn decide(&mut self, low_latency: bool, leaving: &BandPacket<F>, sojourn: Span, rng: &mut Rng) -> BandVerdict {
@@ -211,7 +211,7 @@ impl<F: QueueItem> DualPi2<F> {
     /// Whether a packet of a band is signalled with this probability.
     fn chooses(&mut self, low_latency: bool, probability: f64, rng: &mut Rng) -> bool {
         match self.settings.signals {
-            SignalChoice::Recurrence => self.band(low_latency).recur(probability),
+            SignalChoice::Recurrence => self.band_mut(low_latency).recur(probability),
             SignalChoice::Random => probability > 0.0 && rng.uniform() < probability,
         }
     }
@@ -219,12 +219,12 @@ impl<F: QueueItem> DualPi2<F> {
     fn decide_low_latency(&mut self, leaving: &BandPacket<F>, sojourn: Span, rng: &mut Rng) -> BandVerdict {
         let has_min_backlog = self.has_min_backlog(&leaving.packet);
         let exceeds = match self.settings.th_len_at {
-            ThLenCheck::Dequeue => self.exceeds_th_len(self.low_latency.waiting.len()),
-            ThLenCheck::Enqueue => leaving.exceeded_th_len,
+            ThLenCheckTime::Dequeue => self.exceeds_th_len(self.low_latency.waiting.len()),
+            ThLenCheckTime::Enqueue => leaving.exceeded_th_len,
         };
         let native = if exceeds { self.native_probability(sojourn) } else { 0.0 };
         let coupled = if has_min_backlog { self.probability.coupled_probability() } else { 0.0 };
-        let drops = has_min_backlog && self.probability.is_scalable_saturated();
+        let drops = has_min_backlog && self.probability.is_dropping_scalable();
         if drops && self.chooses(true, self.probability.classic_probability(), rng) {
             return BandVerdict::Drop(SignalCause::Forced);
         }
@@ -235,7 +235,7 @@ impl<F: QueueItem> DualPi2<F> {
         if !self.has_min_backlog(packet) || !self.chooses(false, self.probability.classic_probability(), rng) {
             return BandVerdict::Send;
         }
-        match (packet.ecn().is_capable(), self.probability.is_classic_saturated()) {
+        match (packet.ecn().is_capable(), self.probability.is_dropping_ecn_classic()) {
             (true, false) => BandVerdict::Mark,
             (true, true) => BandVerdict::Drop(SignalCause::Forced),
             (false, _) => BandVerdict::Drop(SignalCause::Early),
@@ -272,7 +272,7 @@ impl<F: QueueItem> DualPi2<F> {
         mut packet: F,
         on_event: &mut impl FnMut(QueueEvent<F>),
     ) -> Option<F> {
-        let counters = &mut self.band(low_latency).counters;
+        let counters = &mut self.band_mut(low_latency).counters;
         match verdict {
             BandVerdict::Send => {}
             BandVerdict::Mark if packet.can_be_marked(CongestionLevel::Congested) => {
@@ -295,7 +295,7 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
     fn enqueue(&mut self, packet: F, now: Time, _rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         let full = self.would_overflow(packet.size());
         let exceeded_th_len = self.exceeds_th_len(self.low_latency.waiting.len());
-        let band = self.band(matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce));
+        let band = self.band_mut(matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce));
         band.counters.arrived.count_packet(packet.size());
         if full {
             band.counters.dropped[SignalCause::Overflow].count_packet(packet.size());
@@ -309,14 +309,14 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
         while !self.is_empty() {
             let low_latency = self.serves_low_latency(now);
-            let Some(leaving) = self.band(low_latency).pop_front() else { break };
+            let Some(leaving) = self.band_mut(low_latency).pop_front() else { break };
             let (size, sojourn) = (leaving.packet.size(), now.since(leaving.enqueued_at));
             let verdict = self.decide(low_latency, &leaving, sojourn, rng);
             let Some(packet) = self.apply_verdict(verdict, low_latency, leaving.packet, on_event) else { continue };
-            if !self.band(!low_latency).waiting.is_empty() {
+            if !self.band_mut(!low_latency).waiting.is_empty() {
                 self.charge_credit(low_latency, size);
             }
-            self.band(low_latency).counters.departed.count_packet(size);
+            self.band_mut(low_latency).counters.departed.count_packet(size);
             return DequeueOutcome::Packet { packet, sojourn, band: u8::from(!low_latency) };
         }
         self.reset_credit();
@@ -355,7 +355,7 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
         [&self.low_latency, &self.classic][usize::from(band)].waiting.len()
     }
 
-    fn counters(&self, band: u8) -> &QueueCounters {
+    fn band_counters(&self, band: u8) -> &QueueCounters {
         if band == 0 { &self.low_latency.counters } else { &self.classic.counters }
     }
 
@@ -402,4 +402,4 @@ impl<F: QueueItem> Band<F> {
 }
 
 /// Size of the packet by which the initial credit of the C band is set.
-const MTU_BYTES: u32 = 1500;
+const CREDIT_RESET_PACKET_BYTES: u32 = 1500;

@@ -1,11 +1,11 @@
 //! A discipline as users meet it: name, sentence, source, parameters, bands, and the child that it takes.
 
 use ecnlab_units::parameter::Values;
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Parameter};
 
 use super::flow_queues::FlowQueueKind;
-use crate::aqm::entry::{Contradictions, Gauge, defaults_except};
+use crate::aqm::entry::{Contradictions, Gauge, default_values_except};
 
 /// Declaration of a discipline.
 pub struct DisciplineEntry {
@@ -28,7 +28,7 @@ pub struct DisciplineEntry {
     /// Lowest congestion level that it marks by itself under these values, besides an AQM inside; none if it marks no packet.
     pub lowest_mark: fn(&Values) -> Option<CongestionLevel>,
     /// Contradictions among the parameters and the limit of the buffer, where it has one.
-    pub check: fn(&Values, Option<Amount>) -> Contradictions,
+    pub check: fn(&Values, Option<PacketsOrBytes>) -> Contradictions,
     /// Values under which its built-in AQM signals often in a buffer of 20 packets: tests run with them.
     pub test_params: &'static [(&'static str, &'static str)],
     /// Discipline that it builds.
@@ -69,6 +69,6 @@ impl DisciplineEntry {
     /// # Panics
     /// If a test value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn test_values(&self) -> Values {
-        defaults_except(self.name, self.parameters, self.test_params)
+        default_values_except(self.name, self.parameters, self.test_params)
     }
 }

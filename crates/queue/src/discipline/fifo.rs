@@ -32,7 +32,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
 const STRONGEST_LEVEL: CongestionLevel = CongestionLevel::Congested;
 
 /// Group of L4S packets that bypass the AQM, which has fewer groups.
-const L4S_GROUP: u8 = u8::MAX;
+const AQM_BYPASS_GROUP: u8 = u8::MAX;
 
 /// A FIFO buffer with an AQM.
 pub struct Fifo<F> {
@@ -123,41 +123,41 @@ impl<F: QueueItem> Fifo<F> {
     /// Drops the head packet, if there is one, and reports it to the AQM: for disciplines whose buffers share one limit.
     pub fn drop_front(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
         let front = self.pop_front();
-        self.drop_for_overflow(front, now, on_event)
+        self.drop_removed_for_overflow(front, now, on_event)
     }
 
     /// The same for the packet that came last.
     pub fn drop_back(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
         let back = self.waiting.len().checked_sub(1).and_then(|position| self.remove_at(position));
-        self.drop_for_overflow(back, now, on_event)
+        self.drop_removed_for_overflow(back, now, on_event)
     }
 
-    fn drop_for_overflow(&mut self, lost: Option<QueuedPacket<F>>, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
+    fn drop_removed_for_overflow(&mut self, lost: Option<QueuedPacket<F>>, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
         let Some(QueuedPacket { packet, group, .. }) = lost else { return false };
-        if group != L4S_GROUP {
+        if group != AQM_BYPASS_GROUP {
             self.aqm.on_overflow_drop(&packet.info(), now);
         }
         self.drop_packet(packet, SignalCause::Overflow, on_event);
         true
     }
 
-    /// Reports to the AQM that a packet goes from this buffer to another, after [`remove_all`](Self::remove_all).
-    pub(super) fn report_moved_out(&mut self, moved: &QueuedPacket<F>, now: Time) {
-        if moved.group != L4S_GROUP {
+    /// Reports to the AQM that a packet goes from this buffer to another, after [`undo_all_arrivals`](Self::remove_all).
+    pub(super) fn report_moved_out_to_aqm(&mut self, moved: &QueuedPacket<F>, now: Time) {
+        if moved.group != AQM_BYPASS_GROUP {
             self.aqm.on_moved_out(&moved.packet.info(), now);
         }
     }
 
     /// Reports to the AQM that a packet comes from another buffer, to be [restored](Self::append_moved) here.
-    pub(super) fn report_moved_in(&mut self, moved: &QueuedPacket<F>, now: Time) {
+    pub(super) fn report_moved_in_to_aqm(&mut self, moved: &QueuedPacket<F>, now: Time) {
         self.empty_reported = false;
-        if moved.group != L4S_GROUP {
+        if moved.group != AQM_BYPASS_GROUP {
             self.aqm.on_moved_in(&moved.packet.info(), now);
         }
     }
 
     /// Removes all packets, as if they had never arrived.
-    pub(super) fn remove_all(&mut self) -> Vec<QueuedPacket<F>> {
+    pub(super) fn undo_all_arrivals(&mut self) -> Vec<QueuedPacket<F>> {
         let removed: Vec<QueuedPacket<F>> = std::iter::from_fn(|| self.pop_front()).collect();
         for queued in &removed {
             self.counters.arrived.packets -= 1;
@@ -196,7 +196,7 @@ impl<F: QueueItem> Fifo<F> {
     #[inline(never)]
     fn check_departure(&mut self, other_backlog: Backlog, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         while let Some(&QueuedPacket { ref packet, group, enqueued_at }) = self.waiting.front() {
-            if group == L4S_GROUP {
+            if group == AQM_BYPASS_GROUP {
                 if self.l4s_step.is_some_and(|threshold| now.since(enqueued_at) > threshold) {
                     self.mark_at(0, CongestionLevel::Congested, SignalCause::Early, on_event);
                 }
@@ -233,7 +233,7 @@ impl<F: QueueItem> Fifo<F> {
         match verdict {
             EnqueueVerdict::Pass => self.append(arriving, on_event),
             EnqueueVerdict::Signal { level, target, cause } => self.mark_or_drop(level, target, cause, arriving, on_event),
-            EnqueueVerdict::Drop { target, cause } => self.drop_target_packet(target, cause, arriving, on_event),
+            EnqueueVerdict::Drop { target, cause } => self.drop_verdict_target(target, cause, arriving, on_event),
         }
     }
 
@@ -281,7 +281,7 @@ impl<F: QueueItem> Fifo<F> {
     }
 
     #[inline(never)]
-    fn drop_target_packet(
+    fn drop_verdict_target(
         &mut self,
         target: DropTarget,
         cause: SignalCause,
@@ -367,9 +367,9 @@ impl<F: QueueItem> Fifo<F> {
     #[inline(never)]
     fn group_of(&self, packet: &PacketInfo) -> u8 {
         match packet.ecn {
-            Ecn::Ect1 | Ecn::Ce if self.l4s_step.is_some() => L4S_GROUP,
+            Ecn::Ect1 | Ecn::Ce if self.l4s_step.is_some() => AQM_BYPASS_GROUP,
             _ if self.groups.is_empty() => 0,
-            _ => self.aqm.group_of(packet),
+            _ => self.aqm.packet_group_index(packet),
         }
     }
 
@@ -396,8 +396,8 @@ impl<F: QueueItem> Discipline<F> for Fifo<F> {
             groups: &self.group_backlogs,
             would_overflow,
         };
-        let verdict = if group == L4S_GROUP { EnqueueVerdict::Pass } else { self.aqm.on_enqueue(&arrival, rng) };
-        let verdict = if would_overflow { overflow_verdict(verdict) } else { verdict };
+        let verdict = if group == AQM_BYPASS_GROUP { EnqueueVerdict::Pass } else { self.aqm.on_enqueue(&arrival, rng) };
+        let verdict = if would_overflow { to_drop_verdict_on_overflow(verdict) } else { verdict };
         self.apply_verdict(verdict, QueuedPacket { packet, group, enqueued_at: now }, on_event);
     }
 
@@ -432,7 +432,7 @@ impl<F: QueueItem> Discipline<F> for Fifo<F> {
         self.waiting.iter().for_each(|queued| visit(&queued.packet));
     }
 
-    fn counters(&self, _band: u8) -> &QueueCounters {
+    fn band_counters(&self, _band: u8) -> &QueueCounters {
         &self.counters
     }
 
@@ -477,7 +477,7 @@ impl UnmarkedPackets {
 }
 
 /// Overflow is the discipline's decision: unless the AQM's verdict names the packet to drop, the arriving one is dropped.
-fn overflow_verdict(verdict: EnqueueVerdict) -> EnqueueVerdict {
+fn to_drop_verdict_on_overflow(verdict: EnqueueVerdict) -> EnqueueVerdict {
     match verdict {
         EnqueueVerdict::Drop { .. } => verdict,
         EnqueueVerdict::Pass | EnqueueVerdict::Signal { .. } => {

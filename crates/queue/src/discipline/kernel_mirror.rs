@@ -42,7 +42,7 @@ pub struct KernelQueueMirror<F> {
     /// In the order in which they came.
     waiting: VecDeque<(F, Time)>,
     bytes: u64,
-    /// Number of packets at the end that [`drain_unreported`](Self::drain_unreported) has not returned yet.
+    /// Number of packets at the end that [`arrivals_since_last_call`](Self::drain_unreported) has not returned yet.
     unreported: usize,
     counters: QueueCounters,
 }
@@ -55,7 +55,7 @@ impl<F> Default for KernelQueueMirror<F> {
 
 impl<F: QueueItem> KernelQueueMirror<F> {
     /// The packets that have come since the last call.
-    pub fn drain_unreported(&mut self) -> impl Iterator<Item = &F> {
+    pub fn arrivals_since_last_call(&mut self) -> impl Iterator<Item = &F> {
         let unreported = std::mem::take(&mut self.unreported);
         self.waiting.range(self.waiting.len() - unreported..).map(|(packet, _)| packet)
     }
@@ -119,7 +119,7 @@ impl<F: QueueItem> Discipline<F> for KernelQueueMirror<F> {
         self.waiting.iter().for_each(|(packet, _)| visit(packet));
     }
 
-    fn counters(&self, _band: u8) -> &QueueCounters {
+    fn band_counters(&self, _band: u8) -> &QueueCounters {
         &self.counters
     }
 

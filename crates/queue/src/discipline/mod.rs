@@ -133,16 +133,16 @@ pub trait Discipline<F: QueueItem> {
     }
 
     /// Counters of a band.
-    fn counters(&self, band: u8) -> &QueueCounters;
+    fn band_counters(&self, band: u8) -> &QueueCounters;
 
     /// Counters of each band.
     fn counters_by_band(&self) -> Vec<QueueCounters> {
-        (0..self.band_count()).map(|band| *self.counters(band)).collect()
+        (0..self.band_count()).map(|band| *self.band_counters(band)).collect()
     }
 
     /// Sum of the counters of all bands.
     fn total_counters(&self) -> QueueCounters {
-        (0..self.band_count()).fold(QueueCounters::default(), |total, band| total.sum_with(self.counters(band)))
+        (0..self.band_count()).fold(QueueCounters::default(), |total, band| total.sum_with(self.band_counters(band)))
     }
 
     /// The AQM's own average queue length in packets, if there is one AQM and it keeps one.
@@ -268,8 +268,8 @@ impl<F: QueueItem> Discipline<F> for Queue<F> {
         each!(self, queue => queue.band_len(band))
     }
 
-    fn counters(&self, band: u8) -> &QueueCounters {
-        each!(self, queue => queue.counters(band))
+    fn band_counters(&self, band: u8) -> &QueueCounters {
+        each!(self, queue => queue.band_counters(band))
     }
 
     #[inline]
@@ -334,7 +334,7 @@ impl<T> CountsByCause<T> {
     }
 
     /// The counts, in the order of the causes.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn counts(&self) -> impl Iterator<Item = &T> {
         self.0.iter()
     }
 }
@@ -367,18 +367,18 @@ impl QueueCounters {
 
     /// Packets dropped for any cause.
     pub fn dropped_packets(&self) -> u64 {
-        self.dropped.iter().map(|dropped| dropped.packets).sum()
+        self.dropped.counts().map(|dropped| dropped.packets).sum()
     }
 
     /// Packets marked for any cause.
     pub fn marked_packets(&self) -> u64 {
-        self.marked.iter().sum()
+        self.marked.counts().sum()
     }
 
     /// # Panics
     /// If this much cannot wait after these counts.
     pub fn assert_conservation(&self, packets: usize, bytes: u64) {
-        let dropped_bytes: u64 = self.dropped.iter().map(|dropped| dropped.bytes).sum();
+        let dropped_bytes: u64 = self.dropped.counts().map(|dropped| dropped.bytes).sum();
         let accounted = self.departed.packets + self.dropped_packets() + packets as u64;
         assert_eq!(self.arrived.packets, accounted, "packets arrived = departed + dropped + waiting");
         assert_eq!(self.arrived.bytes, self.departed.bytes + dropped_bytes + bytes, "bytes arrived = departed + dropped + waiting");

@@ -15,7 +15,7 @@
 //! transmitter of that rate: the packet is no longer in the inner buffer, whose AQM has judged it. Here it still waits, and is counted so.
 //! A packet larger than the bucket waits for as many tokens as it has bytes; Linux drops it.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Rate, Rng, Span, Time, Values, parameters};
 
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
@@ -67,7 +67,7 @@ parameters! {
 }
 
 impl Settings {
-    fn check_peak_rate(values: &Values, _limit: Option<Amount>) -> Contradictions {
+    fn check_peak_rate(values: &Values, _limit: Option<PacketsOrBytes>) -> Contradictions {
         let Settings { rate, peakrate, .. } = Settings::from_values(values);
         let wrong = |peakrate: Rate| ("peakrate", format!("{} bps must be above rate {} bps", peakrate.bps(), rate.bps()));
         peakrate.filter(|&peakrate| peakrate <= rate).map(wrong).into_iter().collect()
@@ -150,9 +150,9 @@ impl<F: QueueItem> TokenBucket<F> {
     }
 
     /// Updates the counters after the child has counted.
-    fn update_band_counters(&mut self) {
+    fn update_pending_band_counters(&mut self) {
         let Some(pending) = &self.pending else { return };
-        self.pending_band_counters = *self.inner.counters(pending.band);
+        self.pending_band_counters = *self.inner.band_counters(pending.band);
         self.pending_band_counters.departed.packets -= 1;
         self.pending_band_counters.departed.bytes -= u64::from(pending.packet.size());
     }
@@ -179,7 +179,7 @@ impl<F: QueueItem> Discipline<F> for TokenBucket<F> {
     #[inline(never)]
     fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         self.inner.enqueue(packet, now, rng, on_event);
-        self.update_band_counters();
+        self.update_pending_band_counters();
     }
 
     #[inline(never)]
@@ -192,7 +192,7 @@ impl<F: QueueItem> Discipline<F> for TokenBucket<F> {
         self.buckets().for_each(|bucket| bucket.refill(now, tokens));
         if let Some(time) = self.earliest_departure(tokens) {
             self.pending = Some(next);
-            self.update_band_counters();
+            self.update_pending_band_counters();
             return DequeueOutcome::RetryAt(time);
         }
         self.buckets().for_each(|bucket| bucket.tokens -= tokens);
@@ -232,10 +232,10 @@ impl<F: QueueItem> Discipline<F> for TokenBucket<F> {
         self.inner.band_len(band) + usize::from(self.pending.as_ref().is_some_and(|pending| pending.band == band))
     }
 
-    fn counters(&self, band: u8) -> &QueueCounters {
+    fn band_counters(&self, band: u8) -> &QueueCounters {
         match &self.pending {
             Some(pending) if pending.band == band => &self.pending_band_counters,
-            _ => self.inner.counters(band),
+            _ => self.inner.band_counters(band),
         }
     }
 

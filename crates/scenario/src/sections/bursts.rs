@@ -2,11 +2,11 @@
 
 use ecnlab_queue::{Bursts, Limit};
 use ecnlab_units::parameter::OrOff;
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Span, parameters};
 use serde_json::{Map, Value as Json};
 
-use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, values_to_json};
 use crate::read::{Reader, TableInput};
 
 parameters! {
@@ -18,7 +18,7 @@ parameters! {
         pub period: Span = "4 ms", 1e-12..=100, "s";
         /// Packets or bytes that one slot sends; off sends until no packet waits. Bytes of the last packet beyond it come off the next slots.
         #[usual(1..=100, linear)]
-        pub aggregate: OrOff<Amount> = "off";
+        pub aggregate: OrOff<PacketsOrBytes> = "off";
     }
 }
 
@@ -54,20 +54,22 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<LinkBursts> {
     reader.reject_unknown_keys(&table, BURSTS_SECTION.names());
     let reading = reader.read_keys(&table, BURSTS_SECTION.keys);
     let period: Option<Span> = reading.get("period");
-    let aggregate = match reading.get::<OrOff<Amount>>("aggregate")?.0 {
+    let aggregate = match reading.get::<OrOff<PacketsOrBytes>>("aggregate")?.0 {
         None => None,
         Some(amount) => Some(limit_of_amount(reader, &table, amount)?),
     };
-    Some(LinkBursts { bursts: Bursts { period: period?, aggregate }, described: describe_values(&reading.values) })
+    Some(LinkBursts { bursts: Bursts { period: period?, aggregate }, described: values_to_json(&reading.values) })
 }
 
 /// An aggregate as a whole number of packets or bytes.
-fn limit_of_amount(reader: &mut Reader, table: &TableInput, amount: Amount) -> Option<Limit> {
+fn limit_of_amount(reader: &mut Reader, table: &TableInput, amount: PacketsOrBytes) -> Option<Limit> {
     match amount {
-        Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
+        PacketsOrBytes::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
             Some(Limit::Packets(packets as u32))
         }
-        Amount::Bytes(bytes) if bytes.fract() == 0.0 && (1.0..=MAX_AGGREGATE_BYTES).contains(&bytes) => Some(Limit::Bytes(bytes as u64)),
+        PacketsOrBytes::Bytes(bytes) if bytes.fract() == 0.0 && (1.0..=MAX_AGGREGATE_BYTES).contains(&bytes) => {
+            Some(Limit::Bytes(bytes as u64))
+        }
         _ => {
             let message = format!("must be off, a whole number of packets, 1 .. {MAX_PACKETS}, or whole bytes, as in \"64 KB\"");
             reader.report(table, "aggregate", message);

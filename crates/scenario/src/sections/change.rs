@@ -6,7 +6,7 @@ use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rate, Span, Time, parameters, words};
 use serde_json::Value as Json;
 
-use super::declaration::{Section, describe_values, read_members};
+use super::declaration::{Section, read_array_of_tables, values_to_json};
 use super::link::Edge;
 use crate::problem::suggestion_text;
 use crate::read::{Reader, TableInput};
@@ -57,7 +57,7 @@ pub fn read(reader: &mut Reader, root: &TableInput, edges: &mut [Edge], duration
     if !root.has("change") {
         return Vec::new();
     }
-    read_members(reader, root, "change").iter().filter_map(|given| read_change(reader, given, edges, duration)).collect()
+    read_array_of_tables(reader, root, "change").iter().filter_map(|given| read_change(reader, given, edges, duration)).collect()
 }
 
 fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
@@ -77,7 +77,7 @@ fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], dura
             queue.changes.extend(keys.changes());
         }
     }
-    Some(Json::Object(describe_values(values)))
+    Some(Json::Object(values_to_json(values)))
 }
 
 /// Warns of times after the end of the run.
@@ -105,7 +105,7 @@ fn changeable_edge(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, n
         );
         return None;
     }
-    if edge.queue.as_ref().is_some_and(|queue| queue.kernel_qdisc().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
+    if edge.queue.as_ref().is_some_and(|queue| queue.as_kernel_qdisc().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
         let key = if keys.rate.is_some() { "rate" } else { "state" };
         let message = format!("link \"{name}\" has a kernel's queue, which keeps the link's rate; fix: leave out {key}, or give it an AQM");
         reader.report(given, key, message);

@@ -71,8 +71,8 @@ impl Section {
 }
 
 /// Members of a list of tables, each with its path; reports an empty list, and members with the same name.
-pub fn read_members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec<TableInput<'a>> {
-    let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
+pub fn read_array_of_tables<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec<TableInput<'a>> {
+    let Some(nodes) = root.node.get(key).and_then(Node::as_list).filter(|nodes| !nodes.is_empty()) else {
         let written_as_one = root.node.get(key).is_some_and(|node| node.entries().is_some());
         let message = if written_as_one {
             format!("must be a list of tables; fix: write [[{key}]] instead of [{key}]")
@@ -85,35 +85,41 @@ pub fn read_members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -
     let mut taken = BTreeMap::new();
     let mut sections = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
-        let name = node.text_of_key("name").filter(|name| NAME.parse(name).is_ok() && !name.contains('.'));
+        let name = node.text_of_key("name").filter(|name| MEMBER_NAME_PARAMETER.parse(name).is_ok() && !name.contains('.'));
         let given = TableInput::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
-        check_name(reader, &given, key, &mut taken, at);
+        check_name_dotless_and_unique(reader, &given, key, &mut taken, at);
         sections.push(given);
     }
     sections
 }
 
 /// A member name that is usable in paths: valid and without a dot. Members with other names are identified by number.
-const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
+const MEMBER_NAME_PARAMETER: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
 
 /// Checks a member's name. Overrides use names as path steps, so they contain no dot and are unique.
-fn check_name<'a>(reader: &mut Reader, given: &TableInput<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
+fn check_name_dotless_and_unique<'a>(
+    reader: &mut Reader,
+    given: &TableInput<'a>,
+    key: &str,
+    taken: &mut BTreeMap<&'a str, usize>,
+    at: usize,
+) {
     let Some(name) = given.node.text_of_key("name") else { return };
     if name.contains('.') {
-        reader.report(given, "name", format!("must not contain a dot: overrides are written as {key}.NAME.{}", example_of(key)));
+        reader.report(given, "name", format!("must not contain a dot: overrides are written as {key}.NAME.{}", override_example(key)));
     }
     if let Some(first) = taken.insert(name, at) {
         reader.report(given, "name", format!("this name is taken by [[{key}]] {}: names must be unique", first + 1));
     }
 }
 
-fn example_of(key: &str) -> &'static str {
+fn override_example(key: &str) -> &'static str {
     if key == "flows" { "count=40" } else { "rate=\"10 Mbps\"" }
 }
 
 /// The values in the form of a scenario, which can be read again.
-pub fn describe_values(values: &Values) -> Map<String, Json> {
-    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value(parameter.name)))).collect()
+pub fn values_to_json(values: &Values) -> Map<String, Json> {
+    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value_by_name(parameter.name)))).collect()
 }
 
 /// A value as JSON.

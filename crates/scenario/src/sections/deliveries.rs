@@ -19,7 +19,7 @@ pub const DELIVERIES: TableDeclaration = TableDeclaration {
 /// The trace, if one is given and valid.
 pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
     let node = given.node.get(DELIVERIES.key)?;
-    let (unit, trace) = match (node.list(), given.node.text_of_key(DELIVERIES.key)) {
+    let (unit, trace) = match (node.as_list(), given.node.text_of_key(DELIVERIES.key)) {
         (Some(times), _) => ("time", trace_from_list(times)),
         (None, Some(file)) => {
             let text = reader.read_file(given, DELIVERIES.key, file)?;
@@ -38,7 +38,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
 /// Trace from a list of times in the scenario.
 fn trace_from_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> {
     let time = |(at, node): (usize, &Node)| {
-        let text = node.scalar().map_or("", |scalar| scalar.text.as_str());
+        let text = node.as_scalar().map_or("", |scalar| scalar.text.as_str());
         text.parse().map_err(|_| DeliveryTraceError {
             line: Some(at + 1),
             message: format!("{text:?} must be a time in whole milliseconds, 0 .. {}", u32::MAX),
@@ -48,6 +48,6 @@ fn trace_from_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> 
 }
 
 /// The trace in a form that can be read again.
-pub fn describe_trace(trace: &DeliveryTrace) -> Json {
+pub fn trace_to_json(trace: &DeliveryTrace) -> Json {
     json!(trace.millis())
 }

@@ -5,7 +5,7 @@ use ecnlab_transport::{TcpSettings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{self, Section, TableContent, TableDeclaration, read_members};
+use super::declaration::{self, Section, TableContent, TableDeclaration, read_array_of_tables};
 use super::link::Links;
 use super::routes::{self, GroupRoute};
 use super::tcp::{self, ReadTransport, TCP_TABLE};
@@ -104,7 +104,7 @@ pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Ve
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
     let mut graph = links.is_complete.then(|| NetworkGraph::new(ends));
     let groups: Vec<Group> =
-        read_members(reader, root, "flows").into_iter().filter_map(|given| read_group(reader, given, graph.as_mut())).collect();
+        read_array_of_tables(reader, root, "flows").into_iter().filter_map(|given| read_group(reader, given, graph.as_mut())).collect();
     let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if total > MAX_FLOWS {
         reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
@@ -126,7 +126,7 @@ fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut
         reader.report(&given, "count", message.to_owned());
         return None;
     }
-    let mut described = declaration::describe_values(values);
+    let mut described = declaration::values_to_json(values);
     route.describe(&mut described);
     described.insert(transport.key.to_owned(), Json::Object(transport.described));
     described.insert("app".to_owned(), Json::Object(app_described));
@@ -168,7 +168,7 @@ fn read_udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     sound.then(|| ReadTransport {
         transport: Transport::Datagrams(settings),
         key: "udp",
-        described: declaration::describe_values(values),
+        described: declaration::values_to_json(values),
         offers_ecn: settings.ecn.codepoint().is_capable(),
         has_ecn_key: given.has("ecn"),
     })
@@ -183,8 +183,8 @@ fn read_app(
     let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| TableInput::new(node, flows.path_of_key("app")));
     let name = |entry: &ApplicationEntry| entry.name;
     let entry = match &table {
-        Some(given) => reader.read_entry(given, "kind", "application", APPLICATIONS, name)?,
-        None if flows.has("app") => reader.read_entry(flows, "app", "application", APPLICATIONS, name)?,
+        Some(given) => reader.read_name_and_find_entry(given, "kind", "application", APPLICATIONS, name)?,
+        None if flows.has("app") => reader.read_name_and_find_entry(flows, "app", "application", APPLICATIONS, name)?,
         None => &APPLICATIONS[0],
     };
     if let Some(transport) = transport {
@@ -196,7 +196,7 @@ fn read_app(
         let reading = reader.read_keys_over(given, values);
         values = reading.into_valid_values()?;
         reader.warn_ignored_keys(given, &values, &[]);
-        read_list(reader, given, &mut values)?;
+        read_times_and_sizes_file(reader, given, &mut values)?;
     }
     for (parameter, message) in (entry.check)(&values) {
         match &table {
@@ -205,14 +205,14 @@ fn read_app(
         }
     }
     let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    described.extend(declaration::describe_values(&values));
+    described.extend(declaration::values_to_json(&values));
     Some((entry, values, described))
 }
 
 /// Replaces an application's file by its times and sizes; none if the file is invalid.
-fn read_list(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Option<()> {
+fn read_times_and_sizes_file(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Option<()> {
     let reads = values.parameters().iter().any(|parameter| parameter.name == "file");
-    let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
+    let Some(file) = reads.then(|| values.get_as::<Option<String>>("file")).flatten() else { return Some(()) };
     for key in ["times", "sizes"].into_iter().filter(|key| given.has(key)) {
         reader.report(given, key, "excludes file, which contains it too; fix: give one of the two".to_owned());
     }

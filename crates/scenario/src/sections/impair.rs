@@ -5,12 +5,12 @@ use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, Impai
 use ecnlab_units::Parameter;
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{TableContent, TableDeclaration, describe_values};
-use crate::read::{Reader, TableInput, example};
+use super::declaration::{TableContent, TableDeclaration, values_to_json};
+use crate::read::{Reader, TableInput, parameter_example_line};
 use crate::tree::Node;
 
 /// Maximum number of impairments of one link.
-const MAX_PARTS: usize = 16;
+const MAX_IMPAIRMENTS: usize = 16;
 
 pub const IMPAIR: TableDeclaration = TableDeclaration {
     key: "impair",
@@ -39,21 +39,21 @@ impl Impairments {
 
 /// Reads the list, after the impairments of the separate keys. Invalid parts are omitted.
 pub fn read(reader: &mut Reader, given: &TableInput, keys: Option<ImpairmentKeys>) -> Impairments {
-    let parts: Vec<(Impairment, Json)> = part_tables(reader, given).iter().filter_map(|given| read_part(reader, given)).collect();
+    let parts: Vec<(Impairment, Json)> = impairment_tables(reader, given).iter().filter_map(|given| read_part(reader, given)).collect();
     let (parts, described): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let keys = keys.into_iter().flat_map(ImpairmentKeys::impairments);
     Impairments { spec: ImpairmentSpec::from_parts(keys.chain(parts)), described }
 }
 
 /// Tables in the list, each with its path.
-fn part_tables<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInput<'a>> {
+fn impairment_tables<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInput<'a>> {
     let Some(node) = given.node.get(IMPAIR.key) else { return Vec::new() };
-    let Some(list) = node.list() else {
+    let Some(list) = node.as_list() else {
         reader.report(given, IMPAIR.key, format!("must be a list of tables, as in {} = {}", IMPAIR.key, IMPAIR.example));
         return Vec::new();
     };
-    if list.len() > MAX_PARTS {
-        reader.report(given, IMPAIR.key, format!("{} impairments one after another: at most {MAX_PARTS} are allowed", list.len()));
+    if list.len() > MAX_IMPAIRMENTS {
+        reader.report(given, IMPAIR.key, format!("{} impairments one after another: at most {MAX_IMPAIRMENTS} are allowed", list.len()));
         return Vec::new();
     }
     let place = given.path_of_key(IMPAIR.key);
@@ -61,7 +61,7 @@ fn part_tables<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInpu
 }
 
 fn read_part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Json)> {
-    let entry = *reader.read_entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
+    let entry = *reader.read_name_and_find_entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
     reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
     let reading = reader.read_keys(given, entry.parameters);
     let values = reading.valid_values()?;
@@ -72,13 +72,14 @@ fn read_part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Jso
         reader.report(given, parameter, message);
     }
     let mut text = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    text.extend(describe_values(values));
+    text.extend(values_to_json(values));
     is_sound.then(|| ((entry.make)(values), Json::Object(text)))
 }
 
 /// An impairment in the syntax of a scenario, with its required parameters.
 pub fn example_of(entry: &ImpairmentKind) -> String {
-    let required = entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| example(parameter));
+    let required =
+        entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| parameter_example_line(parameter));
     let required: Vec<_> = required.chain(entry.example.iter().map(|&text| text.to_owned())).collect();
     let rest = if required.is_empty() { String::new() } else { format!(", {}", required.join(", ")) };
     format!("impair = [{{ kind = \"{}\"{rest} }}]", entry.name)

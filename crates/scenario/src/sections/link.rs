@@ -9,7 +9,7 @@ use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
 use super::bursts::{self, BURSTS, LinkBursts};
-use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values, read_members};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, read_array_of_tables, values_to_json};
 use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
@@ -151,16 +151,16 @@ impl Links<'_> {
 
 /// Reads the links in the order of the file.
 pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>) -> Links<'a> {
-    let given = read_members(reader, root, "link");
+    let given = read_array_of_tables(reader, root, "link");
     let declared = given.len();
     let links: Vec<Link> = given.into_iter().filter_map(|given| read_link(reader, given)).collect();
     let is_complete = declared > 0 && links.len() == declared;
     let described = links.iter().map(|link| link.described.clone()).collect();
-    Links { edges: in_network_order(links), is_complete, described }
+    Links { edges: forward_then_reverse_edges(links), is_complete, described }
 }
 
 /// All forward edges, then the reverse ones.
-fn in_network_order(links: Vec<Link>) -> Vec<Edge> {
+fn forward_then_reverse_edges(links: Vec<Link>) -> Vec<Edge> {
     let (mut edges, reverse): (Vec<Edge>, Vec<Option<Edge>>) = links.into_iter().map(|link| (link.forward, link.reverse)).unzip();
     for (at, mut edge) in reverse.into_iter().enumerate().filter_map(|(at, edge)| Some((at, edge?))) {
         edges[at].opposite = Some(edges.len());
@@ -182,13 +182,13 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
     }
     let reverse = read_reverse(reader, &given, &reading);
     let forward = read_direction_keys(reader, given, reading);
-    warn_without_queue(reader, &forward);
-    let described = describe_link(&forward, reverse.as_ref());
+    warn_of_missing_queue(reader, &forward);
+    let described = link_to_json(&forward, reverse.as_ref());
     let [name, from, to] = ends;
     let (name, from, to) = (name?, from?, to?);
     let back = format!("{name}.reverse");
-    let reverse = reverse.map(|direction| direction.edge(LinkName::shared(&name, Direction::Back), back, [&to, &from]));
-    let forward = forward.edge(LinkName::shared(&name, Direction::Forward), name, [&from, &to]);
+    let reverse = reverse.map(|direction| direction.into_edge(LinkName::shared(&name, Direction::Back), back, [&to, &from]));
+    let forward = forward.into_edge(LinkName::shared(&name, Direction::Forward), name, [&from, &to]);
     Some(Link { forward, reverse, described })
 }
 
@@ -215,8 +215,8 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadVa
     }
     let inherited = if given.has(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
     for &key in inherited {
-        if let Value::Special(_) = reading.values.value(key) {
-            reading.values.set(key, of_link.values.value(key).clone());
+        if let Value::Special(_) = reading.values.value_by_name(key) {
+            reading.values.set(key, of_link.values.value_by_name(key).clone());
         }
     }
     Some(read_direction_keys(reader, given, reading))
@@ -233,7 +233,7 @@ fn read_direction_keys<'a>(reader: &mut Reader, given: TableInput<'a>, mut readi
     let keys = impairment::ImpairmentKeys::from_values(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
     let deliveries = read_deliveries(reader, &given, &mut reading);
-    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.kernel_qdisc().is_some()) {
+    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.as_kernel_qdisc().is_some()) {
         let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
         reader.report(&given, DELIVERIES.key, message);
     }
@@ -248,7 +248,7 @@ fn read_bursts(reader: &mut Reader, given: &TableInput, queue: Option<&Queue>) -
     }
     let message = if given.has(DELIVERIES.key) {
         Some("exclude deliveries, which are the departure times; fix: leave out one of the two".to_owned())
-    } else if queue.is_some_and(|queue| queue.of.kernel_qdisc().is_some()) {
+    } else if queue.is_some_and(|queue| queue.of.as_kernel_qdisc().is_some()) {
         Some("exclude a queue of a kernel, which sends as soon as the link is free; fix: give the queue an aqm".to_owned())
     } else if !given.has("queue") {
         Some(format!("require a queue; fix: give queue = {}", QUEUE_TABLE.example))
@@ -277,11 +277,11 @@ fn read_deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadVa
 }
 
 /// Warns of a link with neither a queue nor a limit.
-fn warn_without_queue(reader: &mut Reader, link: &LinkDirection) {
+fn warn_of_missing_queue(reader: &mut Reader, link: &LinkDirection) {
     if !link.given.has("queue") && !link.given.has("limit") {
         let message = format!(
             "is left out, so packets wait in a plain drop-tail buffer of {} packets that is not measured; fix: give queue = {}, or to keep it, limit",
-            link.values.get::<u32>("limit"),
+            link.values.get_as::<u32>("limit"),
             QUEUE_TABLE.example
         );
         reader.warn(&link.given, "queue", message);
@@ -290,18 +290,18 @@ fn warn_without_queue(reader: &mut Reader, link: &LinkDirection) {
 
 impl<'a> LinkDirection<'a> {
     /// The edge between these nodes.
-    fn edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
+    fn into_edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
         let buffer = match &self.queue {
             Some(queue) => {
                 let (delivery_trace, bursts) = (self.deliveries.clone(), self.bursts.as_ref().map(|given| given.bursts));
                 Buffer::Queue(Box::new(QueueSpec { delivery_trace, bursts, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
             }
-            None => Buffer::Pipe { limit: self.values.get("limit") },
+            None => Buffer::Pipe { limit: self.values.get_as("limit") },
         };
         let spec = LinkSpec {
             name: link,
-            rate: self.values.get::<Option<Rate>>("rate").unwrap_or(Rate::MAX),
-            delay: self.values.get("delay"),
+            rate: self.values.get_as::<Option<Rate>>("rate").unwrap_or(Rate::MAX),
+            delay: self.values.get_as("delay"),
             buffer,
             delay_spread: Span::ZERO,
             impairment: self.impairments.spec,
@@ -313,14 +313,14 @@ impl<'a> LinkDirection<'a> {
 
     /// The direction in a form that can be read again, with its queue or with the limit of its plain buffer.
     fn describe(&self) -> Map<String, Json> {
-        let mut described = describe_values(&self.values);
+        let mut described = values_to_json(&self.values);
         if let Some(queue) = &self.queue {
             described.remove("limit");
             described.insert("queue".to_owned(), Json::Object(queue.described.clone()));
         }
         if let Some(trace) = &self.deliveries {
             described.remove("rate");
-            described.insert(DELIVERIES.key.to_owned(), deliveries::describe_trace(trace));
+            described.insert(DELIVERIES.key.to_owned(), deliveries::trace_to_json(trace));
         }
         if let Some(bursts) = &self.bursts {
             described.insert(BURSTS.key.to_owned(), Json::Object(bursts.described.clone()));
@@ -331,7 +331,7 @@ impl<'a> LinkDirection<'a> {
 }
 
 /// The link with its reverse direction in a form that can be read again.
-fn describe_link(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
+fn link_to_json(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
     let mut described = forward.describe();
     if let Some(reverse) = reverse {
         described.insert("reverse".to_owned(), Json::Object(reverse.describe()));

@@ -16,7 +16,7 @@ pub mod tcp;
 mod tcp_renames;
 mod unknown_keys;
 
-pub use declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values, value_to_json};
+pub use declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, value_to_json, values_to_json};
 
 /// Every section, in the order of the documentation.
 pub const SECTIONS: &[&Section] = &[

@@ -16,7 +16,7 @@
 //! ```
 
 use ecnlab_queue::{AqmConfig, AqmEntry, Child, ChildKind, DisciplineEntry, KernelQdisc, Limit, QueueConfig, Registry};
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
@@ -42,7 +42,7 @@ parameters! {
         #[source("ns-2 2.35, queue-limit")]
         #[required]
         #[usual(10..=2000, log)]
-        pub limit: Amount = "120";
+        pub limit: PacketsOrBytes = "120";
     }
 }
 
@@ -79,11 +79,11 @@ pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
 }
 
 fn flat_queue_example(aqm: &AqmEntry) -> String {
-    format!("{{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required_parameters_example(aqm.parameters))
+    format!("{{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required_parameter_assignments(aqm.parameters))
 }
 
 fn discipline_table_example(discipline: &DisciplineEntry) -> String {
-    let own = required_parameters_example(discipline.parameters);
+    let own = required_parameter_assignments(discipline.parameters);
     let inside = match discipline.child {
         ChildKind::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
         ChildKind::Buffer => format!("{LIMIT_EXAMPLE}{own}"),
@@ -93,9 +93,9 @@ fn discipline_table_example(discipline: &DisciplineEntry) -> String {
 }
 
 /// The required parameters, each with an example value.
-fn required_parameters_example(parameters: &[Parameter]) -> String {
+fn required_parameter_assignments(parameters: &[Parameter]) -> String {
     let required = parameters.iter().filter(|parameter| parameter.required);
-    required.map(|parameter| format!(", {}", read::example(parameter))).collect()
+    required.map(|parameter| format!(", {}", read::parameter_example_line(parameter))).collect()
 }
 
 /// Reads a queue's table.
@@ -106,8 +106,8 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let discipline = read_discipline(reader, given)?;
     match discipline.child {
         ChildKind::Aqm(_) if has_aqm_parameters_beside_buffer(reader, given, discipline) => read_flat_queue(reader, given, discipline),
-        ChildKind::Aqm(default) => read_with_aqm(reader, given, discipline, default),
-        ChildKind::Buffer => read_with_algorithm(reader, given, discipline),
+        ChildKind::Aqm(default) => read_discipline_with_child_aqm(reader, given, discipline, default),
+        ChildKind::Buffer => read_discipline_with_builtin_algorithm(reader, given, discipline),
         ChildKind::Queue => read_with_child_queue(reader, given, discipline),
     }
 }
@@ -124,34 +124,40 @@ fn read_discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static D
         reader.report(given, "discipline", message);
         return None;
     }
-    reader.read_entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()
+    reader.read_name_and_find_entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()
 }
 
 /// Whether this is the plain discipline.
-fn is_plain(reader: &Reader, discipline: &DisciplineEntry) -> bool {
+fn is_fifo(reader: &Reader, discipline: &DisciplineEntry) -> bool {
     std::ptr::eq(discipline, reader.registry.disciplines()[0])
 }
 
 /// Whether the AQM's parameters are in the same table as the buffer.
 fn has_aqm_parameters_beside_buffer(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
-    let plain_queue = is_plain(reader, discipline);
+    let plain_queue = is_fifo(reader, discipline);
     plain_queue && given.node.get("aqm").map_or(!given.has("discipline"), |aqm| aqm.entries().is_none())
 }
 
 /// The plain discipline with its AQM in the same table.
 fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let entry = find_named_aqm(reader, given, "aqm")?;
-    let own = with_parameter_names(&["discipline", "aqm", "limit"], entry.parameters);
-    unknown_keys::report_unknown_keys(reader, given, &own, keys_of_other_queues(reader.registry), |_, keys| {
+    let own = keys_and_parameter_names(&["discipline", "aqm", "limit"], entry.parameters);
+    unknown_keys::report_unknown_keys(reader, given, &own, other_queue_key_locator(reader.registry), |_, keys| {
         stale_keys_message(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_queue_example(entry))
     });
     let (amount, limit) = read_buffer(reader, given)?;
     let chosen = read_aqm(reader, given, given, entry, amount)?;
-    Some(build_plain_queue(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
+    Some(build_fifo_queue(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
 }
 
 /// The plain discipline; its description is flat, whichever way it was written.
-fn build_plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: ChosenAqm, amount: Amount, limit: Limit) -> Queue {
+fn build_fifo_queue(
+    discipline: &'static DisciplineEntry,
+    values: Values,
+    chosen: ChosenAqm,
+    amount: PacketsOrBytes,
+    limit: Limit,
+) -> Queue {
     let ChosenAqm { aqm, mut described } = chosen;
     described.insert("aqm".to_owned(), json!(aqm.entry.name));
     described.extend(limit_as_json(amount));
@@ -159,9 +165,14 @@ fn build_plain_queue(discipline: &'static DisciplineEntry, values: Values, chose
 }
 
 /// A discipline with its parameters, and an AQM in a child table.
-fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry, default: &str) -> Option<Queue> {
+fn read_discipline_with_child_aqm(
+    reader: &mut Reader,
+    given: &TableInput,
+    discipline: &'static DisciplineEntry,
+    default: &str,
+) -> Option<Queue> {
     let inside = find_child_aqm(reader, given, discipline, default);
-    reject_keys_of_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
+    reject_unknown_keys_beside_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
     // A limit within the AQM's table is already reported, so its absence here is not a second problem.
     let misplaced = !given.has("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
     let buffer = if misplaced { None } else { read_buffer(reader, given) };
@@ -170,12 +181,12 @@ fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static D
     let (amount, limit) = buffer?;
     let chosen = read_aqm(reader, &within, given, entry, amount)?;
     let values = own?;
-    if is_plain(reader, discipline) {
-        return Some(build_plain_queue(discipline, values, chosen, amount, limit));
+    if is_fifo(reader, discipline) {
+        return Some(build_fifo_queue(discipline, values, chosen, amount, limit));
     }
     let ChosenAqm { aqm, mut described } = chosen;
     described.insert("name".to_owned(), json!(entry.name));
-    let mut outer = declaration::describe_values(&values);
+    let mut outer = declaration::values_to_json(&values);
     outer.insert("discipline".to_owned(), json!(discipline.name));
     outer.insert("aqm".to_owned(), Json::Object(described));
     outer.extend(limit_as_json(amount));
@@ -183,9 +194,9 @@ fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static D
 }
 
 /// A discipline with a built-in algorithm, and a buffer.
-fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    let own = with_parameter_names(&["discipline", "limit"], discipline.parameters);
-    unknown_keys::report_unknown_keys(reader, given, &own, keys_of_other_queues(reader.registry), |_, keys| {
+fn read_discipline_with_builtin_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
+    let own = keys_and_parameter_names(&["discipline", "limit"], discipline.parameters);
+    unknown_keys::report_unknown_keys(reader, given, &own, other_queue_key_locator(reader.registry), |_, keys| {
         stale_keys_message(
             &format!("discipline = \"{}\", which has its own algorithm,", discipline.name),
             keys,
@@ -196,7 +207,7 @@ fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'st
     let buffer = read_buffer(reader, given);
     let values = read_own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let ((amount, limit), values) = (buffer?, values?);
-    let mut described = declaration::describe_values(&values);
+    let mut described = declaration::values_to_json(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.extend(limit_as_json(amount));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
@@ -204,7 +215,7 @@ fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'st
 
 /// A discipline with a child queue.
 fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    let misplaced = reject_keys_of_queue(reader, given, discipline);
+    let misplaced = reject_unknown_keys_beside_queue(reader, given, discipline);
     let values = read_own_values(reader, given, discipline, None);
     let Some(within) = reader.read_table(given, CHILD_QUEUE_KEY, CHILD_QUEUE_EXAMPLE) else {
         if !given.has(CHILD_QUEUE_KEY) && !misplaced {
@@ -223,7 +234,7 @@ fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'
     }
     let inner = read(reader, &within);
     let (values, inner) = (values?, inner?);
-    let mut described = declaration::describe_values(&values);
+    let mut described = declaration::values_to_json(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.insert(CHILD_QUEUE_KEY.to_owned(), Json::Object(inner.described));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
@@ -233,7 +244,7 @@ fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'
 /// `leaf.limit`.
 fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let before = reader.problems.len();
-    let name = given.node.text_of_key(KERNEL_KEY).filter(|name| is_word(name));
+    let name = given.node.text_of_key(KERNEL_KEY).filter(|name| is_identifier(name));
     if name.is_none() {
         reader.report(given, KERNEL_KEY, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
     }
@@ -241,7 +252,7 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let mut described = Map::new();
     for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL_KEY) {
         let Some(entries) = node.entries().filter(|_| !is_simulator_key(key)) else {
-            match require_kernel_parameter(key, node) {
+            match scalar_of_kernel_parameter(key, node) {
                 Ok(scalar) => {
                     described.insert(key.clone(), scalar_to_json(scalar));
                     parameters.push((key.clone(), scalar));
@@ -253,7 +264,7 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
         let within = TableInput::new(node, given.path_of_key(key));
         let mut of_table = Map::new();
         for (inner, node) in entries {
-            match require_kernel_parameter(inner, node) {
+            match scalar_of_kernel_parameter(inner, node) {
                 Ok(scalar) => {
                     of_table.insert(inner.clone(), scalar_to_json(scalar));
                     parameters.push((format!("{key}.{inner}"), scalar));
@@ -276,16 +287,16 @@ fn is_simulator_key(key: &str) -> bool {
 }
 
 /// Value of a kernel's parameter.
-fn require_kernel_parameter<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
+fn scalar_of_kernel_parameter<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
         _ if is_simulator_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
-        _ if !is_word(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
+        _ if !is_identifier(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
         NodeValue::Scalar(scalar) if scalar.form != ScalarKind::Other => Ok(scalar),
         _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
     }
 }
 
-fn is_word(text: &str) -> bool {
+fn is_identifier(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
@@ -307,7 +318,7 @@ fn find_child_aqm<'a>(
             let within = TableInput::new(node, given.path_of_key("aqm"));
             let named = within.has("name") || !given.has("discipline");
             let entry = if named { find_named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
-            reject_keys_of_child(reader, &within, entry, discipline);
+            reject_unknown_keys_in_aqm(reader, &within, entry, discipline);
             Some((within, entry))
         }
         Some(_) => Some((TableInput::empty(given.path_of_key("aqm")), find_named_aqm(reader, given, "aqm")?)),
@@ -324,7 +335,7 @@ fn find_named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<
         reader.report(given, key, message);
         return None;
     }
-    let found = reader.read_entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
+    let found = reader.read_name_and_find_entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
     if let (None, Some(_), Some(problem)) = (found, word, reader.problems.last_mut()) {
         problem.message.push_str(USER_AQM_HINT);
     }
@@ -332,7 +343,13 @@ fn find_named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<
 }
 
 /// Reads an AQM's values; `around` is the table of the buffer.
-fn read_aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'static AqmEntry, amount: Amount) -> Option<ChosenAqm> {
+fn read_aqm(
+    reader: &mut Reader,
+    given: &TableInput,
+    around: &TableInput,
+    entry: &'static AqmEntry,
+    amount: PacketsOrBytes,
+) -> Option<ChosenAqm> {
     let reading = reader.read_keys(given, entry.parameters);
     let values = reading.valid_values()?;
     for (parameter, message) in entry.contradictions(values, amount) {
@@ -342,11 +359,16 @@ fn read_aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry:
     for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.has(name) && !values.meets_condition(condition)) {
         reader.warn_unmet_condition(given, values, name, condition, str::to_owned);
     }
-    Some(ChosenAqm { described: declaration::describe_values(values), aqm: AqmConfig { entry, values: values.clone() } })
+    Some(ChosenAqm { described: declaration::values_to_json(values), aqm: AqmConfig { entry, values: values.clone() } })
 }
 
 /// Reads a discipline's own values.
-fn read_own_values(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, amount: Option<Amount>) -> Option<Values> {
+fn read_own_values(
+    reader: &mut Reader,
+    given: &TableInput,
+    discipline: &DisciplineEntry,
+    amount: Option<PacketsOrBytes>,
+) -> Option<Values> {
     let reading = reader.read_keys(given, discipline.parameters);
     let values = reading.valid_values()?;
     for (parameter, message) in (discipline.check)(values, amount) {
@@ -357,32 +379,33 @@ fn read_own_values(reader: &mut Reader, given: &TableInput, discipline: &Discipl
 }
 
 /// Reports unknown keys of a child AQM's table.
-fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry, discipline: &DisciplineEntry) {
-    let around = with_parameter_names(&["limit"], discipline.parameters);
-    let elsewhere = keys_of_other_queues(reader.registry);
+fn reject_unknown_keys_in_aqm(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry, discipline: &DisciplineEntry) {
+    let around = keys_and_parameter_names(&["limit"], discipline.parameters);
+    let elsewhere = other_queue_key_locator(reader.registry);
     let home = |key: &str| if around.contains(&key) { Some(KnownKeyLocation::InParentTable) } else { elsewhere(key) };
-    unknown_keys::report_unknown_keys(reader, given, &with_parameter_names(&["name"], aqm.parameters), home, |home, keys| match home {
+    unknown_keys::report_unknown_keys(reader, given, &keys_and_parameter_names(&["name"], aqm.parameters), home, |home, keys| match home {
         KnownKeyLocation::InParentTable => {
             format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs_verb(keys))
         }
         _ => {
-            let example = format!("{{ name = \"{}\"{} }}", aqm.name, required_parameters_example(aqm.parameters));
+            let example = format!("{{ name = \"{}\"{} }}", aqm.name, required_parameter_assignments(aqm.parameters));
             stale_keys_message(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
         }
     });
 }
 
 /// Reports unknown keys of a discipline with a child AQM.
-fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
-    let inside = aqm.map_or_else(Vec::new, |aqm| with_parameter_names(&[], aqm.parameters));
-    let elsewhere = keys_of_other_queues(reader.registry);
+fn reject_unknown_keys_beside_aqm(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
+    let inside = aqm.map_or_else(Vec::new, |aqm| keys_and_parameter_names(&[], aqm.parameters));
+    let elsewhere = other_queue_key_locator(reader.registry);
     let home = |key: &str| if inside.contains(&key) { Some(KnownKeyLocation::InTable) } else { elsewhere(key) };
-    let own = with_parameter_names(&["discipline", "aqm", "limit"], discipline.parameters);
+    let own = keys_and_parameter_names(&["discipline", "aqm", "limit"], discipline.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, home, |home, keys| match home {
         KnownKeyLocation::InTable => {
             let name = aqm.map_or("", |aqm| aqm.name);
-            let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
-            let there = given.node.get("aqm").map_or_else(String::new, |aqm| unknown_keys::format_members(aqm, |key| key != "name"));
+            let moved = unknown_keys::format_key_value_pairs(given.node, |key| keys.contains(&key));
+            let there =
+                given.node.get("aqm").map_or_else(String::new, |aqm| unknown_keys::format_key_value_pairs(aqm, |key| key != "name"));
             let all = [there, moved].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
             format!("{} {} to the AQM inside; fix: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs_verb(keys))
         }
@@ -393,13 +416,13 @@ fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &Disc
 }
 
 /// Reports unknown keys of a discipline with a child queue; returns whether some belong to that queue.
-fn reject_keys_of_queue(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
-    let of_some_queue = keys_of_other_queues(reader.registry);
+fn reject_unknown_keys_beside_queue(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
+    let of_some_queue = other_queue_key_locator(reader.registry);
     let home =
         |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(KnownKeyLocation::InTable) } else { None };
-    let own = with_parameter_names(&["discipline", CHILD_QUEUE_KEY], discipline.parameters);
+    let own = keys_and_parameter_names(&["discipline", CHILD_QUEUE_KEY], discipline.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, home, |_, keys| {
-        let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
+        let moved = unknown_keys::format_key_value_pairs(given.node, |key| keys.contains(&key));
         format!("{} {} to the queue inside; fix: write {CHILD_QUEUE_KEY} = {{ {moved} }}", keys.join(", "), belongs_verb(keys))
     });
     let entries = given.node.entries().unwrap_or_default();
@@ -415,26 +438,26 @@ fn stale_keys_message(of: &str, keys: &[&str], place: &str, example: &str) -> St
 }
 
 /// Recognizes keys of other AQMs or disciplines.
-fn keys_of_other_queues(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
-    let of_aqms = registry.aqms().iter().flat_map(|aqm| with_parameter_names(&[], aqm.parameters));
-    let of_disciplines = registry.disciplines().iter().flat_map(|discipline| with_parameter_names(&[], discipline.parameters));
+fn other_queue_key_locator(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
+    let of_aqms = registry.aqms().iter().flat_map(|aqm| keys_and_parameter_names(&[], aqm.parameters));
+    let of_disciplines = registry.disciplines().iter().flat_map(|discipline| keys_and_parameter_names(&[], discipline.parameters));
     let known: Vec<&'static str> = of_aqms.chain(of_disciplines).chain(["aqm", "limit", CHILD_QUEUE_KEY]).collect();
     move |key| known.contains(&key).then_some(KnownKeyLocation::Elsewhere)
 }
 
 /// These keys, and the names of the parameters.
-fn with_parameter_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
+fn keys_and_parameter_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
     keys.iter().copied().chain(parameters.iter().map(|parameter| parameter.name)).collect()
 }
 
 /// The buffer size as written, and as used.
-fn read_buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
-    let amount: Amount = reader.read_keys(given, BufferKeys::PARAMETERS).get("limit")?;
+fn read_buffer(reader: &mut Reader, given: &TableInput) -> Option<(PacketsOrBytes, Limit)> {
+    let amount: PacketsOrBytes = reader.read_keys(given, BufferKeys::PARAMETERS).get("limit")?;
     match amount {
-        Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
+        PacketsOrBytes::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
             Some((amount, Limit::Packets(packets as u32)))
         }
-        Amount::Bytes(bytes) if (1.0..=MAX_LIMIT_BYTES).contains(&bytes) => Some((amount, Limit::Bytes(bytes as u64))),
+        PacketsOrBytes::Bytes(bytes) if (1.0..=MAX_LIMIT_BYTES).contains(&bytes) => Some((amount, Limit::Bytes(bytes as u64))),
         _ => {
             reader.report(given, "limit", format!("must be a whole number of packets, 1 .. {MAX_PACKETS}, or bytes, as in \"64 KB\""));
             None
@@ -442,8 +465,8 @@ fn read_buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit
     }
 }
 
-fn limit_as_json(amount: Amount) -> Map<String, Json> {
+fn limit_as_json(amount: PacketsOrBytes) -> Map<String, Json> {
     let mut values = Values::defaults(BufferKeys::PARAMETERS);
     values.set("limit", ecnlab_units::Value::Amount(amount));
-    declaration::describe_values(&values)
+    declaration::values_to_json(&values)
 }

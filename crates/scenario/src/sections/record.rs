@@ -45,7 +45,7 @@ impl SampleInterval {
 }
 
 impl ParameterType for SampleInterval {
-    const KIND: Kind = <Span as ParameterType>::KIND;
+    const PARAMETER_KIND: Kind = <Span as ParameterType>::PARAMETER_KIND;
     const SPECIAL_WORD: Option<&'static str> = Some("off");
     fn from_value(value: &Value) -> SampleInterval {
         SampleInterval(<Option<Span> as ParameterType>::from_value(value))
@@ -65,7 +65,7 @@ pub const RECORD: Section = Section {
 const MAX_SERIES_BYTES: f64 = recorder::MAX_RECORD_BYTES as f64;
 
 /// Numbers of recorded items.
-pub struct RecordingSize {
+pub struct RecordedItemCounts {
     pub duration: Span,
     pub queues: usize,
     /// Bands of all queues with several bands.
@@ -93,7 +93,7 @@ impl Record {
     }
 
     /// Estimated bytes of a run's series, as key and bytes. The number of events is unknown before the run.
-    pub fn estimated_bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
+    pub fn estimated_bytes(&self, size: &RecordedItemCounts) -> [(&'static str, f64); 3] {
         let samples = |every: SampleInterval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
         let bins = if self.rates { size.duration.seconds() / self.rates_interval.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
@@ -118,7 +118,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
 }
 
 /// Rejects series that would not fit into memory, and warns of those with a single sample.
-pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &RecordingSize) {
+pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &RecordedItemCounts) {
     let Some(given) = root.node.get("record").map(|node| TableInput::new(node, "record")) else { return };
     for (key, interval) in [("queue", record.queue), ("window", record.window)] {
         if interval.interval().is_some_and(|every| every >= size.duration) {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
-        let size = RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
+        let size = RecordedItemCounts { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
         let every = |micros| Record { queue: SampleInterval(Some(Span::from_micros(micros))), ..Record::default() };
         let total = every(1).estimated_bytes(&size)[0].1;
         assert_eq!(100e6 * 40.0, total);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn gauges_take_room_beside_lengths() {
-        let size = |gauges| RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
+        let size = |gauges| RecordedItemCounts { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
         let record = Record { queue: SampleInterval(Some(Span::from_millis(1))), ..Record::default() };
         let per_gauge = recorder::GAUGE_SAMPLES.row_bytes() as f64;
         assert_eq!(2.0 * 100e3 * per_gauge, record.estimated_bytes(&size(2))[0].1 - record.estimated_bytes(&size(0))[0].1);

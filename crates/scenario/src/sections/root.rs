@@ -37,7 +37,7 @@ parameters! {
 pub struct ProcessingJitter(pub MaxProcessingTime);
 
 impl ParameterType for ProcessingJitter {
-    const KIND: Kind = Span::KIND;
+    const PARAMETER_KIND: Kind = Span::PARAMETER_KIND;
     const SPECIAL_WORD: Option<&'static str> = Some("packet");
     fn from_value(value: &Value) -> ProcessingJitter {
         ProcessingJitter(if let Value::Special(_) = value {
@@ -93,7 +93,7 @@ pub const ROOT: Section = Section {
 };
 
 /// Bin width for rates and Jain's index.
-const RATE_BIN_WIDTH: Span = Span::from_secs(1);
+const JAIN_INDEX_BIN_WIDTH: Span = Span::from_secs(1);
 
 /// Reads the top level of the file; none if it is invalid.
 pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)> {
@@ -110,7 +110,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)
         reader.report(root, "measure_from", message);
         return None;
     }
-    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < RATE_BIN_WIDTH {
+    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < JAIN_INDEX_BIN_WIDTH {
         let message = "leaves less than 1 s to measure, too short for Jain's index; fix: begin earlier or run longer";
         reader.warn(root, "measure_from", message.to_owned());
     }

@@ -8,7 +8,7 @@ use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
-use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, describe_values};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, values_to_json};
 use super::impair::{self, IMPAIR, Impairments};
 use crate::problem::suggestion_text;
 use crate::read::{ReadValues, Reader, TableInput};
@@ -53,9 +53,10 @@ parameters! {
     }
 }
 
-const PRIVATE_LINK_KEYS: usize = PrivateLinkKeys::PARAMETERS.len();
-const ACCESS_KEYS: [Parameter; 1 + PRIVATE_LINK_KEYS] = concat_parameter_tables(&[AccessNode::PARAMETERS, PrivateLinkKeys::PARAMETERS]);
-const EXIT_KEYS: [Parameter; 1 + PRIVATE_LINK_KEYS] = concat_parameter_tables(&[ExitNode::PARAMETERS, PrivateLinkKeys::PARAMETERS]);
+const PRIVATE_LINK_KEY_COUNT: usize = PrivateLinkKeys::PARAMETERS.len();
+const ACCESS_KEYS: [Parameter; 1 + PRIVATE_LINK_KEY_COUNT] =
+    concat_parameter_tables(&[AccessNode::PARAMETERS, PrivateLinkKeys::PARAMETERS]);
+const EXIT_KEYS: [Parameter; 1 + PRIVATE_LINK_KEY_COUNT] = concat_parameter_tables(&[ExitNode::PARAMETERS, PrivateLinkKeys::PARAMETERS]);
 
 pub const ACCESS: Section = Section {
     name: "flows.access",
@@ -106,7 +107,7 @@ pub struct EdgeRoutes {
 
 /// The private links of a group's flows at one end.
 pub struct PrivateLinks {
-    end: &'static RouteEnd,
+    end: &'static RouteEndKind,
     link: Arc<PrivateLinkParams>,
     spread: Span,
     values: Values,
@@ -114,7 +115,7 @@ pub struct PrivateLinks {
 }
 
 /// One end of a group's route.
-struct RouteEnd {
+struct RouteEndKind {
     table: &'static TableDeclaration,
     /// Key of the table that names the node, and that of the group.
     node: &'static str,
@@ -125,7 +126,7 @@ struct RouteEnd {
     name: fn(Arc<str>, u32, Direction) -> LinkName,
 }
 
-static SOURCE_END: RouteEnd = RouteEnd {
+static SOURCE_END: RouteEndKind = RouteEndKind {
     table: &ACCESS_TABLE,
     node: "to",
     group_key: "from",
@@ -134,7 +135,7 @@ static SOURCE_END: RouteEnd = RouteEnd {
     name: |group, member, direction| LinkName::Access { group, member, direction },
 };
 
-static SINK_END: RouteEnd = RouteEnd {
+static SINK_END: RouteEndKind = RouteEndKind {
     table: &EXIT_TABLE,
     node: "from",
     group_key: "to",
@@ -153,7 +154,7 @@ struct ResolvedRouteEnd {
 /// The route of a group, unless it is invalid.
 pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadValues, graph: Option<&mut NetworkGraph>) -> Option<GroupRoute> {
     let problems = reader.problems.len();
-    let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.resolve(reader, given, reading));
+    let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.read_node_and_links(reader, given, reading));
     let routes = graph.and_then(|graph| find_routes(reader, given, reading, [&first, &last], graph))?;
     (problems == reader.problems.len()).then_some(GroupRoute { access: first.private_links, exit: last.private_links, routes })
 }
@@ -162,7 +163,7 @@ impl GroupRoute {
     /// Adds the private links to the group's description, in a form that can be read again.
     pub fn describe(&self, group_json: &mut Map<String, Json>) {
         for private_links in [&self.access, &self.exit].into_iter().flatten() {
-            let mut table_json = describe_values(&private_links.values);
+            let mut table_json = values_to_json(&private_links.values);
             private_links.impairments.describe(&mut table_json);
             group_json.insert(private_links.end.table.key.to_owned(), Json::Object(table_json));
         }
@@ -176,7 +177,7 @@ impl PrivateLinks {
     }
 
     /// The link of a flow at this end, and its reverse link.
-    pub fn link_specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
+    pub fn link_specs_of_flow(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {
             let name = (self.end.name)(Arc::clone(group), member, direction);
             LinkSpec {
@@ -188,9 +189,9 @@ impl PrivateLinks {
     }
 }
 
-impl RouteEnd {
+impl RouteEndKind {
     /// Resolves the node at the inner end of the private links, or that of the group itself.
-    fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadValues) -> ResolvedRouteEnd {
+    fn read_node_and_links(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadValues) -> ResolvedRouteEnd {
         let node: Option<Option<String>> = group.get(self.group_key);
         let Some(table) = reader.read_table(given, self.table.key, self.table.example) else {
             if node == Some(None) && !given.has(self.table.key) {
@@ -231,7 +232,7 @@ fn find_routes(
     let (first, last) = (from.node.as_deref()?, to.node.as_deref()?);
     for (key, node) in [(from.key, first), (to.key, last)] {
         if !graph.has_node(node) {
-            reader.report(given, key, format!("unknown node \"{node}\": no link has it{}", suggestion_text(node, graph.nodes())));
+            reader.report(given, key, format!("unknown node \"{node}\": no link has it{}", suggestion_text(node, graph.node_names())));
             return None;
         }
     }
@@ -270,7 +271,7 @@ fn parse_route(
     let mut node = end_nodes.0;
     let mut route = Vec::new();
     for name in names {
-        let Some(number) = graph.edge(name) else {
+        let Some(number) = graph.edge_number(name) else {
             reader.report(given, key, format!("unknown link \"{name}\"{}", suggestion_text(name, graph.edge_names())));
             return None;
         };

@@ -14,7 +14,7 @@ use super::tcp_renames;
 use crate::read::{Reader, TableInput};
 
 /// Keys of `tcp` besides its parameters.
-const TABLE_KEYS: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
+const NON_PARAMETER_KEYS: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
 
 /// Table of a group's TCP.
 pub const TCP_TABLE: TableDeclaration = TableDeclaration {
@@ -36,9 +36,9 @@ pub struct ReadTransport {
 }
 
 /// TCP's parameters, with the quirks in their own table, in the form of a scenario.
-fn describe_parameters(profile: &str, values: &Values) -> Map<String, Json> {
+fn tcp_parameters_to_json(profile: &str, values: &Values) -> Map<String, Json> {
     let of = |declared: &[Parameter]| -> Map<String, Json> {
-        declared.iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value(parameter.name)))).collect()
+        declared.iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value_by_name(parameter.name)))).collect()
     };
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
     described.extend(of(TcpSettings::OWN_PARAMETERS));
@@ -61,49 +61,49 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     let quirks = reader.read_table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
     let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
     let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.path_of_key(QUIRKS_KEY)));
-    let profile = profile::find_profile(reader.read_entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
-    tcp_renames::report_keys(
+    let profile = profile::find_profile(reader.read_name_and_find_entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
+    tcp_renames::report_unknown_tcp_keys(
         reader,
         &given,
-        TABLE_KEYS.into_iter().chain(TcpSettings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)),
+        NON_PARAMETER_KEYS.into_iter().chain(TcpSettings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)),
     );
-    tcp_renames::report_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
+    tcp_renames::report_unknown_tcp_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut values = profile.values();
     let variant = match given.has("variant") {
-        true => Some(reader.read_entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
+        true => Some(reader.read_name_and_find_entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
         false => None,
     };
     let members = variant.map_or(&[][..], |variant| variant.members_for_profile(&values));
     if let Some(variant) = variant {
         variant.apply(&mut values);
     }
-    let values = read_parameters(reader, &given, TcpSettings::OWN_PARAMETERS, values);
-    let values = read_parameters(reader, &quirks, Quirks::PARAMETERS, values?).filter(|_| !quirks_fault)?;
+    let values = read_parameters_or_quirks(reader, &given, TcpSettings::OWN_PARAMETERS, values);
+    let values = read_parameters_or_quirks(reader, &quirks, Quirks::PARAMETERS, values?).filter(|_| !quirks_fault)?;
     let problems = settings::check(&values);
     let sound = problems.is_empty();
     for (parameter, message) in problems {
         reader.report(if is_quirk(parameter) { &quirks } else { &given }, parameter, message);
     }
-    reader.warn_ignored_keys_at(&given, &values, &[], parameter_path);
-    reader.warn_ignored_keys_at(&quirks, &values, &[], parameter_path);
-    warn_of_variant(reader, &given, members, &values);
-    match values.get::<CongestionControlName>("congestion_control") {
+    reader.warn_ignored_keys_with_path_fn(&given, &values, &[], parameter_path);
+    reader.warn_ignored_keys_with_path_fn(&quirks, &values, &[], parameter_path);
+    warn_of_ineffective_variant(reader, &given, members, &values);
+    match values.get_as::<CongestionControlName>("congestion_control") {
         CongestionControlName::Kernel(_) => warn_of_unread_with_kernel_control(reader, &given, &values),
         _ if sound => warn_of_unchecked(reader, &given, profile, &values),
         _ => {}
     }
-    let described = describe_parameters(profile.name, &values);
+    let described = tcp_parameters_to_json(profile.name, &values);
     sound.then(|| ReadTransport {
         transport: Transport::Tcp(Arc::new(TcpSettings::from_values(&values))),
         key: "tcp",
         described,
-        offers_ecn: values.get("ecn"),
+        offers_ecn: values.get_as("ecn"),
         has_ecn_key: given.has("ecn"),
     })
 }
 
 /// Reads one of the two tables; rewrites problems of renamed values.
-fn read_parameters(reader: &mut Reader, given: &TableInput, declared: &'static [Parameter], values: Values) -> Option<Values> {
+fn read_parameters_or_quirks(reader: &mut Reader, given: &TableInput, declared: &'static [Parameter], values: Values) -> Option<Values> {
     let before = reader.problems.len();
     let reading = reader.read_keys_among(given, declared, values);
     tcp_renames::rewrite_value_problems(&mut reader.problems[before..], given);
@@ -131,7 +131,7 @@ const UNREAD_WITH_KERNEL_CONTROL: [&str; 2] = ["ecn_response", "hystart"];
 
 /// Warns of parameters that a kernel's congestion control does not read.
 fn warn_of_unread_with_kernel_control(reader: &mut Reader, given: &TableInput, values: &Values) {
-    let control = values.value("congestion_control");
+    let control = values.value_by_name("congestion_control");
     for name in UNREAD_WITH_KERNEL_CONTROL.into_iter().filter(|name| given.has(name)) {
         let message = format!("has no effect, since the code of the kernel's congestion control {control} decides; fix: leave it out");
         reader.warn(given, name, message);
@@ -159,10 +159,10 @@ fn checked_combinations_text(profile: &Profile) -> String {
 }
 
 /// Warns of a variant whose members the scenario's own parameters have all overridden.
-fn warn_of_variant(reader: &mut Reader, given: &TableInput, members: &[(&str, &str)], values: &Values) {
-    let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_conditions(name).first()?)));
+fn warn_of_ineffective_variant(reader: &mut Reader, given: &TableInput, members: &[(&str, &str)], values: &Values) {
+    let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_read_conditions_of(name).first()?)));
     if let Some((name, value, condition)) = unread.next() {
-        let now = values.value(condition.parameter);
+        let now = values.value_by_name(condition.parameter);
         let message = format!("sets {name} = {value}, which has an effect only with {condition}, but {} is {now}", condition.parameter);
         reader.warn(given, "variant", format!("{message}; fix: leave out one of the two"));
     }

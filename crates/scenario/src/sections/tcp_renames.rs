@@ -77,12 +77,12 @@ pub const VALUES: &[(&str, &str, &str)] = &[
 ];
 
 /// Reports unknown keys of a TCP table; for an old name, or one of the other table, with the right key.
-pub fn report_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
+pub fn report_unknown_tcp_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
     let unknown = unknown_keys(given.node, known.clone());
     if unknown.is_empty() {
         return;
     }
-    let moved: Vec<(String, &str)> = unknown.into_iter().filter_map(|key| Some((key.to_owned(), new_name(key)?))).collect();
+    let moved: Vec<(String, &str)> = unknown.into_iter().filter_map(|key| Some((key.to_owned(), current_name(key)?))).collect();
     let names: Vec<String> = known.map(str::to_owned).chain(moved.iter().map(|(key, _)| key.clone())).collect();
     reader.reject_unknown_keys(given, names.iter().map(String::as_str));
     for (key, name) in moved {
@@ -92,7 +92,7 @@ pub fn report_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iter
 }
 
 /// Current name of a key, if it is an old one or a parameter of either table.
-fn new_name(key: &str) -> Option<&'static str> {
+fn current_name(key: &str) -> Option<&'static str> {
     let renamed = KEYS.iter().find(|(old, _)| *old == key).map(|(_, name)| *name);
     renamed.or_else(|| TcpSettings::PARAMETERS.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.name))
 }
@@ -122,7 +122,7 @@ pub fn rewrite_value_problems(problems: &mut [Problem], given: &TableInput) {
         return;
     }
     for (name, old, new) in VALUES {
-        let is_old = given.node.get(name).and_then(|node| node.scalar()).is_some_and(|scalar| scalar.text == *old);
+        let is_old = given.node.get(name).and_then(|node| node.as_scalar()).is_some_and(|scalar| scalar.text == *old);
         for problem in problems.iter_mut().filter(|problem| is_old && problem.place == given.path_of_key(name)) {
             problem.message = format!("\"{old}\" is named \"{new}\" now; fix: give {name} = \"{new}\"");
         }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_parameter_in_the_other_table_is_reported_with_its_place() {
         for parameter in TcpSettings::PARAMETERS {
-            let member = crate::read::example(parameter);
+            let member = crate::read::parameter_example_line(parameter);
             let is_quirk = is_quirk(parameter.name);
             let table = if is_quirk {
                 format!("{{ profile = \"ns2\", {member} }}")

@@ -23,7 +23,7 @@ pub fn report_unknown_keys(
     location: impl Fn(&str) -> Option<KnownKeyLocation>,
     message: impl Fn(KnownKeyLocation, &[&str]) -> String,
 ) {
-    let unknown_keys = || table_keys(given).filter(|key| !allowed_keys.contains(key)).filter_map(|key| Some((key, location(key)?)));
+    let unknown_keys = || given_keys(given).filter(|key| !allowed_keys.contains(key)).filter_map(|key| Some((key, location(key)?)));
     reader
         .reject_unknown_keys(given, allowed_keys.iter().copied().chain(unknown_keys().map(|(key, _)| key)).collect::<Vec<_>>().into_iter());
     for kind in [KnownKeyLocation::InTable, KnownKeyLocation::InParentTable, KnownKeyLocation::Elsewhere] {
@@ -39,12 +39,12 @@ pub fn belongs_verb(keys: &[&str]) -> &'static str {
     if keys.len() == 1 { "belongs" } else { "belong" }
 }
 
-fn table_keys<'g>(given: &'g TableInput) -> impl Iterator<Item = &'g str> {
+fn given_keys<'g>(given: &'g TableInput) -> impl Iterator<Item = &'g str> {
     given.node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str())
 }
 
 /// Members of a table as a scenario writes them, `a = 1, b = "x"`.
-pub fn format_members(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
+pub fn format_key_value_pairs(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
     let entries = node.entries().unwrap_or_default().iter().filter(|(key, _)| wanted(key));
     entries.map(|(key, member)| format!("{key} = {}", format_value(member))).collect::<Vec<_>>().join(", ")
 }
@@ -55,6 +55,6 @@ pub fn format_value(node: &Node) -> String {
         NodeValue::Scalar(scalar) if scalar.form == ScalarKind::Text => format!("\"{}\"", scalar.text),
         NodeValue::Scalar(scalar) => scalar.text.clone(),
         NodeValue::List(list) => format!("[{}]", list.iter().map(format_value).collect::<Vec<_>>().join(", ")),
-        NodeValue::Table(_) => format!("{{ {} }}", format_members(node, |_| true)),
+        NodeValue::Table(_) => format!("{{ {} }}", format_key_value_pairs(node, |_| true)),
     }
 }

@@ -25,7 +25,7 @@ impl NamedHosts {
     }
 
     /// Replaces these hosts by private links in a group that begins or ends at them. Keys of the group's own link take precedence.
-    pub fn add_private_links(&self, group: &mut Node) {
+    pub fn replace_in_group(&self, group: &mut Node) {
         for (end, own, inner) in [("from", "access", "to"), ("to", "exit", "from")] {
             let named = group.text_of_key(end) == Some(self.name.as_str());
             let leads_elsewhere = group.get(own).is_some_and(|own| own.entries().is_none() || own.get(inner).is_some());
@@ -34,7 +34,7 @@ impl NamedHosts {
             }
             let line = group.remove(end).and_then(|node| node.line);
             let mut link = group.remove(own).unwrap_or(Node { line, ..Node::EMPTY });
-            link.insert_if_absent(inner, Node::word(&self.node));
+            link.insert_if_absent(inner, Node::from_word(&self.node));
             self.link.iter().for_each(|(key, node)| link.insert_if_absent(key, node.clone()));
             link.set_missing_lines(line);
             group.insert_if_absent(own, link);
@@ -44,14 +44,14 @@ impl NamedHosts {
 
 /// A link between two nodes, with further keys.
 pub fn link_node(name: &str, from: &str, to: &str, rest: Vec<(&str, Node)>) -> Node {
-    let ends = [("name", name), ("from", from), ("to", to)].map(|(key, text)| (key, Node::word(text)));
+    let ends = [("name", name), ("from", from), ("to", to)].map(|(key, text)| (key, Node::from_word(text)));
     Node::table(ends.into_iter().chain(rest))
 }
 
 /// Inserts the topology into the tree. Links and groups of the scenario file come after it, and override those of the same name.
 pub fn insert_into_tree(root: &mut Node, built: BuiltTopology, line: Option<usize>) -> Vec<NamedHosts> {
     for (key, nodes) in [("link", built.links), ("flows", built.groups)] {
-        if nodes.is_empty() || root.get(key).is_some_and(|given| given.list().is_none()) {
+        if nodes.is_empty() || root.get(key).is_some_and(|given| given.as_list().is_none()) {
             continue;
         }
         let mut all = nodes;
@@ -67,7 +67,7 @@ pub fn insert_into_tree(root: &mut Node, built: BuiltTopology, line: Option<usiz
                 None => all.push(node),
             }
         }
-        root.insert_if_absent(key, Node::list_of(all));
+        root.insert_if_absent(key, Node::from_list(all));
     }
     built.hosts
 }

@@ -27,7 +27,10 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     example: "network = { topology = \"dumbbell\", rate = \"10 Mbps\", delay = \"20 ms\", queue = { aqm = \"ecn\", limit = 120, min_th = 10, max_th = 30 } }",
     make: |_, given, values| {
         let table = |key: &str| given.node.get(key).cloned();
-        let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
+        let mut rest = vec![
+            ("rate", Node::from_parameter_value(values.value_by_name("rate"))),
+            ("delay", Node::from_parameter_value(values.value_by_name("delay"))),
+        ];
         rest.extend(table("queue").map(|queue| ("queue", queue)));
         rest.extend(table("queue_back").map(|queue| ("reverse", Node::table([("queue", queue)]))));
         let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| NamedHosts::new(name, node, HostKeys::private_link_keys(values)));

@@ -1,6 +1,6 @@
 //! Incast: many servers of a data centre reply to one receiver at once, through the shallow buffer of a switch.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Rate, Span, parameters};
 
 use super::builder::{BuiltTopology, NamedHosts, link_node};
@@ -23,8 +23,8 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     nodes: "hosts `servers` - leaf - port - `receiver`.",
     example: "network = { topology = \"incast\", rate = \"10 Gbps\", delay = \"10 us\" }",
     make: |_, given, values| {
-        let of = |name: &str| Node::of_value(values.value(name));
-        let step = || Node::table([("aqm", Node::word("step")), ("limit", of("limit")), ("threshold", of("threshold"))]);
+        let of = |name: &str| Node::from_parameter_value(values.value_by_name(name));
+        let step = || Node::table([("aqm", Node::from_word("step")), ("limit", of("limit")), ("threshold", of("threshold"))]);
         let queue = given.node.get("queue").cloned().unwrap_or_else(step);
         let port = link_node("port", "leaf", "receiver", vec![("rate", of("rate")), ("delay", of("delay")), ("queue", queue)]);
         let own = ["rate", "delay", "spread", "limit"]
@@ -48,11 +48,11 @@ parameters! {
         pub spread: Span = "0 s", 0..=8_640_000, "s";
         /// Buffer of the port, without a queue.
         #[usual(20..=2000, log)]
-        pub limit: Amount = "300 KB";
+        pub limit: PacketsOrBytes = "300 KB";
         /// Queue length from which the port marks, without a queue.
         #[source("Alizadeh and others 2010: 65 packets at 10 Gbps")]
         #[usual(5..=500, log)]
-        pub threshold: Amount = "65";
+        pub threshold: PacketsOrBytes = "65";
         /// Buffer of each server's private link, in packets.
         pub server_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }

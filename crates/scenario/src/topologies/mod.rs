@@ -70,7 +70,7 @@ impl HostKeys {
     /// Keys of a host's private link.
     fn private_link_keys(values: &Values) -> Vec<(&'static str, Node)> {
         let names = [("rate", "host_rate"), ("delay", "host_delay"), ("spread", "host_spread"), ("limit", "host_limit")];
-        names.map(|(key, name)| (key, Node::of_value(values.value(name)))).into()
+        names.map(|(key, name)| (key, Node::from_parameter_value(values.value_by_name(name)))).into()
     }
 }
 
@@ -88,7 +88,9 @@ pub fn insert_topology(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> 
     let Some(network) = root.remove(NETWORK) else { return Vec::new() };
     let holder = Node::table([(NETWORK, network)]);
     let Some(given) = reader.read_table(&TableInput::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
-    let Some(&topology) = reader.read_entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else { return Vec::new() };
+    let Some(&topology) = reader.read_name_and_find_entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else {
+        return Vec::new();
+    };
     let names = topology.parameters.iter().map(|parameter| parameter.name).chain(topology.tables.iter().map(|table| table.key));
     reader.reject_unknown_keys(&given, std::iter::once(TOPOLOGY).chain(names));
     // The contents of these tables are checked in the sections into which they are inserted.
@@ -104,7 +106,7 @@ pub fn insert_topology(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> 
 }
 
 /// Replaces the named hosts of each group by private links.
-pub fn add_private_links(root: &mut Node, hosts: &[NamedHosts]) {
+pub fn replace_hosts_by_private_links(root: &mut Node, hosts: &[NamedHosts]) {
     let groups = root.get_mut("flows").and_then(Node::list_mut).into_iter().flatten();
-    groups.for_each(|group| hosts.iter().for_each(|hosts| hosts.add_private_links(group)));
+    groups.for_each(|group| hosts.iter().for_each(|hosts| hosts.replace_in_group(group)));
 }

@@ -28,9 +28,12 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     nodes: "r0 - hop1 - r1 - hop2 - r2 ..., with hosts `h0`, `h1`, `h2` ... at the routers; cross1, cross2 ... run from h0 to h1, from h1 to h2 ...",
     example: "network = { topology = \"parking-lot\", hops = 3, rate = \"10 Mbps\", delay = \"5 ms\", queue = { aqm = \"ecn\", limit = 120 } }",
     make: |reader, given, values| {
-        let hops: u32 = values.get("hops");
+        let hops: u32 = values.get_as("hops");
         let hop = |at: u32| {
-            let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
+            let mut rest = vec![
+                ("rate", Node::from_parameter_value(values.value_by_name("rate"))),
+                ("delay", Node::from_parameter_value(values.value_by_name("delay"))),
+            ];
             rest.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
             link_node(&format!("hop{at}"), &format!("r{}", at - 1), &format!("r{at}"), rest)
         };
@@ -44,7 +47,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         }
         BuiltTopology {
             links: (1..=hops).map(hop).collect(),
-            groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| cross_traffic(cross.node, at))).collect(),
+            groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| cross_traffic_group(cross.node, at))).collect(),
             hosts: (0..=hops)
                 .map(|at| NamedHosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::private_link_keys(values)))
                 .collect(),
@@ -53,13 +56,13 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
 };
 
 /// Group of cross traffic over one hop.
-fn cross_traffic(group: &Node, hop: u32) -> Node {
+fn cross_traffic_group(group: &Node, hop: u32) -> Node {
     let mut group = group.clone();
     let name = format!("{}{hop}", group.text_of_key("name").unwrap_or("cross"));
     let line = group.remove("name").and_then(|name| name.line);
-    group.insert_if_absent("name", Node { line, ..Node::word(&name) });
-    group.insert_if_absent("from", Node::word(&format!("h{}", hop - 1)));
-    group.insert_if_absent("to", Node::word(&format!("h{hop}")));
+    group.insert_if_absent("name", Node { line, ..Node::from_word(&name) });
+    group.insert_if_absent("from", Node::from_word(&format!("h{}", hop - 1)));
+    group.insert_if_absent("to", Node::from_word(&format!("h{hop}")));
     group
 }
 

@@ -25,7 +25,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     nodes: "hosts `sources` of 1 Mbps and hosts `cross` - r1 - long - r2 - bottleneck - r3 - hosts `sinks`.",
     example: "network = { topology = \"red-ecn\", delay = \"100 ms\" }",
     make: |_, given, values| {
-        let of = |name: &str| Node::of_value(values.value(name));
+        let of = |name: &str| Node::from_parameter_value(values.value_by_name(name));
         let queue = given.node.get("queue").cloned().unwrap_or_else(red_queue_node);
         let long = vec![("rate", of("long_rate")), ("delay", of("delay")), ("limit", of("limit"))];
         let bottleneck = vec![("rate", of("rate")), ("delay", of("bottleneck_delay")), ("queue", queue)];
@@ -41,8 +41,8 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
 
 /// RED with the paper's thresholds and buffer.
 fn red_queue_node() -> Node {
-    let thresholds = [("limit", 25), ("min_th", 6), ("max_th", 18)].map(|(key, number)| (key, Node::number(number)));
-    Node::table(std::iter::once(("aqm", Node::word("red"))).chain(thresholds))
+    let thresholds = [("limit", 25), ("min_th", 6), ("max_th", 18)].map(|(key, number)| (key, Node::from_number(number)));
+    Node::table(std::iter::once(("aqm", Node::from_word("red"))).chain(thresholds))
 }
 
 parameters! {

@@ -20,14 +20,15 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     nodes: "`server` - lan - r1 - bottleneck - r2, and from there to the receivers `on`, `off` and `c` over links of these names.",
     example: "network = { topology = \"rfc2884\", queue = { aqm = \"ecn\", limit = 50, min_th = 5, max_th = 15 } }",
     make: |_, given, values| {
-        let rate = || Node::of_value(values.value("link_rate"));
-        let nothing = || Node::of_value(&Value::Span(Span::ZERO));
+        let rate = || Node::from_parameter_value(values.value_by_name("link_rate"));
+        let nothing = || Node::from_parameter_value(&Value::Span(Span::ZERO));
         let plain =
-            |name, from, to, delay| link_node(name, from, to, vec![("rate", rate()), ("delay", delay), ("limit", Node::number(1000))]);
-        let mut shaper = vec![("discipline", Node::word("cbq")), ("rate", Node::of_value(values.value("rate")))];
+            |name, from, to, delay| link_node(name, from, to, vec![("rate", rate()), ("delay", delay), ("limit", Node::from_number(1000))]);
+        let mut shaper = vec![("discipline", Node::from_word("cbq")), ("rate", Node::from_parameter_value(values.value_by_name("rate")))];
         shaper.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
         let bottleneck = vec![("rate", rate()), ("delay", nothing()), ("queue", Node::table(shaper))];
-        let receivers = ["on", "off", "c"].map(|receiver| plain(receiver, "r2", receiver, Node::of_value(values.value("delay"))));
+        let receivers =
+            ["on", "off", "c"].map(|receiver| plain(receiver, "r2", receiver, Node::from_parameter_value(values.value_by_name("delay"))));
         let before = [plain("lan", "server", "r1", nothing()), link_node("bottleneck", "r1", "r2", bottleneck)];
         BuiltTopology { links: before.into_iter().chain(receivers).collect(), ..BuiltTopology::default() }
     },

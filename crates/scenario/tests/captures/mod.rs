@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use ecnlab_wire::{Event, Reader};
 
 pub fn events(bytes: &[u8]) -> Vec<Event> {
-    Reader::open(bytes).unwrap().map(Result::unwrap).collect()
+    Reader::from_reader(bytes).unwrap().map(Result::unwrap).collect()
 }
 
 /// Output of tshark for a capture with all checksums verified; none if tshark is not installed.

@@ -12,7 +12,7 @@ impl<P: Probe> Simulation<P> {
         let now = self.now;
         let queue = &mut self.queues[at as usize];
         if !queue.discipline.is_empty()
-            && let Some(slot) = queue.burst_schedule.as_mut().and_then(|schedule| schedule.wait_for_slot(now))
+            && let Some(slot) = queue.burst_schedule.as_mut().and_then(|schedule| schedule.start_burst_or_slot_time(now))
         {
             queue.transmitting = true;
             return self.calendar.set_deadline(queue.transmitter_slot, now, slot);

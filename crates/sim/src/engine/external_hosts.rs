@@ -172,7 +172,7 @@ impl<P: Probe> Simulation<P> {
         queue.measures.on_arrival(length, queue.discipline.average_queue_length());
         // The driver has made the copy, so it needs no report.
         if let Queue::KernelMirror(proxy) = &mut queue.discipline {
-            proxy.drain_unreported().for_each(drop);
+            proxy.arrivals_since_last_call().for_each(drop);
         }
         true
     }
@@ -192,7 +192,7 @@ impl<P: Probe> Simulation<P> {
         let queue = &mut queues[at as usize];
         let (at, link) = (*now, queue.link);
         if let Queue::KernelMirror(proxy) = &mut queue.discipline {
-            outputs.extend(proxy.drain_unreported().map(|frame| {
+            outputs.extend(proxy.arrivals_since_last_call().map(|frame| {
                 let packet = &packets[frame.packet];
                 SimOutput::KernelEnqueued { handle: packet.handle(), at, link, ecn: packet.ecn }
             }));

@@ -287,7 +287,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
             }
         }
         let signal = SignalEvent { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.to_segment(), signal: what };
-        self.probe.on_signal(self.now, &signal);
+        self.probe.on_data_mark_or_drop(self.now, &signal);
     }
 
     /// Reports a queue event to a probe that observes queues.

@@ -143,7 +143,7 @@ impl<P: Probe> Simulation<P> {
             }
         }
         if start >= self.options.measure_from {
-            self.fairness.add_bin(shares.map(|jain| jain.value()));
+            self.fairness.add_bin_indices(shares.map(|jain| jain.value()));
         }
         let is_reported = self.own_rate_bin().is_none();
         for (at, bin) in bins.iter_mut().enumerate() {

@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 
 use ecnlab_queue::{CountsByCause, SignalCause};
-use ecnlab_units::column_groups::{RATE_DOCS, TimeStats, rates_bps};
+use ecnlab_units::column_groups::{THROUGHPUT_AND_GOODPUT_DOCS, TimeMeanAndPercentiles, throughput_and_goodputs_bps};
 use ecnlab_units::{jain_columns, rate_columns, time_columns};
 
 use super::table::{ColumnSpec, NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
@@ -36,8 +36,8 @@ pub struct FlowSums {
 #[derive(Clone, Debug)]
 pub struct CommonMeasures {
     pub sums: FlowSums,
-    pub delay: TimeStats,
-    pub transaction: TimeStats,
+    pub delay: TimeMeanAndPercentiles,
+    pub transaction: TimeMeanAndPercentiles,
 }
 
 pub struct FlowRow {
@@ -71,7 +71,7 @@ pub struct CompletionsBySizeRow {
     /// Smallest size of this step and of the next, in bytes.
     pub size_range: [u64; 2],
     pub transactions: u64,
-    pub transaction: TimeStats,
+    pub transaction: TimeMeanAndPercentiles,
     pub slowdown: f64,
 }
 
@@ -89,7 +89,7 @@ pub struct QueueRow {
     pub average_mean: f64,
     pub empty_fraction: f64,
     pub utilisation: f64,
-    pub sojourn: TimeStats,
+    pub sojourn: TimeMeanAndPercentiles,
 }
 
 pub struct ImpairmentRow {
@@ -108,7 +108,7 @@ pub struct BandRow {
     pub departures: u64,
     pub marks: u64,
     pub drops: CountsByCause<u64>,
-    pub sojourn: TimeStats,
+    pub sojourn: TimeMeanAndPercentiles,
 }
 
 pub static FLOWS: TableSpec<FlowRow> = TableSpec {
@@ -303,7 +303,7 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
 struct SharedColumns<R>(PhantomData<R>);
 
 impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
-    const RATE_COLUMNS: &'static [ColumnSpec<R>] = &rate_columns!(RATE_DOCS, |row: &R| flow_sums(row).rates_bps());
+    const RATE_COLUMNS: &'static [ColumnSpec<R>] = &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row: &R| flow_sums(row).rates_bps());
 
     const SUM_COLUMNS: &'static [ColumnSpec<R>] = &[
         count_column(
@@ -369,7 +369,7 @@ impl FlowSums {
 
     /// Throughput, goodput and first-time goodput.
     pub fn rates_bps(&self) -> [f64; 3] {
-        rates_bps(self.bytes, self.seconds)
+        throughput_and_goodputs_bps(self.bytes, self.seconds)
     }
 
     fn rtt_mean_s(&self) -> f64 {
@@ -385,7 +385,7 @@ impl TotalRow {
 
 impl QueueRow {
     fn drops(&self) -> u64 {
-        self.drops.iter().sum::<u64>() + self.lost + self.refused_for_ecn
+        self.drops.counts().sum::<u64>() + self.lost + self.refused_for_ecn
     }
 }
 

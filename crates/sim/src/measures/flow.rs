@@ -6,7 +6,7 @@ use ecnlab_transport::SendCounters;
 use ecnlab_units::{Span, Time};
 
 use super::Histogram;
-use super::histogram::span_to_micros;
+use super::histogram::span_to_micros_f64;
 
 /// A data packet's arrival at its sink, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +207,7 @@ impl FlowMeasures {
     }
 
     pub fn on_rtt_sample(&mut self, rtt: Span) {
-        self.rtt_sum_us += span_to_micros(rtt);
+        self.rtt_sum_us += span_to_micros_f64(rtt);
         self.rtt_samples += 1;
     }
 

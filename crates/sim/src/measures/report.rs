@@ -3,7 +3,7 @@
 use ecnlab_queue::{CountsByCause, QueueCounters};
 use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
-use ecnlab_units::column_groups::TimeStats;
+use ecnlab_units::column_groups::TimeMeanAndPercentiles;
 
 use super::columns::{
     BANDS, BandRow, COMPLETIONS, CommonMeasures, CompletionsBySizeRow, FLOWS, FlowRow, FlowSums, GROUPS, GroupRow, IMPAIRMENTS,
@@ -108,19 +108,23 @@ impl<'a> ReportBuilder<'a> {
         }
         let gap = min_max_goodput_ratio(&members);
         let group_rows = members.into_iter().zip(groups).enumerate().map(|(group, ((flows, sums), at_end))| {
-            let common = CommonMeasures { sums, delay: TimeStats::from(at_end.delay), transaction: TimeStats::from(at_end.transfers) };
+            let common = CommonMeasures {
+                sums,
+                delay: TimeMeanAndPercentiles::from(at_end.delay),
+                transaction: TimeMeanAndPercentiles::from(at_end.transfers),
+            };
             GroupRow { group: group as u32, flows, common }
         });
         let queue_rows = queues.iter().enumerate().map(|(queue, at_end)| queue_row(queue as u32, at_end, self.interval_end));
         Report {
             tables: vec![
                 (FLOWS.name, rows.finish(self.names)),
-                (GROUPS.name, GROUPS.fill(self.names, group_rows)),
-                (TOTAL.name, TOTAL.fill(self.names, [total.into_row(groups, fairness, gap)])),
-                (COMPLETIONS.name, COMPLETIONS.fill(self.names, completion_rows(groups))),
-                (QUEUES.name, QUEUES.fill(self.names, queue_rows)),
-                (BANDS.name, BANDS.fill(self.names, band_rows(queues))),
-                (IMPAIRMENTS.name, IMPAIRMENTS.fill(self.names, impairments)),
+                (GROUPS.name, GROUPS.build_table_from_rows(self.names, group_rows)),
+                (TOTAL.name, TOTAL.build_table_from_rows(self.names, [total.into_row(groups, fairness, gap)])),
+                (COMPLETIONS.name, COMPLETIONS.build_table_from_rows(self.names, completion_rows(groups))),
+                (QUEUES.name, QUEUES.build_table_from_rows(self.names, queue_rows)),
+                (BANDS.name, BANDS.build_table_from_rows(self.names, band_rows(queues))),
+                (IMPAIRMENTS.name, IMPAIRMENTS.build_table_from_rows(self.names, impairments)),
             ],
         }
     }
@@ -152,8 +156,10 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
         completion_s: measures.completed_at().map_or(f64::NAN, |at| at.since(at_end.started).seconds()),
         common: CommonMeasures {
             sums,
-            delay: TimeStats::from(&measures.delay),
-            transaction: measures.transfer_durations().map_or_else(|| TimeStats::from(&Histogram::<5>::default()), TimeStats::from),
+            delay: TimeMeanAndPercentiles::from(&measures.delay),
+            transaction: measures
+                .transfer_durations()
+                .map_or_else(|| TimeMeanAndPercentiles::from(&Histogram::<5>::default()), TimeMeanAndPercentiles::from),
         },
     }
 }
@@ -164,7 +170,7 @@ fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionsBySizeRow> {
         group,
         size_range: [from, to],
         transactions: step.durations.count(),
-        transaction: TimeStats::from(&step.durations),
+        transaction: TimeMeanAndPercentiles::from(&step.durations),
         slowdown: step.mean_slowdown(),
     };
     (0..).zip(groups).flat_map(|(group, at_end)| at_end.completions.size_classes().map(move |step| table_row(group, step))).collect()
@@ -188,7 +194,7 @@ fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
         average_mean: measures.average_mean(),
         empty_fraction: measures.empty_fraction(now),
         utilisation: at_end.utilisation,
-        sojourn: TimeStats::from(&measures.sojourn),
+        sojourn: TimeMeanAndPercentiles::from(&measures.sojourn),
     }
 }
 
@@ -198,7 +204,15 @@ fn band_rows(queues: &[QueueAtEnd]) -> Vec<BandRow> {
     let table_row = |(place, (queue, at_end, band)): (u32, (u32, &QueueAtEnd, usize))| {
         let BandCounts { arrivals, departures, marks, drops } =
             BandCounts::counted_between(&at_end.measures.counters_before[band], &at_end.counters[band]);
-        BandRow { queue, band: place, arrivals, departures, marks, drops, sojourn: TimeStats::from(&at_end.measures.band_sojourns[band]) }
+        BandRow {
+            queue,
+            band: place,
+            arrivals,
+            departures,
+            marks,
+            drops,
+            sojourn: TimeMeanAndPercentiles::from(&at_end.measures.band_sojourns[band]),
+        }
     };
     (0..).zip(bands).map(table_row).collect()
 }
@@ -270,7 +284,11 @@ impl TotalAccumulator {
             transfers.merge(group.transfers);
         }
         TotalRow {
-            common: CommonMeasures { sums: self.sums, delay: TimeStats::from(&delay), transaction: TimeStats::from(&transfers) },
+            common: CommonMeasures {
+                sums: self.sums,
+                delay: TimeMeanAndPercentiles::from(&delay),
+                transaction: TimeMeanAndPercentiles::from(&transfers),
+            },
             jain: self.jain.map(|shares| shares.value()),
             jain_1s: fairness.means(),
             min_max_goodput_ratio,

@@ -123,8 +123,8 @@ impl PcapngOutput {
             let note = headers.stored_header(event.id);
             if let EncodedHeader::Headers(headers) = &note.header {
                 let mut now = *headers;
-                now.set_ecn_and_flags(event.packet.ecn, note.flags(&event.packet));
-                self.writer.write_packet_with_headers(interface + side, event.time, &now, &mut self.bytes);
+                now.update_ecn_and_flags(event.packet.ecn, note.flags(&event.packet));
+                self.writer.write_packet_from_headers(interface + side, event.time, &now, &mut self.bytes);
             }
         }
     }

@@ -9,7 +9,7 @@ use ecnlab_units::table::Table;
 use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, SackBlocks, TraceEventKind, Truncation};
 
-use crate::bins::{Bins, FlowIdentity};
+use crate::bins::{Bins, FlowAndConnectionNumbers};
 use crate::columns::{EcnMode, FlowRow};
 use crate::competing::FairnessCandidates;
 use crate::connection::{Connection, HalfConnection, HopObservation, TrackingState};
@@ -58,7 +58,7 @@ pub struct Analysis {
     context: AnalysisContext,
     next_flow: u32,
     rows: Vec<FlowRow>,
-    total: FlowTotals,
+    total: SumOverAllFlows,
     candidates: FairnessCandidates,
     /// Packets that have just been found to be dropped.
     dropped_packets: Vec<InFlightPacket>,
@@ -102,7 +102,7 @@ pub struct TraceReport {
 
 /// Sums over all flows.
 #[derive(Clone, Debug, Default)]
-struct FlowTotals {
+struct SumOverAllFlows {
     flows: u64,
     counters: FlowCounters,
     locked_out_flows: u64,
@@ -134,7 +134,7 @@ impl Analysis {
             context,
             next_flow: 0,
             rows: Vec::new(),
-            total: FlowTotals::default(),
+            total: SumOverAllFlows::default(),
             candidates: FairnessCandidates::default(),
             dropped_packets: Vec::new(),
             counts: ReadCounts::default(),
@@ -147,7 +147,7 @@ impl Analysis {
     }
 
     /// The time of the latest event.
-    pub fn time(&self) -> Time {
+    pub fn last_event_time(&self) -> Time {
         self.context.now
     }
 
@@ -158,9 +158,9 @@ impl Analysis {
         match event.packet.truncation {
             Truncation::Fragment { is_first: false } => self.counts.fragments += 1,
             Truncation::Truncated => self.counts.truncated += 1,
-            _ => match ConnectionKey::of_packet(&event.packet) {
+            _ => match ConnectionKey::with_side_of_packet(&event.packet) {
                 Some((key, side)) => self.track_packet(event, key, side),
-                None => self.count_other_protocol(event),
+                None => self.count_neither_tcp_nor_datagram(event),
             },
         }
     }
@@ -189,12 +189,12 @@ impl Analysis {
     }
 
     /// Counts a packet that is neither TCP nor a datagram at its link.
-    fn count_other_protocol(&mut self, event: &Event) {
+    fn count_neither_tcp_nor_datagram(&mut self, event: &Event) {
         self.counts.other_protocols += 1;
         if !self.context.is_measured || !matches!(event.location, Location::Link { .. }) {
             return;
         }
-        let link = self.links.link_index(Hop::link(event.location));
+        let link = self.links.link_index(Hop::from_link(event.location));
         self.links.update(link, |link| match event.kind {
             TraceEventKind::Enqueued => link.arrivals += 1,
             TraceEventKind::Dequeued => link.on_departure(event.packet.size, None),
@@ -205,13 +205,13 @@ impl Analysis {
 
     /// Tracks a packet of a connection.
     fn track_packet(&mut self, event: &Event, key: ConnectionKey, side: usize) {
-        let (at, evicted) = self.connections.get_or_insert(key, Connection::default);
+        let (at, evicted) = self.connections.get_or_allocate_slot(key, Connection::default);
         if let Some(evicted) = evicted {
             self.counts.evicted_connections += 1;
             self.finish_connection(evicted);
         }
-        if self.connections.get_mut(at).is_reopened_by(&event.packet) {
-            let previous = std::mem::take(self.connections.get_mut(at));
+        if self.connections.state_at_mut(at).is_reopened_by(&event.packet) {
+            let previous = std::mem::take(self.connections.state_at_mut(at));
             self.finish_connection(previous);
         }
         let tracking = TrackingState {
@@ -219,15 +219,15 @@ impl Analysis {
             is_measured: self.context.is_measured,
             has_several_interfaces: self.interfaces.len() > 1,
         };
-        let connection = self.connections.get_mut(at);
-        let is_closed = connection.on_packet(&event.packet, side);
+        let connection = self.connections.state_at_mut(at);
+        let is_closed = connection.update_handshake_and_close(&event.packet, side);
         let half = &mut connection.halves[side];
         let seq_range = half.seq_range(&event.packet);
         let observation = half.on_event(event, seq_range, tracking, &mut self.links, &mut self.context.memory, &mut self.dropped_packets);
         if !self.dropped_packets.is_empty() {
-            let mut half = std::mem::take(&mut self.connections.get_mut(at).halves[side]);
-            self.count_drops(&mut half);
-            self.connections.get_mut(at).halves[side] = half;
+            let mut half = std::mem::take(&mut self.connections.state_at_mut(at).halves[side]);
+            self.count_overtaken_packets_as_drops(&mut half);
+            self.connections.state_at_mut(at).halves[side] = half;
         }
         if seq_range.is_some() || !event.packet.is_tcp() {
             self.begin_flow(at, side, &event.packet, seq_range);
@@ -237,15 +237,15 @@ impl Analysis {
             self.update_acked_flow(at, side, event, observation);
         }
         if is_closed {
-            self.on_close(at);
+            self.mark_flows_closed(at);
         }
     }
 
     /// Counts packets that were overtaken and did not arrive, at the time at which they were seen last.
-    fn count_drops(&mut self, half: &mut HalfConnection) {
+    fn count_overtaken_packets_as_drops(&mut self, half: &mut HalfConnection) {
         for dropped in self.dropped_packets.drain(..) {
             let is_measured = self.context.from <= dropped.since && dropped.since < self.context.to;
-            let link = half.next_hop_after(dropped.location).and_then(|hop| self.links.link_index(hop));
+            let link = half.next_hop_from(dropped.location).and_then(|hop| self.links.link_index(hop));
             if is_measured {
                 self.links.update(link, |link| (link.arrivals, link.drops) = (link.arrivals + 1, link.drops + 1));
             }
@@ -259,7 +259,7 @@ impl Analysis {
 
     /// Begins a flow at the first packet with data.
     fn begin_flow(&mut self, at: u32, side: usize, packet: &Packet, seq_range: SeqRange) {
-        let halves = &mut self.connections.get_mut(at).halves;
+        let halves = &mut self.connections.state_at_mut(at).halves;
         if halves[side].flow.is_some() {
             return;
         }
@@ -268,7 +268,7 @@ impl Analysis {
         let first_seq = half.first_seq.unwrap_or(seq_range.map_or(0, |(start, _)| start));
         let number = self.next_flow;
         let is_selected = self.selected_flows.is_empty() || self.selected_flows.contains(&number);
-        let member = FlowIdentity { flow: number, connection: other.map_or(number, |(first, _)| first) };
+        let member = FlowAndConnectionNumbers { flow: number, connection: other.map_or(number, |(first, _)| first) };
         let is_first = is_selected && !other.is_some_and(|(_, is_selected)| is_selected);
         half.flow = Some(Box::new(Flow::new(member, is_selected, is_first, packet, first_seq, self.context.now)));
         self.next_flow = number.saturating_add(1);
@@ -279,7 +279,7 @@ impl Analysis {
 
     /// Updates the flow of a packet with data.
     fn update_data_flow(&mut self, at: u32, side: usize, event: &Event, seq_range: SeqRange, observation: HopObservation) {
-        let connection = self.connections.get_mut(at);
+        let connection = self.connections.state_at_mut(at);
         let counts_marks = connection.ecn_mode() == EcnMode::Accurate;
         let HalfConnection { flow: Some(flow), path, in_flight, .. } = &mut connection.halves[side] else { return };
         flow.counts_marks = counts_marks;
@@ -310,9 +310,9 @@ impl Analysis {
     /// Updates the flow of the other direction with an acknowledgement.
     fn update_acked_flow(&mut self, at: u32, side: usize, event: &Event, observation: HopObservation) {
         let (packet, endpoint) = (&event.packet, observation.endpoint);
-        let connection = self.connections.get_mut(at);
+        let connection = self.connections.state_at_mut(at);
         let shift = connection.window_shift(side);
-        let acked_seq = connection.halves[1 - side].acked_data(packet.tcp.ack);
+        let acked_seq = connection.halves[1 - side].acked_data_end(packet.tcp.ack);
         let is_at_endpoint = connection.halves[side].path.is_sink_certain();
         let HalfConnection { flow: Some(flow), seq, .. } = &mut connection.halves[1 - side] else { return };
         if endpoint.has_sink_moved {
@@ -335,8 +335,8 @@ impl Analysis {
     }
 
     /// Closes a connection: its flows are not active in later bins.
-    fn on_close(&mut self, at: u32) {
-        for flow in self.connections.get_mut(at).halves.iter_mut().filter_map(|half| half.flow.as_mut()) {
+    fn mark_flows_closed(&mut self, at: u32) {
+        for flow in self.connections.state_at_mut(at).halves.iter_mut().filter_map(|half| half.flow.as_mut()) {
             if flow.is_selected && flow.closed.replace(self.context.now).is_none() {
                 self.context.bins.on_flow_close(flow.is_first);
             }
@@ -349,8 +349,8 @@ impl Analysis {
         let mut candidates = Vec::with_capacity(2);
         for mut half in connection.halves {
             self.dropped_packets = half.drain_lost(&mut self.context.memory);
-            self.count_drops(&mut half);
-            half.release_memory(&mut self.context.memory);
+            self.count_overtaken_packets_as_drops(&mut half);
+            half.release_in_flight(&mut self.context.memory);
             let Some(flow) = half.flow else { continue };
             let (is_selected, is_first, is_open) = (flow.is_selected, flow.is_first, flow.closed.is_none());
             candidates.extend(is_selected.then(|| flow.fairness_candidate()));
@@ -360,14 +360,14 @@ impl Analysis {
                 if is_open {
                     self.context.bins.on_flow_close(is_first);
                 }
-                self.total.add(&row.common.counters);
-                self.push_flow_row(row);
+                self.total.add_flow_counters(&row.common.counters);
+                self.push_bounded_flow_row(row);
             }
         }
-        self.candidates.add(&candidates, self.context.from, self.context.now);
+        self.candidates.add_connection(&candidates, self.context.from, self.context.now);
     }
 
-    fn push_flow_row(&mut self, row: FlowRow) {
+    fn push_bounded_flow_row(&mut self, row: FlowRow) {
         if self.rows.len() < MAX_FLOW_ROWS {
             self.rows.push(row);
         } else {
@@ -376,8 +376,8 @@ impl Analysis {
     }
 }
 
-impl FlowTotals {
-    fn add(&mut self, counters: &FlowCounters) {
+impl SumOverAllFlows {
+    fn add_flow_counters(&mut self, counters: &FlowCounters) {
         self.flows += 1;
         self.counters.add(counters);
         self.locked_out_flows += u64::from(counters.lockouts > 0);

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ecnlab_units::Time;
-use ecnlab_units::column_groups::TimeStats;
+use ecnlab_units::column_groups::TimeMeanAndPercentiles;
 use ecnlab_wire::{End, Location};
 
 use super::{Analysis, ReadCounts, TraceReport};
 use crate::columns::{
-    BINS, CommonColumns, EVENTS, EndAndLinkNames, EventRow, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL,
+    BINS, EVENTS, EndAndLinkNames, EventRow, FLOW_BINS, FLOWS, FlowAndTotalValues, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL,
     TotalRow,
 };
 use crate::links::{Hop, LinkCounters};
@@ -49,13 +49,13 @@ pub fn build_report(analysis: Analysis, to: Time, last: Time) -> TraceReport {
         flows: total.flows,
         competing_flows: competing.flows.len() as u64,
         jain: competing.jain,
-        jain_bins: if competing.flows.len() < 2 { [f64::NAN; 3] } else { context.bins.fairness() },
+        jain_bins: if competing.flows.len() < 2 { [f64::NAN; 3] } else { context.bins.mean_jain_indices() },
         locked_out_flows: total.locked_out_flows,
-        common: CommonColumns {
+        common: FlowAndTotalValues {
             seconds,
             counters: total.counters,
-            rtt: TimeStats::from(&context.overall.rtt),
-            delay: TimeStats::from(&context.overall.delay),
+            rtt: TimeMeanAndPercentiles::from(&context.overall.rtt),
+            delay: TimeMeanAndPercentiles::from(&context.overall.delay),
         },
     };
     let rows_left_out = context.output.rows_left_out + context.bins.rows_left_out;
@@ -63,15 +63,15 @@ pub fn build_report(analysis: Analysis, to: Time, last: Time) -> TraceReport {
     events.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
     TraceReport {
         tables: vec![
-            (FLOWS.name, FLOWS.fill(&names, rows)),
-            (TOTAL.name, TOTAL.fill(&names, [total_row])),
-            (LINKS.name, LINKS.fill(&names, link_rows(links.as_slice(), seconds))),
-            (BINS.name, BINS.fill(&names, context.bins.rows)),
-            (FLOW_BINS.name, FLOW_BINS.fill(&names, context.bins.flow_rows)),
-            (REACTIONS.name, REACTIONS.fill(&names, context.output.reactions)),
-            (EVENTS.name, EVENTS.fill(&names, events)),
-            (LOCKOUTS.name, LOCKOUTS.fill(&names, context.output.lockouts)),
-            (SEQUENCE.name, SEQUENCE.fill(&names, context.output.points)),
+            (FLOWS.name, FLOWS.build_table_from_rows(&names, rows)),
+            (TOTAL.name, TOTAL.build_table_from_rows(&names, [total_row])),
+            (LINKS.name, LINKS.build_table_from_rows(&names, link_rows(links.as_slice(), seconds))),
+            (BINS.name, BINS.build_table_from_rows(&names, context.bins.rows)),
+            (FLOW_BINS.name, FLOW_BINS.build_table_from_rows(&names, context.bins.flow_rows)),
+            (REACTIONS.name, REACTIONS.build_table_from_rows(&names, context.output.reactions)),
+            (EVENTS.name, EVENTS.build_table_from_rows(&names, events)),
+            (LOCKOUTS.name, LOCKOUTS.build_table_from_rows(&names, context.output.lockouts)),
+            (SEQUENCE.name, SEQUENCE.build_table_from_rows(&names, context.output.points)),
         ],
         counts: ReadCounts { unranked_connections, rows_left_out, untracked_packets: context.memory.refused_reservations(), ..counts },
         from_s: context.from.seconds(),
@@ -91,7 +91,7 @@ fn link_rows(links: &[LinkCounters], seconds: f64) -> Vec<LinkRow> {
         marks: link.marks,
         drops: link.drops,
         throughput_bps: link.bytes as f64 * 8.0 / seconds,
-        sojourn: TimeStats::from(&link.sojourn),
+        sojourn: TimeMeanAndPercentiles::from(&link.sojourn),
     };
     order.into_iter().map(row).collect()
 }
@@ -105,7 +105,7 @@ fn hop_name(hop: Hop, interfaces: &[String]) -> String {
     match (hop.from, hop.to) {
         (Location::Link { from, to }, _) => format!("{from} > {to}"),
         (Location::Interface(from), Location::Interface(to)) => match (name_of(hop.from), name_of(hop.to)) {
-            (Some(before), Some(after)) => queue_name(&before, &after).unwrap_or_else(|| format!("{before} > {after}")),
+            (Some(before), Some(after)) => queue_name_between_interfaces(&before, &after).unwrap_or_else(|| format!("{before} > {after}")),
             _ => format!("interface {from} > interface {to}"),
         },
         (Location::Interface(_), Location::Link { .. }) => String::new(),
@@ -113,7 +113,7 @@ fn hop_name(hop: Hop, interfaces: &[String]) -> String {
 }
 
 /// The name of the queue that one interface is before and the other after.
-fn queue_name(before: &str, after: &str) -> Option<String> {
+fn queue_name_between_interfaces(before: &str, after: &str) -> Option<String> {
     let name = before.strip_prefix("before ")?;
     (after.strip_prefix("after ")? == name).then(|| name.to_owned())
 }

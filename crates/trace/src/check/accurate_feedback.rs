@@ -20,11 +20,11 @@ use ecnlab_wire::{AccEcn, Flags};
 const MAX_PENDING_SEGMENTS: usize = 4096;
 
 /// Payload above which a captured packet may be several that the host's device has joined, and the payload that each has at least.
-const MAX_SEGMENT_BYTES: u32 = 1460;
-const MIN_JOINED_BYTES: u32 = 536;
+const MAX_UNCOALESCED_SEGMENT_BYTES: u32 = 1460;
+const MIN_COALESCED_SEGMENT_BYTES: u32 = 536;
 
 /// Codepoints in the order of the option of kind 174, with the initial values of their counters.
-const CODEPOINTS: [(Ecn, u64); 3] = [(Ecn::Ect1, 1), (Ecn::Ce, 0), (Ecn::Ect0, 1)];
+const INITIAL_OPTION_COUNTERS: [(Ecn, u64); 3] = [(Ecn::Ect1, 1), (Ecn::Ce, 0), (Ecn::Ect0, 1)];
 
 /// What one end has received, and what it has reported.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub struct AccurateFeedback {
     has_sent: bool,
     /// Packets with CE: bounds of their number.
     ce_packets: CounterBounds,
-    /// Bytes by codepoint, in the order of [`CODEPOINTS`].
+    /// Bytes by codepoint, in the order of [`INITIAL_OPTION_COUNTERS`].
     bytes: [CounterBounds; 3],
     pending: VecDeque<ArrivedSegment>,
     highest_end: u64,
@@ -71,7 +71,7 @@ pub struct SentFeedback {
 
 impl CounterBounds {
     /// Whether the counter can have this value modulo a power of two; then it has reached it.
-    fn admit(&mut self, initial: u64, value: u64, modulus: u64) -> bool {
+    fn update_if_within_bounds(&mut self, initial: u64, value: u64, modulus: u64) -> bool {
         let least = initial + self.reported.max(self.acked);
         let counter = least + (value + modulus - least % modulus) % modulus;
         let is_admitted = counter <= initial + self.passed;
@@ -99,7 +99,7 @@ impl AccurateFeedback {
 
     /// Another packet arrives, with the range of its data.
     pub fn on_arrival(&mut self, range: Option<(u64, u64)>, payload: u32, ecn: Ecn) {
-        let joined = if payload > MAX_SEGMENT_BYTES { u64::from(payload.div_ceil(MIN_JOINED_BYTES)) } else { 1 };
+        let joined = if payload > MAX_UNCOALESCED_SEGMENT_BYTES { u64::from(payload.div_ceil(MIN_COALESCED_SEGMENT_BYTES)) } else { 1 };
         self.ce_packets.passed += if ecn == Ecn::Ce { joined } else { 0 };
         if let Some(at) = codepoint_index(ecn) {
             self.bytes[at].passed += u64::from(payload);
@@ -142,19 +142,19 @@ impl AccurateFeedback {
             return Some(format!("AE, CWR and ECE are {ace:03b}, and {}", self.syn_text("SYN-ACK")));
         }
         let initial = self.initial_ce_packets();
-        if self.ce_packets.admit(initial, ace.into(), 8) {
+        if self.ce_packets.update_if_within_bounds(initial, ace.into(), 8) {
             return None;
         }
         Some(format!("the ACE field is {ace}, and by what has arrived it is {}", self.ce_packets.range_text(initial, 8)))
     }
 
     fn check_option(&mut self, option: &AccEcn) -> Option<String> {
-        const MODULUS: u64 = 1 << 24;
+        const OPTION_COUNTER_MODULUS: u64 = 1 << 24;
         let mut wrong = None;
-        for ((&(ecn, initial), bounds), counter) in CODEPOINTS.iter().zip(&mut self.bytes).zip(option.counters) {
+        for ((&(ecn, initial), bounds), counter) in INITIAL_OPTION_COUNTERS.iter().zip(&mut self.bytes).zip(option.counters) {
             let Some(counter) = counter.map(u64::from) else { continue };
-            if !bounds.admit(initial, counter, MODULUS) && wrong.is_none() {
-                let expected = bounds.range_text(initial, MODULUS);
+            if !bounds.update_if_within_bounds(initial, counter, OPTION_COUNTER_MODULUS) && wrong.is_none() {
+                let expected = bounds.range_text(initial, OPTION_COUNTER_MODULUS);
                 wrong = Some(format!(
                     "its counter of bytes with {} is {counter}, and by what has arrived it is {expected}",
                     super::ecn_name(ecn)
@@ -186,7 +186,7 @@ impl AccurateFeedback {
 }
 
 fn codepoint_index(ecn: Ecn) -> Option<usize> {
-    CODEPOINTS.iter().position(|&(codepoint, _)| codepoint == ecn)
+    INITIAL_OPTION_COUNTERS.iter().position(|&(codepoint, _)| codepoint == ecn)
 }
 
 /// AE, CWR and ECE of a SYN-ACK and of the first ACK, after a SYN or SYN-ACK that arrived with this codepoint.

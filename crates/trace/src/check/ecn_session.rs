@@ -29,7 +29,7 @@ pub struct EcnSession {
     last_cwr: Option<Segment>,
     has_retransmitted: bool,
     /// An echo that CWR has not answered yet.
-    pending_echo: Option<PendingEcho>,
+    pending_echo: Option<UnansweredEcho>,
     /// The first mark that is to be echoed, and whether it was.
     mark_to_echo: Option<Segment>,
     has_echo_begun: bool,
@@ -57,7 +57,7 @@ pub struct EcnSession {
 /// An echo, and the end of the data that was sent before the source could answer it. That takes two windows, since the source may be far
 /// from the capture, and a minimum time, since a window is acknowledged at once where a capture was made at the sink.
 #[derive(Clone, Copy, Debug)]
-struct PendingEcho {
+struct UnansweredEcho {
     since: Time,
     until_seq: u64,
     is_second_window: bool,
@@ -65,14 +65,14 @@ struct PendingEcho {
 
 /// An acknowledgement compared with what RFC 3168 asks, and with what DCTCP does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EchoComparison {
-    pub classic: ClassicEcho,
-    pub dctcp: DctcpEcho,
+pub struct EchoVerdicts {
+    pub classic: ClassicEchoVerdict,
+    pub dctcp: DctcpEchoVerdict,
 }
 
 /// An acknowledgement compared with RFC 8257, section 3.2: ECE is set if and only if the last packet came with CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DctcpEcho {
+pub enum DctcpEchoVerdict {
     /// It agrees, or the file does not show what it should be.
     Consistent,
     /// The last packet that it acknowledges came with CE, and ECE is not set.
@@ -83,7 +83,7 @@ pub enum DctcpEcho {
 
 /// An acknowledgement compared with the marks that came before it, by RFC 3168, section 6.1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassicEcho {
+pub enum ClassicEchoVerdict {
     Consistent,
     /// A mark was never echoed.
     Missing(Segment),
@@ -104,7 +104,7 @@ impl EcnSession {
         // A segment that was lost before the capture may have had CWR.
         let snd_max_before = self.snd_max;
         let is_incomplete = snd_max_before > 0 && segment.0 > snd_max_before;
-        self.sent_ranges.insert(segment.0, segment.1, 0, memory);
+        self.sent_ranges.insert_and_deliver(segment.0, segment.1, 0, memory);
         self.snd_max = self.snd_max.max(segment.1);
         if segment.0 < snd_max_before {
             self.reordered_below = self.snd_max;
@@ -140,7 +140,7 @@ impl EcnSession {
             self.may_echo_duplicate |= has_ce;
             return;
         }
-        self.received_ranges.insert(segment.0, segment.1, 0, memory);
+        self.received_ranges.insert_and_deliver(segment.0, segment.1, 0, memory);
         if segment.0 < self.rcv_max {
             self.reordered_below = self.reordered_below.max(self.rcv_max);
         }
@@ -160,7 +160,7 @@ impl EcnSession {
 
     /// Compares an acknowledgement of everything below `number` with the marks. `is_exact` if the file shows arrivals at the sink: otherwise a
     /// CWR may be on its way until it is acknowledged, and an acknowledgement before that may be either.
-    pub fn compare_ack(&mut self, number: u64, has_ece: bool, is_exact: bool) -> EchoComparison {
+    pub fn compare_ack(&mut self, number: u64, has_ece: bool, is_exact: bool) -> EchoVerdicts {
         let newest_acked = self.take_newest_acked(number);
         if self.received_cwr.is_some_and(|(_, end)| is_exact || end <= number) {
             (self.mark_to_echo, self.mark_after_cwr, self.received_cwr, self.has_echo_begun) = (self.mark_after_cwr, None, None, false);
@@ -171,22 +171,22 @@ impl EcnSession {
             *(if has_ece { &mut self.classic_acks } else { &mut self.dctcp_acks }) += 1;
         }
         let dctcp = match newest_acked {
-            NewestAcked::Marked(mark) if !has_ece => DctcpEcho::Missing(mark),
-            NewestAcked::Unmarked if has_ece && is_exact => DctcpEcho::Unsolicited,
-            _ => DctcpEcho::Consistent,
+            NewestAcked::Marked(mark) if !has_ece => DctcpEchoVerdict::Missing(mark),
+            NewestAcked::Unmarked if has_ece && is_exact => DctcpEchoVerdict::Unsolicited,
+            _ => DctcpEchoVerdict::Consistent,
         };
-        EchoComparison { classic: self.classic_echo(number, has_ece), dctcp }
+        EchoVerdicts { classic: self.check_classic_echo(number, has_ece), dctcp }
     }
 
-    fn classic_echo(&mut self, number: u64, has_ece: bool) -> ClassicEcho {
+    fn check_classic_echo(&mut self, number: u64, has_ece: bool) -> ClassicEchoVerdict {
         match self.mark_to_echo {
-            None if has_ece && !self.may_echo_duplicate => ClassicEcho::Unsolicited,
-            Some(_) if self.received_cwr.is_some() => ClassicEcho::Consistent,
-            Some(mark) if mark.1 <= number && !has_ece && self.has_echo_begun => ClassicEcho::Stopped(mark),
-            Some(mark) if mark.1 <= number && !has_ece => ClassicEcho::Missing(mark),
+            None if has_ece && !self.may_echo_duplicate => ClassicEchoVerdict::Unsolicited,
+            Some(_) if self.received_cwr.is_some() => ClassicEchoVerdict::Consistent,
+            Some(mark) if mark.1 <= number && !has_ece && self.has_echo_begun => ClassicEchoVerdict::Stopped(mark),
+            Some(mark) if mark.1 <= number && !has_ece => ClassicEchoVerdict::Missing(mark),
             _ => {
                 self.has_echo_begun |= has_ece;
-                ClassicEcho::Consistent
+                ClassicEchoVerdict::Consistent
             }
         }
     }
@@ -195,13 +195,13 @@ impl EcnSession {
     pub fn on_ack(&mut self, number: u64, has_ece: bool, now: Time) -> bool {
         self.snd_una = self.snd_una.max(number);
         if has_ece && self.last_cwr.is_none_or(|(_, end)| end < number) && self.pending_echo.is_none() {
-            self.pending_echo = Some(PendingEcho { since: now, until_seq: self.snd_max, is_second_window: false });
+            self.pending_echo = Some(UnansweredEcho { since: now, until_seq: self.snd_max, is_second_window: false });
         }
         let Some(echo) = self.pending_echo.filter(|echo| echo.until_seq <= self.snd_una && echo.until_seq < self.snd_max) else {
             return false;
         };
         if !echo.is_second_window {
-            self.pending_echo = Some(PendingEcho { until_seq: self.snd_max, is_second_window: true, ..echo });
+            self.pending_echo = Some(UnansweredEcho { until_seq: self.snd_max, is_second_window: true, ..echo });
             return false;
         }
         let is_overdue = now.since(echo.since) >= ECHO_ANSWER_TIMEOUT;
@@ -267,20 +267,20 @@ mod tests {
     fn an_echo_begins_with_the_mark_and_ends_with_cwr() {
         let (mut ecn_session, mut memory) = (session_with_marks(&[2]), MemoryBudget::default());
         let echoes = [(1, false), (3, true), (4, true)].map(|(number, echo)| ecn_session.compare_ack(number, echo, false).classic);
-        assert_eq!([ClassicEcho::Consistent; 3], echoes);
+        assert_eq!([ClassicEchoVerdict::Consistent; 3], echoes);
         ecn_session.on_sent((10, 11), false, &mut memory);
         ecn_session.on_arrival((10, 11), false, true, &mut memory);
-        assert_eq!(ClassicEcho::Consistent, ecn_session.compare_ack(10, true, false).classic);
-        assert_eq!(ClassicEcho::Consistent, ecn_session.compare_ack(11, false, false).classic);
-        assert_eq!(ClassicEcho::Unsolicited, ecn_session.compare_ack(12, true, false).classic);
+        assert_eq!(ClassicEchoVerdict::Consistent, ecn_session.compare_ack(10, true, false).classic);
+        assert_eq!(ClassicEchoVerdict::Consistent, ecn_session.compare_ack(11, false, false).classic);
+        assert_eq!(ClassicEchoVerdict::Unsolicited, ecn_session.compare_ack(12, true, false).classic);
     }
 
     #[test]
     fn a_mark_without_an_echo_is_found_and_so_is_an_echo_that_stops_early() {
-        assert_eq!(ClassicEcho::Missing((2, 3)), session_with_marks(&[2]).compare_ack(3, false, false).classic);
+        assert_eq!(ClassicEchoVerdict::Missing((2, 3)), session_with_marks(&[2]).compare_ack(3, false, false).classic);
         let mut ecn_session = session_with_marks(&[2]);
         ecn_session.compare_ack(3, true, false);
-        assert_eq!(ClassicEcho::Stopped((2, 3)), ecn_session.compare_ack(4, false, false).classic);
+        assert_eq!(ClassicEchoVerdict::Stopped((2, 3)), ecn_session.compare_ack(4, false, false).classic);
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
         let (mut ecn_session, mut memory) = (session_with_marks(&[2]), MemoryBudget::default());
         ecn_session.compare_ack(3, true, false);
         ecn_session.on_arrival((10, 11), true, true, &mut memory);
-        assert_eq!(ClassicEcho::Missing((10, 11)), ecn_session.compare_ack(11, false, false).classic);
+        assert_eq!(ClassicEchoVerdict::Missing((10, 11)), ecn_session.compare_ack(11, false, false).classic);
     }
 
     #[test]
@@ -299,11 +299,11 @@ mod tests {
             ecn_session.compare_ack(number, has_ece, false);
         }
         ecn_session.on_sent((4, 5), true, &mut memory);
-        assert_eq!(ClassicEcho::Stopped((1, 2)), ecn_session.compare_ack(10, false, false).classic);
+        assert_eq!(ClassicEchoVerdict::Stopped((1, 2)), ecn_session.compare_ack(10, false, false).classic);
         assert!(ecn_session.is_dctcp_receiver());
         ecn_session.on_sent((10, 11), false, &mut memory);
         ecn_session.on_arrival((10, 11), true, false, &mut memory);
-        assert_eq!(DctcpEcho::Missing((10, 11)), ecn_session.compare_ack(11, false, false).dctcp);
+        assert_eq!(DctcpEchoVerdict::Missing((10, 11)), ecn_session.compare_ack(11, false, false).dctcp);
         assert!(ecn_session.is_dctcp_receiver(), "one wrong acknowledgement decides nothing");
     }
 
@@ -319,7 +319,8 @@ mod tests {
             }
             let is_wrong = pair % 10 == 9;
             let comparison = ecn_session.compare_ack(2 * pair + 2, is_marked != is_wrong, false);
-            let expected = if is_wrong && is_marked { DctcpEcho::Missing((2 * pair + 1, 2 * pair + 2)) } else { DctcpEcho::Consistent };
+            let expected =
+                if is_wrong && is_marked { DctcpEchoVerdict::Missing((2 * pair + 1, 2 * pair + 2)) } else { DctcpEchoVerdict::Consistent };
             assert_eq!(expected, comparison.dctcp, "{pair}");
         }
         assert!(ecn_session.is_dctcp_receiver());
@@ -333,7 +334,7 @@ mod tests {
         }
         ecn_session.on_sent((10, 11), false, &mut memory);
         ecn_session.on_arrival((10, 11), false, false, &mut memory);
-        assert_eq!(ClassicEcho::Stopped((2, 3)), ecn_session.compare_ack(11, false, false).classic);
+        assert_eq!(ClassicEchoVerdict::Stopped((2, 3)), ecn_session.compare_ack(11, false, false).classic);
         assert!(!ecn_session.is_dctcp_receiver());
     }
 
@@ -344,7 +345,7 @@ mod tests {
         for (start, has_ce) in [(0, false), (2, true), (1, false)] {
             ecn_session.on_arrival((start, start + 1), has_ce, false, &mut memory);
         }
-        assert_eq!(DctcpEcho::Consistent, ecn_session.compare_ack(3, false, false).dctcp);
+        assert_eq!(DctcpEchoVerdict::Consistent, ecn_session.compare_ack(3, false, false).dctcp);
     }
 
     #[test]
@@ -356,7 +357,7 @@ mod tests {
             ecn_session.on_arrival((10, 11), false, true, &mut memory);
             ecn_session.on_sent((10, 11), true, &mut memory);
             ecn_session.on_arrival((10, 11), false, false, &mut memory);
-            assert_eq!(ClassicEcho::Consistent, ecn_session.compare_ack(11, false, is_exact).classic);
+            assert_eq!(ClassicEchoVerdict::Consistent, ecn_session.compare_ack(11, false, is_exact).classic);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::flow::SeqRange;
 use crate::links::LinkTable;
 use crate::memory_budget::MemoryBudget;
 use accurate_feedback::{AccurateFeedback, SentFeedback};
-use ecn_session::{ClassicEcho, DctcpEcho, EchoComparison, EcnSession};
+use ecn_session::{ClassicEchoVerdict, DctcpEchoVerdict, EchoVerdicts, EcnSession};
 pub use rules::{KnownDeparture, Rule, RuleInfo};
 
 /// Findings of a rule that are listed; all are counted. The bound is per rule, so that frequent departures hide no violation.
@@ -43,7 +43,7 @@ pub struct Finding {
 
 /// How often a rule was broken, and how often a known departure was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RuleCount {
+pub struct FindingCounts {
     pub violations: u64,
     pub departures: u64,
 }
@@ -54,7 +54,7 @@ pub struct CheckReport {
     /// In the order of the file, [`MAX_FINDINGS_PER_RULE`] of each rule at most.
     pub findings: Vec<Finding>,
     /// By the rules' order.
-    pub rule_counts: [RuleCount; Rule::ALL.len()],
+    pub rule_counts: [FindingCounts; Rule::ALL.len()],
     /// How often each known departure was found.
     pub known: BTreeMap<(Rule, KnownDeparture), u64>,
     pub events: u64,
@@ -64,9 +64,9 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    pub fn total(&self) -> RuleCount {
-        let sum = |of: fn(&RuleCount) -> u64| self.rule_counts.iter().map(of).sum();
-        RuleCount { violations: sum(|rule_count| rule_count.violations), departures: sum(|rule_count| rule_count.departures) }
+    pub fn total_counts(&self) -> FindingCounts {
+        let sum = |of: fn(&FindingCounts) -> u64| self.rule_counts.iter().map(of).sum();
+        FindingCounts { violations: sum(|rule_count| rule_count.violations), departures: sum(|rule_count| rule_count.departures) }
     }
 }
 
@@ -144,7 +144,7 @@ struct ViolationLog {
     findings: Vec<Option<Finding>>,
     /// How many of them each rule has, by [`ViolationCondition`]: those of a connection that turns out not to be DCTCP's take no place of others.
     logged_counts: [[usize; Rule::ALL.len()]; 3],
-    rule_counts: [RuleCount; Rule::ALL.len()],
+    rule_counts: [FindingCounts; Rule::ALL.len()],
     known: BTreeMap<(Rule, KnownDeparture), u64>,
     connections: u64,
     one_way_connections: u64,
@@ -173,17 +173,17 @@ impl EcnCheck {
         if event.packet.truncation != Truncation::Complete || !event.packet.is_tcp() {
             return;
         }
-        let Some((key, side)) = ConnectionKey::of_packet(&event.packet) else { return };
-        let (at, ended) = self.connections.get_or_insert(key, CheckedConnection::default);
+        let Some((key, side)) = ConnectionKey::with_side_of_packet(&event.packet) else { return };
+        let (at, ended) = self.connections.get_or_allocate_slot(key, CheckedConnection::default);
         self.finish_connection(ended);
-        if self.connections.get_mut(at).connection.is_reopened_by(&event.packet) {
-            let previous = std::mem::take(self.connections.get_mut(at));
+        if self.connections.state_at_mut(at).connection.is_reopened_by(&event.packet) {
+            let previous = std::mem::take(self.connections.state_at_mut(at));
             self.finish_connection(Some(previous));
         }
-        let checked = self.connections.get_mut(at);
+        let checked = self.connections.state_at_mut(at);
         self.log.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
         let tracking = TrackingState { now: self.now, is_measured: false, has_several_interfaces: self.interface_count > 1 };
-        checked.connection.on_packet(&event.packet, side);
+        checked.connection.update_handshake_and_close(&event.packet, side);
         checked.sides[side].events += 1;
         let half = &mut checked.connection.halves[side];
         let seq_range = half.seq_range(&event.packet);
@@ -207,13 +207,13 @@ impl EcnCheck {
         let events = [ended.sides[0].events, ended.sides[1].events];
         self.log.one_way_connections += u64::from(events.contains(&0) && events.iter().sum::<u64>() >= MIN_ONE_WAY_EVENTS);
         for half in &mut ended.connection.halves {
-            half.release_memory(&mut self.log.memory);
+            half.release_in_flight(&mut self.log.memory);
         }
         for side in 0..2 {
             let known = Rule::ALL.map(|rule| ended.known_departure(rule, side));
             // An end echoes the marks of the other end's data.
             let is_dctcp = ended.sides[1 - side].ecn_session.is_dctcp_receiver();
-            self.log.add_findings(&ended.sides[side], known, is_dctcp);
+            self.log.classify_findings(&ended.sides[side], known, is_dctcp);
         }
         for side in &mut ended.sides {
             side.ecn_session.release_memory(&mut self.log.memory);
@@ -223,7 +223,7 @@ impl EcnCheck {
 
 impl ViolationLog {
     /// Counts and classifies the findings about one end. `is_dctcp` if that end sets ECE as DCTCP's receivers do.
-    fn add_findings(&mut self, side: &ObservedEnd, known: [Option<KnownDeparture>; Rule::ALL.len()], is_dctcp: bool) {
+    fn classify_findings(&mut self, side: &ObservedEnd, known: [Option<KnownDeparture>; Rule::ALL.len()], is_dctcp: bool) {
         for (at, &rule) in Rule::ALL.iter().enumerate() {
             let [unless_known, always, if_dctcp] = side.rule_counts.map(|rule_counts| rule_counts[at]);
             let rule_count = &mut self.rule_counts[at];
@@ -341,11 +341,11 @@ impl CheckedConnection {
         let is_answer = has(Flags::ACK);
         if packet.ecn.is_capable() {
             let rule = if is_answer { Rule::EctOnSynAck } else { Rule::EctOnSyn };
-            self.report(rule, packet_event, &ecn_text(packet.ecn), log);
+            self.report(rule, packet_event, &unexpected_ecn_text(packet.ecn), log);
         }
         let (ece, cwr, ae) = (has(Flags::ECE), has(Flags::CWR), has(Flags::AE));
         if !is_answer && packet.tcp.accecn.is_some() {
-            self.report_if(Rule::AccurateOption, packet_event, "it is a SYN", ViolationCondition::Always, log);
+            self.report_with_condition(Rule::AccurateOption, packet_event, "it is a SYN", ViolationCondition::Always, log);
         }
         match is_answer {
             false if ece != cwr && !ae => {
@@ -403,7 +403,7 @@ impl CheckedConnection {
         let (is_capable, has_cwr) = (packet.ecn.is_capable(), packet.has(Flags::CWR));
         let is_retransmission = self.sides[packet_event.side].ecn_session.has_sent(segment);
         let is_probe = packet.payload <= 1 && self.sides[1 - packet_event.side].zero_window_edge.is_some_and(|edge| edge <= segment.0);
-        let ecn_text = ecn_text(packet.ecn);
+        let ecn_text = unexpected_ecn_text(packet.ecn);
         if self.connection.ecn_mode() == EcnMode::Refused && is_capable {
             self.report(Rule::EctWithoutAgreement, packet_event, &format!("{ecn_text}, and ECN was not agreed to"), log);
         }
@@ -446,7 +446,7 @@ impl CheckedConnection {
         } else {
             end.ect_acks += 1;
             end.ect_acks_after_fins += u64::from(has_both_fins);
-            self.report(Rule::EctOnAck, packet_event, &ecn_text(packet.ecn), log);
+            self.report(Rule::EctOnAck, packet_event, &unexpected_ecn_text(packet.ecn), log);
         }
         if packet.has(Flags::CWR) {
             self.report(Rule::CwrWithoutData, packet_event, "it has CWR and no data", log);
@@ -470,34 +470,34 @@ impl CheckedConnection {
             return;
         }
         let is_sink_visible = self.connection.is_ns2 && self.connection.halves[1 - packet_event.side].path.is_sink_certain();
-        let EchoComparison { classic, dctcp } = self.sides[1 - packet_event.side].ecn_session.compare_ack(number, has_ece, is_sink_visible);
+        let EchoVerdicts { classic, dctcp } = self.sides[1 - packet_event.side].ecn_session.compare_ack(number, has_ece, is_sink_visible);
         let classic_finding = match classic {
-            ClassicEcho::Missing(mark) => {
+            ClassicEchoVerdict::Missing(mark) => {
                 Some((Rule::EchoMissing, missing_echo_text(self.relative_range(1 - packet_event.side, mark), "was never echoed")))
             }
-            ClassicEcho::Stopped(mark) => Some((
+            ClassicEchoVerdict::Stopped(mark) => Some((
                 Rule::EchoStopped,
                 missing_echo_text(self.relative_range(1 - packet_event.side, mark), "is echoed no more, and no CWR came"),
             )),
-            ClassicEcho::Unsolicited if is_sink_visible => {
+            ClassicEchoVerdict::Unsolicited if is_sink_visible => {
                 Some((Rule::EchoWithoutMark, "it has ECE, and no mark has come since the last CWR".to_owned()))
             }
-            ClassicEcho::Consistent | ClassicEcho::Unsolicited => None,
+            ClassicEchoVerdict::Consistent | ClassicEchoVerdict::Unsolicited => None,
         };
         let dctcp_finding = match dctcp {
-            DctcpEcho::Missing(mark) => Some((
+            DctcpEchoVerdict::Missing(mark) => Some((
                 Rule::EchoMissing,
                 missing_echo_text(self.relative_range(1 - packet_event.side, mark), "is not echoed (RFC 8257, section 3.2)"),
             )),
-            DctcpEcho::Unsolicited => {
+            DctcpEchoVerdict::Unsolicited => {
                 Some((Rule::EchoWithoutMark, "it has ECE, and the last packet came without CE (RFC 8257, section 3.2)".to_owned()))
             }
-            DctcpEcho::Consistent => None,
+            DctcpEchoVerdict::Consistent => None,
         };
         match (classic_finding, dctcp_finding) {
             (Some((rule, found)), None) => self.report(rule, packet_event, &found, log),
-            (Some((rule, found)), Some(_)) => self.report_if(rule, packet_event, &found, ViolationCondition::Always, log),
-            (None, Some((rule, found))) => self.report_if(rule, packet_event, &found, ViolationCondition::IfDctcp, log),
+            (Some((rule, found)), Some(_)) => self.report_with_condition(rule, packet_event, &found, ViolationCondition::Always, log),
+            (None, Some((rule, found))) => self.report_with_condition(rule, packet_event, &found, ViolationCondition::IfDctcp, log),
             (None, None) => {}
         }
     }
@@ -554,10 +554,17 @@ impl CheckedConnection {
     }
 
     fn report(&mut self, rule: Rule, packet_event: PacketEvent, found: &str, log: &mut ViolationLog) {
-        self.report_if(rule, packet_event, found, ViolationCondition::UnlessKnown, log);
+        self.report_with_condition(rule, packet_event, found, ViolationCondition::UnlessKnown, log);
     }
 
-    fn report_if(&mut self, rule: Rule, packet_event: PacketEvent, found: &str, condition: ViolationCondition, log: &mut ViolationLog) {
+    fn report_with_condition(
+        &mut self,
+        rule: Rule,
+        packet_event: PacketEvent,
+        found: &str,
+        condition: ViolationCondition,
+        log: &mut ViolationLog,
+    ) {
         self.sides[packet_event.side].rule_counts[condition as usize][rule as usize] += 1;
         let logged_counts = &mut log.logged_counts[condition as usize][rule as usize];
         if *logged_counts < MAX_FINDINGS_PER_RULE {
@@ -575,7 +582,7 @@ fn missing_echo_text((start, end): (u64, u64), what: &str) -> String {
 }
 
 /// Text for the codepoint of a packet that should have been sent Not-ECT.
-fn ecn_text(ecn: Ecn) -> String {
+fn unexpected_ecn_text(ecn: Ecn) -> String {
     match ecn {
         Ecn::Ce => "it has CE: it was sent with ECT, or a router marked what was Not-ECT".to_owned(),
         _ => format!("it has {}", ecn_name(ecn)),

@@ -59,7 +59,7 @@ pub enum KnownDeparture {
 
 impl KnownDeparture {
     /// The hosts that behave so, as in "known departure of ...".
-    pub const fn description(self) -> &'static str {
+    pub const fn hosts_description(self) -> &'static str {
         match self {
             KnownDeparture::Ns2 => "ns-2's senders",
             KnownDeparture::Linux => "Linux",
@@ -253,25 +253,25 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
         name: "accecn-handshake",
         section: "RFC 9768, 3.1.1",
         requirement: "a SYN-ACK that agrees to Accurate ECN tells the codepoint with which the SYN arrived",
-        known_departures: FAR_FROM_CAPTURE,
+        known_departures: KNOWN_DEPARTURE_FAR_FROM_CAPTURE,
     },
     RuleInfo {
         name: "accecn-ace",
         section: "RFC 9768, 3.2.2",
         requirement: "AE, CWR and ECE count the packets that arrived with CE; those of the client's first ACK tell the codepoint of the \
             SYN-ACK",
-        known_departures: FAR_FROM_CAPTURE,
+        known_departures: KNOWN_DEPARTURE_FAR_FROM_CAPTURE,
     },
     RuleInfo {
         name: "accecn-option",
         section: "RFC 9768, 3.2.3",
         requirement: "the option counts the bytes that arrived with ECT(1), CE and ECT(0), and is not sent on a SYN",
-        known_departures: FAR_FROM_CAPTURE,
+        known_departures: KNOWN_DEPARTURE_FAR_FROM_CAPTURE,
     },
 ];
 
 /// Known departure from the rules of Accurate ECN.
-const FAR_FROM_CAPTURE: &str = "the capture has one interface, which by the times of the handshake is not near this host: routers behind it may \
+const KNOWN_DEPARTURE_FAR_FROM_CAPTURE: &str = "the capture has one interface, which by the times of the handshake is not near this host: routers behind it may \
     have marked packets";
 
 #[cfg(test)]

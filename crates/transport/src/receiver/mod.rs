@@ -561,7 +561,7 @@ impl Receiver {
             return;
         }
         self.rcv_nxt += 1;
-        if let Some(end) = self.out_of_order.take_range_at(self.rcv_nxt) {
+        if let Some(end) = self.out_of_order.pop_first_if_starts_at(self.rcv_nxt) {
             self.rcv_nxt = end;
         }
     }

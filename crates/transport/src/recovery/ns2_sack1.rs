@@ -142,7 +142,7 @@ impl SackedSegments {
     /// Lowest hole that was not retransmitted and has a sacked segment above it.
     fn next_hole(&mut self) -> Option<u64> {
         self.retransmitted_below = self.retransmitted_below.max(self.acked_below);
-        let hole = self.ranges.next_gap(self.retransmitted_below)?;
+        let hole = self.ranges.next_number_in_gap(self.retransmitted_below)?;
         self.retransmitted_below = hole;
         // ns-2 uses segment 0 as the marker for none.
         (hole > 0).then_some(hole)

@@ -3,7 +3,7 @@
 mod parameters;
 mod quirks;
 
-use ecnlab_units::parameter::{Kind, MAX_KERNEL_NAME_BYTES, ParameterType, Value, panic_mistyped};
+use ecnlab_units::parameter::{Kind, MAX_CONGESTION_CONTROL_NAME_BYTES, ParameterType, Value, panic_mistyped};
 use ecnlab_units::{Ecn, EcnSemantics, Span, Values, words};
 
 pub use parameters::TcpSettings;
@@ -30,7 +30,7 @@ pub enum CongestionControlName {
 /// Name of a kernel's congestion control (`tcp_congestion_ops.name`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KernelControlName {
-    bytes: [u8; MAX_KERNEL_NAME_BYTES],
+    bytes: [u8; MAX_CONGESTION_CONTROL_NAME_BYTES],
     length: u8,
 }
 
@@ -207,7 +207,7 @@ impl std::fmt::Display for CongestionControlName {
 }
 
 impl ParameterType for CongestionControlName {
-    const KIND: Kind = Kind::ChoiceOrName(CongestionControlName::WORDS);
+    const PARAMETER_KIND: Kind = Kind::ChoiceOrName(CongestionControlName::WORDS);
 
     fn from_value(value: &Value) -> CongestionControlName {
         match value {
@@ -226,8 +226,8 @@ impl KernelControlName {
     /// # Panics
     /// If the name is too long, which reading it excludes.
     pub const fn new(name: &str) -> KernelControlName {
-        assert!(name.len() <= MAX_KERNEL_NAME_BYTES, "the name of a kernel's control is too long");
-        let mut bytes = [0; MAX_KERNEL_NAME_BYTES];
+        assert!(name.len() <= MAX_CONGESTION_CONTROL_NAME_BYTES, "the name of a kernel's control is too long");
+        let mut bytes = [0; MAX_CONGESTION_CONTROL_NAME_BYTES];
         let mut at = 0;
         while at < name.len() {
             bytes[at] = name.as_bytes()[at];

@@ -44,19 +44,19 @@
 //! assert_eq!(1, values.unmet_conditions("depth").len());
 //! ```
 //!
-//! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`Amount`], [`Span`], [`Rate`], `bool`, `String`, a distribution
+//! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`PacketsOrBytes`], [`Span`], [`Rate`], `bool`, `String`, a distribution
 //! ([`TimeDistribution`](crate::TimeDistribution), [`SizeDistribution`](crate::SizeDistribution), [`CountDistribution`](crate::CountDistribution)), an enum of [`words!`](crate::words); `Option` of one of them
 //! may be `auto`, [`OrOff`] may be `off`, `Vec` takes a list. After the default come the bounds, of times in seconds, and the unit; a bound
 //! beyond 2^31 is written as `1e12`. `usual` is the range of a slider, with its scale: `linear` or `log`.
 
 use super::{Kind, Parameter, Value};
-use crate::quantity::Amount;
+use crate::quantity::PacketsOrBytes;
 use crate::{Rate, Span};
 
 /// A type that a parameter can be declared with.
 pub trait ParameterType: Sized {
     /// The kind, as wide as the type is.
-    const KIND: Kind;
+    const PARAMETER_KIND: Kind;
     /// Keyword that replaces a value.
     const SPECIAL_WORD: Option<&'static str> = None;
     /// Whether it is a list.
@@ -78,7 +78,7 @@ pub fn panic_mistyped(value: &Value) -> ! {
 macro_rules! impl_parameter_type {
     ($($type:ty, $kind:expr, $variant:ident);+ $(;)?) => {
         $(impl ParameterType for $type {
-            const KIND: Kind = $kind;
+            const PARAMETER_KIND: Kind = $kind;
             fn from_value(value: &Value) -> $type {
                 if let Value::$variant(value) = value { value.clone() } else { panic_mistyped(value) }
             }
@@ -89,7 +89,7 @@ macro_rules! impl_parameter_type {
 impl_parameter_type! {
     f64, Kind::Number { min: f64::NEG_INFINITY, max: f64::INFINITY, unit: "" }, Number;
     u64, Kind::Count { min: 0, max: u64::MAX, unit: "" }, Count;
-    Amount, Kind::Amount, Amount;
+    PacketsOrBytes, Kind::Amount, Amount;
     Span, Kind::Span { min: Span::ZERO, max: Span::from_picos(u64::MAX) }, Span;
     Rate, Kind::Rate, Rate;
     bool, Kind::Flag, Flag;
@@ -99,7 +99,7 @@ impl_parameter_type! {
 macro_rules! impl_narrow_count {
     ($($type:ty),+) => {
         $(impl ParameterType for $type {
-            const KIND: Kind = Kind::Count { min: 0, max: <$type>::MAX as u64, unit: "" };
+            const PARAMETER_KIND: Kind = Kind::Count { min: 0, max: <$type>::MAX as u64, unit: "" };
             fn from_value(value: &Value) -> $type {
                 <$type>::try_from(u64::from_value(value)).unwrap_or_else(|_| panic_mistyped(value))
             }
@@ -110,7 +110,7 @@ macro_rules! impl_narrow_count {
 impl_narrow_count!(u32, u8);
 
 impl<T: ParameterType> ParameterType for Option<T> {
-    const KIND: Kind = T::KIND;
+    const PARAMETER_KIND: Kind = T::PARAMETER_KIND;
     const SPECIAL_WORD: Option<&'static str> = Some("auto");
     const IS_LIST: bool = T::IS_LIST;
     fn from_value(value: &Value) -> Option<T> {
@@ -123,7 +123,7 @@ impl<T: ParameterType> ParameterType for Option<T> {
 pub struct OrOff<T>(pub Option<T>);
 
 impl<T: ParameterType> ParameterType for OrOff<T> {
-    const KIND: Kind = T::KIND;
+    const PARAMETER_KIND: Kind = T::PARAMETER_KIND;
     const SPECIAL_WORD: Option<&'static str> = Some("off");
     const IS_LIST: bool = T::IS_LIST;
     fn from_value(value: &Value) -> OrOff<T> {
@@ -132,7 +132,7 @@ impl<T: ParameterType> ParameterType for OrOff<T> {
 }
 
 impl<T: ParameterType> ParameterType for Vec<T> {
-    const KIND: Kind = T::KIND;
+    const PARAMETER_KIND: Kind = T::PARAMETER_KIND;
     const IS_LIST: bool = true;
     fn from_value(value: &Value) -> Vec<T> {
         if let Value::List(values) = value { values.iter().map(T::from_value).collect() } else { panic_mistyped(value) }
@@ -191,7 +191,7 @@ macro_rules! words {
         }
 
         impl $crate::parameter::ParameterType for $Name {
-            const KIND: $crate::parameter::Kind = $crate::parameter::Kind::Choice($Name::WORDS);
+            const PARAMETER_KIND: $crate::parameter::Kind = $crate::parameter::Kind::Choice($Name::WORDS);
             fn from_value(value: &$crate::parameter::Value) -> $Name {
                 match value {
                     $($crate::parameter::Value::Choice($word) => $Name::$Variant,)+
@@ -232,7 +232,7 @@ macro_rules! parameters {
                 $($crate::Parameter {
                     name: stringify!($name),
                     kind: {
-                        let kind = <$type as $crate::parameter::ParameterType>::KIND;
+                        let kind = <$type as $crate::parameter::ParameterType>::PARAMETER_KIND;
                         $(let kind = kind.with_bounds($min as f64, $max as f64, concat!($($unit)?));)?
                         kind
                     },
@@ -257,7 +257,7 @@ macro_rules! parameters {
             pub fn from_values(values: &$crate::Values) -> $Settings {
                 $Settings {
                     $($part: <$Part>::from_values(values),)*
-                    $($name: values.get(stringify!($name)),)*
+                    $($name: values.get_as(stringify!($name)),)*
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::Value;
 use crate::Span;
 use crate::distribution::{Distribution, DrawnQuantity};
-use crate::quantity::{self, Amount};
+use crate::quantity::{self, PacketsOrBytes};
 
 /// The values a parameter may take; bounds are included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Kind {
     Rate,
     Flag,
     Choice(&'static [&'static str]),
-    /// One of these words, or the name of something outside of the program: [`is_kernel_name`].
+    /// One of these words, or the name of something outside of the program: [`is_congestion_control_name`].
     ChoiceOrName(&'static [&'static str]),
     /// A distribution that values are drawn from: `exponential 1 s`.
     Distribution {
@@ -43,7 +43,7 @@ pub enum Kind {
 
 const MAX_NAME_CHARS: usize = 100;
 /// Longest name of a kernel's congestion control: TCP_CA_NAME_MAX without the zero at its end.
-pub const MAX_KERNEL_NAME_BYTES: usize = 15;
+pub const MAX_CONGESTION_CONTROL_NAME_BYTES: usize = 15;
 const ONE_DAY: Span = Span::from_secs(24 * 3600);
 
 impl Kind {
@@ -70,13 +70,13 @@ impl Kind {
     pub(super) fn parse(&self, text: &str) -> Result<Value, String> {
         match *self {
             Kind::Number { min, max, .. } => parse_number_within(text, min, max).map(Value::Number),
-            Kind::Count { min, max, unit } => parse_whole_number(text, min, max, unit).map(Value::Count),
-            Kind::Amount => quantity::parse_amount(text).map(Value::Amount),
+            Kind::Count { min, max, unit } => parse_count_within(text, min, max, unit).map(Value::Count),
+            Kind::Amount => quantity::parse_packets_or_bytes(text).map(Value::Amount),
             Kind::Span { min, max } => parse_span_within(text, min, max).map(Value::Span),
             Kind::Rate => quantity::parse_rate(text).map(Value::Rate),
             Kind::Flag => parse_flag(text).map(Value::Flag),
             Kind::Choice(words) => parse_choice(text, words).map(Value::Choice),
-            Kind::ChoiceOrName(words) => parse_choice_or_name(text, words),
+            Kind::ChoiceOrName(words) => parse_choice_or_kernel_name(text, words),
             Kind::Distribution { dimension, min, max } => parse_distribution_within(text, dimension, min, max).map(Value::Distribution),
             Kind::Text => parse_name(text).map(|name| Value::Text(name.to_owned())),
         }
@@ -163,14 +163,14 @@ fn not_a_number_message(text: &str, wanted: &str) -> String {
 }
 
 /// A whole number, bare or in the parameter's own unit.
-fn parse_whole_number(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
+fn parse_count_within(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
     let bare = !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'));
     if has_no_digit(text) {
         return Err(not_a_number_message(text, &format!("a whole number, {min} .. {max}")));
     }
-    let (number, fits) = match quantity::parse_amount(text)? {
-        Amount::Packets(number) => (number, bare || unit == "packets"),
-        Amount::Bytes(number) => (number, unit == "bytes"),
+    let (number, fits) = match quantity::parse_packets_or_bytes(text)? {
+        PacketsOrBytes::Packets(number) => (number, bare || unit == "packets"),
+        PacketsOrBytes::Bytes(number) => (number, unit == "bytes"),
     };
     if !fits {
         let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
@@ -252,19 +252,19 @@ fn parse_choice(text: &str, words: &[&'static str]) -> Result<&'static str, Stri
 }
 
 /// One of the words, or any name that a kernel can have.
-fn parse_choice_or_name(text: &str, words: &[&'static str]) -> Result<Value, String> {
+fn parse_choice_or_kernel_name(text: &str, words: &[&'static str]) -> Result<Value, String> {
     match parse_choice(text, words) {
         Ok(word) => Ok(Value::Choice(word)),
-        Err(_) if is_kernel_name(text) => Ok(Value::Text(text.to_owned())),
-        Err(message) => {
-            Err(format!("{message}, or a kernel's name: at most {MAX_KERNEL_NAME_BYTES} letters, digits, underscores and hyphens"))
-        }
+        Err(_) if is_congestion_control_name(text) => Ok(Value::Text(text.to_owned())),
+        Err(message) => Err(format!(
+            "{message}, or a kernel's name: at most {MAX_CONGESTION_CONTROL_NAME_BYTES} letters, digits, underscores and hyphens"
+        )),
     }
 }
 
 /// Whether a text is a name as Linux gives them to congestion controls: a letter, then letters, digits, `_` and `-`.
-pub fn is_kernel_name(text: &str) -> bool {
-    text.len() <= MAX_KERNEL_NAME_BYTES
+pub fn is_congestion_control_name(text: &str) -> bool {
+    text.len() <= MAX_CONGESTION_CONTROL_NAME_BYTES
         && text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }

@@ -9,7 +9,7 @@ mod kind;
 mod values;
 
 pub use declare::{OrOff, ParameterType, concat_parameter_tables, panic_mistyped};
-pub use kind::{Kind, MAX_KERNEL_NAME_BYTES, is_kernel_name};
+pub use kind::{Kind, MAX_CONGESTION_CONTROL_NAME_BYTES, is_congestion_control_name};
 
 use crate::distribution::DrawnQuantity;
 pub use values::{Value, Values};
@@ -138,7 +138,7 @@ impl Parameter {
     }
 
     /// A value of the usual range as a user would write it.
-    pub fn usual_text(&self, value: f64) -> String {
+    pub fn format_usual_value(&self, value: f64) -> String {
         match self.kind {
             Kind::Span { .. } | Kind::Distribution { dimension: DrawnQuantity::Time, .. } => format!("{value} s"),
             Kind::Rate => format!("{value} bps"),
@@ -148,7 +148,7 @@ impl Parameter {
     }
 
     /// Name of the effect that this value switches off, if any.
-    pub fn off_effect(&self, value: &Value) -> Option<&'static str> {
+    pub fn effect_disabled_by(&self, value: &Value) -> Option<&'static str> {
         self.off_values.iter().find(|(off, _)| self.parse(off).as_ref() == Ok(value)).map(|(_, effect)| *effect)
     }
 }

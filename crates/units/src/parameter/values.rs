@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Parameter, ParameterType, ReadCondition};
 use crate::distribution::Distribution;
-use crate::quantity::Amount;
+use crate::quantity::PacketsOrBytes;
 use crate::{Rate, Span};
 
 /// A parameter's value, read and checked.
@@ -15,7 +15,7 @@ pub enum Value {
     Special(&'static str),
     Number(f64),
     Count(u64),
-    Amount(Amount),
+    Amount(PacketsOrBytes),
     Span(Span),
     Rate(Rate),
     Distribution(Distribution),
@@ -85,7 +85,7 @@ impl Values {
         Ok(())
     }
 
-    pub fn value(&self, name: &str) -> &Value {
+    pub fn value_by_name(&self, name: &str) -> &Value {
         &self.values[self.index_of(name)]
     }
 
@@ -93,19 +93,19 @@ impl Values {
     ///
     /// # Panics
     /// If it is declared with another one: a fault of the program.
-    pub fn get<T: ParameterType>(&self, name: &str) -> T {
-        T::from_value(self.value(name))
+    pub fn get_as<T: ParameterType>(&self, name: &str) -> T {
+        T::from_value(self.value_by_name(name))
     }
 
     /// Unmet conditions under which the algorithm reads this parameter; empty if it is read.
-    pub fn unmet_conditions(&self, name: &str) -> Vec<&'static ReadCondition> {
+    pub fn unmet_read_conditions_of(&self, name: &str) -> Vec<&'static ReadCondition> {
         self.parameters[self.index_of(name)].read_when.iter().filter(|condition| !self.meets_condition(condition)).collect()
     }
 
     /// Whether a condition holds under these values.
     pub fn meets_condition(&self, condition: &ReadCondition) -> bool {
-        let value = self.value(condition.parameter);
-        condition.values.iter().any(|text| value.is_written(text))
+        let value = self.value_by_name(condition.parameter);
+        condition.values.iter().any(|text| value.is_written_as(text))
     }
 
     /// Names and values as text, for results that describe themselves.
@@ -120,7 +120,7 @@ impl Values {
 
 impl Value {
     /// Whether it is written as this text.
-    fn is_written(&self, text: &str) -> bool {
+    fn is_written_as(&self, text: &str) -> bool {
         match self {
             Value::Special(word) | Value::Choice(word) => *word == text,
             Value::Flag(true) => text == "true",
@@ -187,8 +187,8 @@ impl std::fmt::Display for Value {
             Value::Special(word) | Value::Choice(word) => write!(f, "{word}"),
             Value::Number(x) => write!(f, "{x}"),
             Value::Count(n) => write!(f, "{n}"),
-            Value::Amount(Amount::Packets(n)) => write!(f, "{n} packets"),
-            Value::Amount(Amount::Bytes(n)) => write!(f, "{n} B"),
+            Value::Amount(PacketsOrBytes::Packets(n)) => write!(f, "{n} packets"),
+            Value::Amount(PacketsOrBytes::Bytes(n)) => write!(f, "{n} B"),
             Value::Span(span) => write!(f, "{} s", span.seconds()),
             Value::Rate(rate) => write!(f, "{} bps", rate.bps()),
             Value::Distribution(drawn) => write!(f, "{drawn}"),
@@ -228,13 +228,13 @@ mod tests {
     fn a_value_that_is_set_leaves_the_defaults_of_its_table() {
         let mut values = Values::defaults(&TABLE);
         values.set("ab", Value::Flag(false));
-        assert_eq!((false, true), (values.get::<bool>("ab"), Values::defaults(&TABLE).get::<bool>("ab")));
+        assert_eq!((false, true), (values.get_as::<bool>("ab"), Values::defaults(&TABLE).get_as::<bool>("ab")));
         assert_eq!(2, Values::defaults(&TABLE[..2]).parameters().len());
     }
 
     #[test]
     fn a_condition_is_met_as_the_value_is_written() {
-        let written = |value: Value| (value.is_written("true"), value.is_written("off"), value.is_written("3"));
+        let written = |value: Value| (value.is_written_as("true"), value.is_written_as("off"), value.is_written_as("3"));
         assert_eq!((true, false, false), written(Value::Flag(true)));
         assert_eq!((false, true, false), written(Value::Special("off")));
         assert_eq!((false, false, true), written(Value::Count(3)));

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
 use super::json::{
-    self, Micros, OrderedPair, PerSide, WholeNumber, deserialize_non_null, deserialize_or_default, deserialize_or_null,
-    deserialize_unless_none, deserialize_via, deserialize_word,
+    self, BoundedInteger, Micros, OrderedPair, PerSide, deserialize_non_null, deserialize_or_default, deserialize_or_null,
+    deserialize_or_sentinel, deserialize_via, deserialize_word,
 };
 
 /// Most bytes that a connection may have: half of its sequence numbers.
@@ -30,10 +30,10 @@ const MAX_BUFFER_BYTES: u64 = 1 << 29;
 /// Smallest, usual and largest buffer of a receiver.
 pub const TCP_RMEM: &str = "net.ipv4.tcp_rmem";
 
-type SequenceNumber = WholeNumber<0, MAX_SEQ>;
-type PacketNumber = WholeNumber<0, MAX_PACKET_NUMBER>;
-type CallBytes = WholeNumber<1, MAX_CALL_BYTES>;
-type Natural = WholeNumber<0, { u64::MAX }>;
+type SequenceNumber = BoundedInteger<0, MAX_SEQ>;
+type PacketNumber = BoundedInteger<0, MAX_PACKET_NUMBER>;
+type CallBytes = BoundedInteger<1, MAX_CALL_BYTES>;
+type Natural = BoundedInteger<0, { u64::MAX }>;
 
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl Side {
     }
 }
 
-impl From<WholeNumber<0, 1>> for Side {
-    fn from(number: WholeNumber<0, 1>) -> Side {
+impl From<BoundedInteger<0, 1>> for Side {
+    fn from(number: BoundedInteger<0, 1>) -> Side {
         Side::BOTH[usize::from(u8::from(number))]
     }
 }
@@ -92,12 +92,12 @@ pub struct Case {
 /// The hosts' clock, which both have in common.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Clock {
-    #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<1, 10_000>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, BoundedInteger<1, 10_000>, _>")]
     pub hz: u64,
     /// How long before time zero the last tick was.
     #[serde(rename = "tick_phase_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     pub tick_phase: Span,
-    #[serde(rename = "jiffies_at_start_mod_512", deserialize_with = "deserialize_via::<_, WholeNumber<0, 511>, _>")]
+    #[serde(rename = "jiffies_at_start_mod_512", deserialize_with = "deserialize_via::<_, BoundedInteger<0, 511>, _>")]
     pub jiffies_at_start: u64,
 }
 
@@ -108,9 +108,9 @@ pub struct Tcp {
     #[serde(deserialize_with = "deserialize_or_default")]
     pub hystart: bool,
     /// `net.ipv4.tcp_ecn` of either side.
-    #[serde(deserialize_with = "deserialize_via::<_, PerSide<WholeNumber<0, 5>>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, PerSide<BoundedInteger<0, 5>>, _>")]
     pub ecn: [u64; 2],
-    #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<48, 65_483>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, BoundedInteger<48, 65_483>, _>")]
     pub mss: u32,
     pub gso: bool,
     pub nodelay: bool,
@@ -119,18 +119,18 @@ pub struct Tcp {
     #[serde(default, deserialize_with = "deserialize_or_default")]
     pub interactive: bool,
     /// The size that `SO_RCVBUF` requests; `None` for the default.
-    #[serde(rename = "rcvbuf", deserialize_with = "deserialize_buffer_bytes")]
+    #[serde(rename = "rcvbuf", deserialize_with = "deserialize_buffer_bytes_or_none")]
     pub buffer: Option<u64>,
     /// Options in each side's SYN.
-    #[serde(rename = "syn_options", deserialize_with = "deserialize_via::<_, PerSide<Syn>, _>")]
-    pub syns: [Syn; 2],
+    #[serde(rename = "syn_options", deserialize_with = "deserialize_via::<_, PerSide<SynOptions>, _>")]
+    pub syns: [SynOptions; 2],
     /// Settings that differ from a host's defaults: bytes per read, initial and maximum cwnd in segments, minimum RTO, and quick
     /// acknowledgements.
     #[serde(default, deserialize_with = "deserialize_or_null::<_, CallBytes, _>")]
     pub read_size: Option<u64>,
-    #[serde(default, deserialize_with = "deserialize_or_null::<_, WholeNumber<1, 255>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, BoundedInteger<1, 255>, _>")]
     pub initial_window: Option<u64>,
-    #[serde(default, deserialize_with = "deserialize_or_null::<_, WholeNumber<1, MAX_PACKET_NUMBER>, _>")]
+    #[serde(default, deserialize_with = "deserialize_or_null::<_, BoundedInteger<1, MAX_PACKET_NUMBER>, _>")]
     pub cwnd_limit: Option<u64>,
     #[serde(rename = "rto_min_us", default, deserialize_with = "deserialize_or_null::<_, Micros, _>")]
     pub rto_min: Option<Span>,
@@ -151,7 +151,7 @@ pub struct Sysctl {
 
 /// Options of a SYN.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Syn {
+pub struct SynOptions {
     pub sack: bool,
     pub timestamps: bool,
     /// By how many bits the windows of this side are shifted.
@@ -162,7 +162,7 @@ pub struct Syn {
 /// The router and the ways to it.
 #[derive(Debug, Deserialize)]
 pub struct Path {
-    #[serde(rename = "data_rate_bps", deserialize_with = "deserialize_via::<_, WholeNumber<1, 1_000_000_000_000>, _>")]
+    #[serde(rename = "data_rate_bps", deserialize_with = "deserialize_via::<_, BoundedInteger<1, 1_000_000_000_000>, _>")]
     pub rate_bps: u64,
     #[serde(rename = "data_delay_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     data_delay: Span,
@@ -179,12 +179,12 @@ pub struct Path {
 #[serde(try_from = "AppCallRow")]
 pub struct AppCall {
     pub side: Side,
-    pub trigger: Trigger,
+    pub trigger: AppCallTrigger,
     pub call: SocketCall,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Trigger {
+pub enum AppCallTrigger {
     At(Time),
     /// When so many bytes of the other side have been read.
     Received(u64),
@@ -206,7 +206,7 @@ struct AppCallRow {
     call: SocketCall,
     #[serde(default, deserialize_with = "deserialize_non_null::<_, Micros, _>")]
     at_us: Option<Time>,
-    #[serde(default, deserialize_with = "deserialize_non_null::<_, WholeNumber<0, MAX_TRANSFER_BYTES>, _>")]
+    #[serde(default, deserialize_with = "deserialize_non_null::<_, BoundedInteger<0, MAX_TRANSFER_BYTES>, _>")]
     after_received_bytes: Option<u64>,
     #[serde(default, deserialize_with = "deserialize_non_null::<_, CallBytes, _>")]
     bytes: Option<u64>,
@@ -216,7 +216,8 @@ impl TryFrom<AppCallRow> for AppCall {
     type Error = &'static str;
 
     fn try_from(row: AppCallRow) -> Result<AppCall, &'static str> {
-        let trigger = row.after_received_bytes.map(Trigger::Received).or(row.at_us.map(Trigger::At)).ok_or("missing field `at_us`")?;
+        let trigger =
+            row.after_received_bytes.map(AppCallTrigger::Received).or(row.at_us.map(AppCallTrigger::At)).ok_or("missing field `at_us`")?;
         let call = match row.call {
             SocketCall::Write(_) => SocketCall::Write(row.bytes.ok_or("missing field `bytes`")?),
             other => other,
@@ -298,7 +299,7 @@ impl TryFrom<ScriptRow> for ScriptLine {
 pub struct Packet {
     #[serde(deserialize_with = "deserialize_via::<_, Natural, _>")]
     pub id: u64,
-    #[serde(rename = "dir", deserialize_with = "deserialize_via::<_, WholeNumber<0, 1>, _>")]
+    #[serde(rename = "dir", deserialize_with = "deserialize_via::<_, BoundedInteger<0, 1>, _>")]
     pub side: Side,
     #[serde(rename = "t_us", deserialize_with = "deserialize_via::<_, Micros, _>")]
     pub sent: Time,
@@ -309,18 +310,18 @@ pub struct Packet {
     /// In bytes: the SYN is 0, the first data 1.
     #[serde(deserialize_with = "deserialize_via::<_, SequenceNumber, _>")]
     pub seq: u64,
-    #[serde(deserialize_with = "deserialize_via::<_, WholeNumber<0, MAX_PAYLOAD_BYTES>, _>")]
+    #[serde(deserialize_with = "deserialize_via::<_, BoundedInteger<0, MAX_PAYLOAD_BYTES>, _>")]
     pub len: u64,
     /// Nothing where ours does not say.
     #[serde(deserialize_with = "deserialize_non_null::<_, SequenceNumber, _>")]
     pub ack: Option<u64>,
     pub flags: String,
     /// The ECN field when it left its host, and behind the router.
-    #[serde(rename = "ecn_in", deserialize_with = "deserialize_via::<_, WholeNumber<0, 3>, _>")]
+    #[serde(rename = "ecn_in", deserialize_with = "deserialize_via::<_, BoundedInteger<0, 3>, _>")]
     pub ecn_sent: u8,
-    #[serde(rename = "ecn_out", deserialize_with = "deserialize_via::<_, WholeNumber<0, 3>, _>")]
+    #[serde(rename = "ecn_out", deserialize_with = "deserialize_via::<_, BoundedInteger<0, 3>, _>")]
     pub ecn_arrived: u8,
-    #[serde(deserialize_with = "deserialize_non_null::<_, WholeNumber<0, MAX_WINDOW_BYTES>, _>")]
+    #[serde(deserialize_with = "deserialize_non_null::<_, BoundedInteger<0, MAX_WINDOW_BYTES>, _>")]
     pub window: Option<u64>,
     #[serde(rename = "tsval_ms", deserialize_with = "deserialize_or_null::<_, Natural, _>")]
     pub tsval: Option<u64>,
@@ -329,7 +330,7 @@ pub struct Packet {
     #[serde(rename = "sack", deserialize_with = "deserialize_sack_blocks")]
     pub sacks: Vec<(u64, u64)>,
     /// Which transmission of this sequence number; nothing of an acknowledgement without data.
-    #[serde(deserialize_with = "deserialize_natural_or_none")]
+    #[serde(deserialize_with = "deserialize_natural_or_minus_one")]
     pub nth: Option<u64>,
     /// Accurate ECN option: the counters of ECT(1), CE and ECT(0), as they were sent; nothing without the option.
     #[serde(default, deserialize_with = "deserialize_accecn_option")]
@@ -343,7 +344,7 @@ pub struct State {
     pub time: Time,
     pub why: String,
     /// The acknowledgement that it had just taken.
-    #[serde(deserialize_with = "deserialize_natural_or_none")]
+    #[serde(deserialize_with = "deserialize_natural_or_minus_one")]
     pub packet: Option<u64>,
     #[serde(deserialize_with = "deserialize_via::<_, Natural, _>")]
     pub cwnd: u64,
@@ -390,8 +391,8 @@ fn deserialize_tcp_flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sel
     Option::<String>::deserialize(from)?.map(|flag| json::meaning_of_word(&flag, &words)).transpose()
 }
 
-fn deserialize_buffer_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Ok(deserialize_unless_none::<_, WholeNumber<MIN_BUFFER_BYTES, MAX_BUFFER_BYTES>>(from, &json!("default"))?.map(Into::into))
+fn deserialize_buffer_bytes_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(deserialize_or_sentinel::<_, BoundedInteger<MIN_BUFFER_BYTES, MAX_BUFFER_BYTES>>(from, &json!("default"))?.map(Into::into))
 }
 
 /// Up to four blocks, or 0 for none.
@@ -401,9 +402,11 @@ fn deserialize_sack_blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u6
         None if json == 0 => Ok(Vec::new()),
         None => Err(D::Error::custom("must be a list")),
         Some(blocks) if blocks.len() > 4 => Err(D::Error::custom("must be at most four blocks")),
-        Some(_) => {
-            Ok(json::read::<Vec<OrderedPair<SequenceNumber>>>(&json).map_err(D::Error::custom)?.into_iter().map(Into::into).collect())
-        }
+        Some(_) => Ok(json::deserialize_json_value::<Vec<OrderedPair<SequenceNumber>>>(&json)
+            .map_err(D::Error::custom)?
+            .into_iter()
+            .map(Into::into)
+            .collect()),
     }
 }
 
@@ -427,12 +430,12 @@ fn deserialize_accecn_option<'de, D: Deserializer<'de>>(from: D) -> Result<Optio
 /// A scale that was not offered is null or false.
 fn deserialize_window_scale<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let scale = Option::<Json>::deserialize(from)?.filter(|scale| *scale != false);
-    scale.map(|scale| WholeNumber::<0, 14>::try_from(scale).map(Into::into).map_err(D::Error::custom)).transpose()
+    scale.map(|scale| BoundedInteger::<0, 14>::try_from(scale).map(Into::into).map_err(D::Error::custom)).transpose()
 }
 
 /// A number, or -1 for none.
-fn deserialize_natural_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Ok(deserialize_unless_none::<_, Natural>(from, &json!(-1))?.map(Into::into))
+fn deserialize_natural_or_minus_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(deserialize_or_sentinel::<_, Natural>(from, &json!(-1))?.map(Into::into))
 }
 
 impl Packet {
@@ -451,23 +454,23 @@ impl Case {
     ///
     /// # Errors
     /// The field that is missing or is not what it must be.
-    pub fn read(text: &str) -> Result<Case, String> {
-        Case::from_json(&serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?)
+    pub fn from_json_text(text: &str) -> Result<Case, String> {
+        Case::from_json_value(&serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?)
     }
 
     /// Reads a case from JSON.
     ///
     /// # Errors
     /// The field that is missing or is not what it must be.
-    pub fn from_json(json: &Json) -> Result<Case, String> {
-        require_objects(json)?;
-        let mut case: Case = json::read(json)?;
-        case.packets = json::read_table(json, "packets", "packet_columns")?;
-        case.states = json::read_table(json, "states", "state_columns")?;
+    pub fn from_json_value(json: &Json) -> Result<Case, String> {
+        reject_arrays_for_objects(json)?;
+        let mut case: Case = json::deserialize_json_value(json)?;
+        case.packets = json::read_rows_by_column_names(json, "packets", "packet_columns")?;
+        case.states = json::read_rows_by_column_names(json, "states", "state_columns")?;
         case.check(json)?;
         // Resets answer packets of a connection that is gone and say nothing of it.
         case.packets.retain(|packet| !packet.has_flag('R'));
-        case.check_completeness()?;
+        case.check_comparability()?;
         Ok(case)
     }
 
@@ -494,7 +497,7 @@ impl Case {
     }
 
     /// Refuses a record that cannot be compared.
-    fn check_completeness(&self) -> Result<(), String> {
+    fn check_comparability(&self) -> Result<(), String> {
         // Of a connection that never opened there are packets alone.
         if self.states.is_empty() && self.packets.iter().any(|packet| packet.side == Side::B && packet.arrives.is_some()) {
             return Err("states is empty: no window to compare".to_owned());
@@ -524,11 +527,11 @@ impl Case {
 
     /// Packets of one side in sending order.
     pub fn sent_by(&self, side: Side) -> impl Iterator<Item = &Packet> {
-        self.packets.iter().filter(move |packet| packet.side == side && !self.is_copy(packet))
+        self.packets.iter().filter(move |packet| packet.side == side && !self.is_router_duplicate(packet))
     }
 
     /// Whether the router made a packet: it is in all the one before it, and the script copies.
-    fn is_copy(&self, packet: &Packet) -> bool {
+    fn is_router_duplicate(&self, packet: &Packet) -> bool {
         let copies = self.script.iter().any(|line| line.side == packet.side && line.action == ScriptAction::Duplicate);
         let before = || self.packets.iter().rev().find(|other| other.side == packet.side && other.id < packet.id);
         let is_same = |other: &Packet| {
@@ -547,7 +550,7 @@ impl Case {
 }
 
 /// Rejects a list where an object is expected: serde would assign its elements by position.
-fn require_objects(json: &Json) -> Result<(), String> {
+fn reject_arrays_for_objects(json: &Json) -> Result<(), String> {
     let objects = ["", "/clock", "/tcp", "/tcp/ecn", "/tcp/syn_options", "/tcp/syn_options/a", "/tcp/syn_options/b", "/path"];
     let members = ["/tcp/sysctl", "/application", "/script"].into_iter().flat_map(|list| {
         let count = json.pointer(list).and_then(Json::as_array).map_or(0, Vec::len);
@@ -572,7 +575,7 @@ impl Path {
 
 impl Tcp {
     /// Whether both SYNs have an option, so that it is in use.
-    pub fn both_syns_have(&self, has: fn(&Syn) -> bool) -> bool {
+    pub fn both_syns_have(&self, has: fn(&SynOptions) -> bool) -> bool {
         self.syns.iter().all(has)
     }
 

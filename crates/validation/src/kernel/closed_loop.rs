@@ -11,11 +11,11 @@ use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, Engi
 use ecnlab_transport::{Ack, AppWrite, SegmentType, TcpSettings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
-use super::case::{Case, Packet, Path, Side, Trigger};
+use super::case::{AppCallTrigger, Case, Packet, Path, Side};
 use super::compare::max_packets;
 use super::script_rule::script_rule;
 use super::segment_map::{RecordedSegments, SegmentMap};
-use super::segments::{app_writes, packet_of_ack, packet_of_segment, with_ack};
+use super::segments::{app_writes, packet_of_ack, packet_of_segment, packet_with_ack};
 use super::settings::clock_age_at_start;
 
 /// Events between two checks of the number of packets.
@@ -44,7 +44,7 @@ pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packe
 
 /// The router with its queue and its script, the link behind it on which packets may be reordered, and the reverse link.
 fn case_network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, String> {
-    let segments = RecordedSegments::of(case.sent_by(Side::A));
+    let segments = RecordedSegments::from_packets(case.sent_by(Side::A));
     let rules = |side: Side| case.script.iter().filter(move |line| line.side == side).map(|line| script_rule(line, &segments));
     let data: Vec<ScriptRule> = rules(Side::A).collect::<Result<_, _>>()?;
     let back: Vec<ScriptRule> = rules(Side::B).collect::<Result<_, _>>()?;
@@ -90,7 +90,7 @@ fn pipe_link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u
 
 /// The applications of both sides: what either writes, and when.
 #[derive(Clone, Debug)]
-struct RecordedWrites([Vec<(Trigger, AppWrite)>; 2]);
+struct RecordedWrites([Vec<(AppCallTrigger, AppWrite)>; 2]);
 
 impl ApplicationSpec for RecordedWrites {
     fn flow_directions(&self) -> Vec<FlowDirection> {
@@ -108,7 +108,7 @@ impl ApplicationSpec for RecordedWrites {
 }
 
 struct WriteReplay {
-    writes: [Vec<(Trigger, AppWrite)>; 2],
+    writes: [Vec<(AppCallTrigger, AppWrite)>; 2],
     /// Writes done per side.
     at: [usize; 2],
     is_open: bool,
@@ -121,8 +121,8 @@ impl WriteReplay {
         let side = side.index();
         let &(when, demand) = self.writes[side].get(self.at[side])?;
         let due = match when {
-            Trigger::At(at) => at <= now,
-            Trigger::Received(bytes) => bytes <= self.received,
+            AppCallTrigger::At(at) => at <= now,
+            AppCallTrigger::Received(bytes) => bytes <= self.received,
         };
         (due && self.is_open).then_some(demand)
     }
@@ -150,7 +150,7 @@ impl Application for WriteReplay {
 
     fn deadline(&self) -> Option<Time> {
         let next = [0, 1].map(|side| self.writes[side].get(self.at[side]).map(|(when, _)| *when));
-        let at = next.into_iter().filter_map(|when| if let Some(Trigger::At(at)) = when { Some(at) } else { None });
+        let at = next.into_iter().filter_map(|when| if let Some(AppCallTrigger::At(at)) = when { Some(at) } else { None });
         at.filter(|_| self.is_open).min()
     }
 }
@@ -193,7 +193,7 @@ impl Probe for PacketRecorder {
         let written = self.segment_maps[side].on_sent(&segment, buffer, self.header);
         let sent = packet_of_segment(Side::BOTH[side], now, &segment, &written);
         self.packets.push(match self.piggybacked_ack.take() {
-            Some(ack) => with_ack(sent, &ack, &self.segment_maps[1 - side]),
+            Some(ack) => packet_with_ack(sent, &ack, &self.segment_maps[1 - side]),
             None => sent,
         });
     }

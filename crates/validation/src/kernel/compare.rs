@@ -34,23 +34,23 @@ pub struct Difference {
 
 /// An expected packet and its time.
 #[derive(Clone, Copy)]
-pub struct Expected<'a> {
+pub struct ExpectedPacket<'a> {
     pub packet: &'a Packet,
     pub time: Time,
 }
 
-impl<'a> Expected<'a> {
+impl<'a> ExpectedPacket<'a> {
     /// At the time of the real run.
-    pub fn at_recorded_time(packet: &'a Packet) -> Expected<'a> {
-        Expected { packet, time: packet.sent }
+    pub fn at_recorded_time(packet: &'a Packet) -> ExpectedPacket<'a> {
+        ExpectedPacket { packet, time: packet.sent }
     }
 }
 
 /// The first packet that differs, of those of both sides. Which of two hosts was first at one time is not compared.
-pub fn first_difference_of_both_sides(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
+pub fn first_difference_of_both_sides(ours: &[Packet], theirs: &[ExpectedPacket], window: bool) -> Option<Difference> {
     let [a, b] = Side::BOTH.map(|side| {
         let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
-        let theirs: Vec<Expected> = theirs.iter().filter(|expected| expected.packet.side == side).copied().collect();
+        let theirs: Vec<ExpectedPacket> = theirs.iter().filter(|expected| expected.packet.side == side).copied().collect();
         first_packet_difference(&ours, &theirs, window)
     });
     let before = |time: Time| theirs.iter().filter(|expected| expected.time < time).count();
@@ -59,7 +59,7 @@ pub fn first_difference_of_both_sides(ours: &[Packet], theirs: &[Expected], wind
 }
 
 /// The first packet that differs.
-pub fn first_packet_difference(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
+pub fn first_packet_difference(ours: &[Packet], theirs: &[ExpectedPacket], window: bool) -> Option<Difference> {
     for (agreed, (our, their)) in ours.iter().zip(theirs).enumerate() {
         if let Some(field) = differing_field(our, their, window) {
             let what = format!("packet {}: {field}: expected {}, got {}", their.packet.id, packet_line(their.packet), packet_line(our));
@@ -67,9 +67,9 @@ pub fn first_packet_difference(ours: &[Packet], theirs: &[Expected], window: boo
         }
     }
     let agreed = ours.len().min(theirs.len());
-    let missing = theirs
-        .get(agreed)
-        .map(|Expected { packet, time }| (*time, format!("packet {}: expected {}, got nothing more", packet.id, packet_line(packet))));
+    let missing = theirs.get(agreed).map(|ExpectedPacket { packet, time }| {
+        (*time, format!("packet {}: expected {}, got nothing more", packet.id, packet_line(packet)))
+    });
     let more = ours.get(agreed).map(|our| (our.sent, format!("after all packets: expected nothing, got {}", packet_line(our))));
     missing.or(more).map(|(time, what)| Difference { time, agreed, what })
 }
@@ -99,8 +99,8 @@ fn ssthresh_text(ssthresh: Option<f64>) -> String {
 }
 
 /// The first field in which two packets differ.
-fn differing_field(our: &Packet, their: &Expected, window: bool) -> Option<&'static str> {
-    let Expected { packet: their, time } = *their;
+fn differing_field(our: &Packet, their: &ExpectedPacket, window: bool) -> Option<&'static str> {
+    let ExpectedPacket { packet: their, time } = *their;
     let apart = our.sent.since(time).max(time.since(our.sent));
     let fields = [
         (our.seq == their.seq, "seq"),

@@ -6,7 +6,7 @@ use super::case::{Case, Packet, Side};
 
 /// Counters agree within this share of the kernel's, or within so many packets.
 const RELATIVE_TOLERANCE: f64 = 0.05;
-const MIN_TOLERATED_COUNT: f64 = 2.0;
+const ABSOLUTE_TOLERANCE_PACKETS: f64 = 2.0;
 
 /// Numbers of packets, and the completion time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,13 +51,13 @@ impl CaseCounters {
         }
     }
 
-    fn named_counts(&self) -> [(&'static str, f64, f64); 6] {
+    fn counts_with_tolerances(&self) -> [(&'static str, f64, f64); 6] {
         [
-            ("segments", self.segments as f64, MIN_TOLERATED_COUNT),
-            ("retransmissions", self.retransmissions as f64, MIN_TOLERATED_COUNT),
-            ("acknowledgements", self.acks as f64, MIN_TOLERATED_COUNT),
-            ("echoes", self.echoes as f64, MIN_TOLERATED_COUNT),
-            ("reductions", self.reductions as f64, MIN_TOLERATED_COUNT),
+            ("segments", self.segments as f64, ABSOLUTE_TOLERANCE_PACKETS),
+            ("retransmissions", self.retransmissions as f64, ABSOLUTE_TOLERANCE_PACKETS),
+            ("acknowledgements", self.acks as f64, ABSOLUTE_TOLERANCE_PACKETS),
+            ("echoes", self.echoes as f64, ABSOLUTE_TOLERANCE_PACKETS),
+            ("reductions", self.reductions as f64, ABSOLUTE_TOLERANCE_PACKETS),
             ("completion, s", self.completed, 0.0),
         ]
     }
@@ -65,24 +65,27 @@ impl CaseCounters {
 
 /// The first total that lies apart.
 pub fn first_counter_difference(ours: &CaseCounters, theirs: &CaseCounters) -> Option<String> {
-    let pairs = ours.named_counts().into_iter().zip(theirs.named_counts());
+    let pairs = ours.counts_with_tolerances().into_iter().zip(theirs.counts_with_tolerances());
     pairs.into_iter().find_map(|((name, our, at_least), (_, their, _))| {
         let agrees = our == their || (our - their).abs() <= (RELATIVE_TOLERANCE * their).max(at_least);
-        (!agrees).then(|| format!("{name}: expected {}, got {}", format_count(their), format_count(our)))
+        (!agrees).then(|| format!("{name}: expected {}, got {}", format_count_or_seconds(their), format_count_or_seconds(our)))
     })
 }
 
 /// All counters, the kernel's and ours.
-pub fn counters_text(ours: &CaseCounters, theirs: &CaseCounters) -> String {
-    let pairs =
-        ours.named_counts().into_iter().zip(theirs.named_counts()).filter(|((_, our, _), (_, their, _))| *our > 0.0 || *their > 0.0);
+pub fn format_all_counters(ours: &CaseCounters, theirs: &CaseCounters) -> String {
+    let pairs = ours
+        .counts_with_tolerances()
+        .into_iter()
+        .zip(theirs.counts_with_tolerances())
+        .filter(|((_, our, _), (_, their, _))| *our > 0.0 || *their > 0.0);
     pairs
-        .map(|((name, our, _), (_, their, _))| format!("{name} {} of {}", format_count(our), format_count(their)))
+        .map(|((name, our, _), (_, their, _))| format!("{name} {} of {}", format_count_or_seconds(our), format_count_or_seconds(their)))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
 /// A count as it is, a time to the microsecond.
-fn format_count(value: f64) -> String {
+fn format_count_or_seconds(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { format!("{value:.6}") }
 }

@@ -3,31 +3,31 @@
 use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side};
-use super::compare::{Expected, ReplayedState, packet_line};
+use super::compare::{ExpectedPacket, ReplayedState, packet_line};
 use super::sender::SenderOutcome;
 
 /// Packets shown before the difference and from it on.
 const PACKETS_BEFORE: usize = 8;
 const PACKETS_AFTER: usize = 16;
 /// Largest distance in time from the difference at which the sender's inputs are shown.
-const INPUT_CONTEXT: Span = Span::from_millis(30);
+const MAX_INPUT_TIME_DISTANCE: Span = Span::from_millis(30);
 /// Characters of the kernel's column.
-const COLUMN_WIDTH: usize = 90;
+const KERNEL_COLUMN_WIDTH: usize = 90;
 
 /// Packets of one side.
-pub fn of_side(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
+pub fn of_side(ours: &[Packet], theirs: &[ExpectedPacket], time: Time) -> Vec<String> {
     let at = theirs.partition_point(|their| their.time < time);
     let rows = at.saturating_sub(PACKETS_BEFORE)..(at + PACKETS_AFTER).min(ours.len().max(theirs.len()));
     let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), packet_line);
-    let row = |at: usize| format!("{:<COLUMN_WIDTH$} | {}", text(theirs.get(at).map(|their| their.packet)), text(ours.get(at)));
-    std::iter::once(format!("{:<COLUMN_WIDTH$} | {}", "kernel", "ours")).chain(rows.map(row)).collect()
+    let row = |at: usize| format!("{:<KERNEL_COLUMN_WIDTH$} | {}", text(theirs.get(at).map(|their| their.packet)), text(ours.get(at)));
+    std::iter::once(format!("{:<KERNEL_COLUMN_WIDTH$} | {}", "kernel", "ours")).chain(rows.map(row)).collect()
 }
 
 /// Packets of both sides, one side after the other.
-pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
+pub fn of_both(ours: &[Packet], theirs: &[ExpectedPacket], time: Time) -> Vec<String> {
     let of = |side: Side| {
         let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
-        let theirs: Vec<Expected> = theirs.iter().filter(|their| their.packet.side == side).copied().collect();
+        let theirs: Vec<ExpectedPacket> = theirs.iter().filter(|their| their.packet.side == side).copied().collect();
         of_side(&ours, &theirs, time)
     };
     let title = |side: &str| vec![format!("from {side}:")];
@@ -35,15 +35,15 @@ pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> 
 }
 
 /// The sender's inputs and packets, with cwnd and ssthresh after each acknowledgement.
-pub fn of_sender(case: &Case, played: &SenderOutcome, time: Time) -> Vec<String> {
-    let near = |at: Time| at.since(time).max(time.since(at)) <= INPUT_CONTEXT;
+pub fn sender_inputs_and_packets(case: &Case, played: &SenderOutcome, time: Time) -> Vec<String> {
+    let near = |at: Time| at.since(time).max(time.since(at)) <= MAX_INPUT_TIME_DISTANCE;
     let theirs: Vec<&Packet> = case.sent_by(Side::A).collect();
     let mut rows: Vec<(Time, u8, String)> = Vec::new();
     for at in 0..theirs.len().max(played.packets.len()) {
         let (their, our) = (theirs.get(at).copied(), played.packets.get(at));
         let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), packet_line);
         if let Some(time) = their.or(our).map(|packet| packet.sent) {
-            rows.push((time, 1, format!("  {:<COLUMN_WIDTH$} | {}", text(their), text(our))));
+            rows.push((time, 1, format!("  {:<KERNEL_COLUMN_WIDTH$} | {}", text(their), text(our))));
         }
     }
     for packet in case.packets_that_reached(Side::A) {

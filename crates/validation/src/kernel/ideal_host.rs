@@ -7,10 +7,10 @@
 use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Rate, Span, Time};
 
-use super::case::{Case, Packet, Path, Side, Trigger};
+use super::case::{AppCallTrigger, Case, Packet, Path, Side};
 
 /// The longest time from a packet's arrival to the host's reply.
-const REACTION_TIME: Span = Span::from_picos(300_000);
+const MAX_REACTION_TIME: Span = Span::from_picos(300_000);
 /// A timer's tick, or an application's write, and what it sends.
 const TIMER_LATENCY: Span = Span::from_micros(2);
 /// No delivery is later by itself: who comes later was delayed by the script.
@@ -43,10 +43,10 @@ impl IdealHostModel<'_> {
 
     /// Time at which a packet would have been sent.
     fn ideal_send_time(&self, packet: &Packet) -> Time {
-        let came = self.arrivals[packet.side.index()].iter().filter(|(real, _)| *real <= packet.sent + REACTION_TIME);
+        let came = self.arrivals[packet.side.index()].iter().filter(|(real, _)| *real <= packet.sent + MAX_REACTION_TIME);
         let last = came.max_by_key(|(real, _)| *real);
         match last {
-            Some((real, ideal)) if packet.sent.since(*real) <= REACTION_TIME => *ideal,
+            Some((real, ideal)) if packet.sent.since(*real) <= MAX_REACTION_TIME => *ideal,
             Some((real, ideal)) if !self.is_at_tick_or_app_call(packet.sent) => subtract_span(packet.sent, real.since(*ideal)),
             _ => packet.sent,
         }
@@ -56,24 +56,24 @@ impl IdealHostModel<'_> {
     fn is_at_tick_or_app_call(&self, time: Time) -> bool {
         let tick = Span::from_secs(1).picos() / self.case.clock.hz;
         let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= TIMER_LATENCY.picos();
-        let acts = |when| matches!(when, Trigger::At(at) if time >= at && time.since(at) <= TIMER_LATENCY);
+        let acts = |when| matches!(when, AppCallTrigger::At(at) if time >= at && time.since(at) <= TIMER_LATENCY);
         ticks || self.case.application.iter().any(|call| acts(call.trigger))
     }
 
     /// Time at which a packet that was not lost would have come.
     fn ideal_arrival_time(&mut self, packet: &Packet, sent: Time) -> Time {
-        let [real, ideal] = self.router_departure_times(packet, sent);
+        let [real, ideal] = self.recorded_and_ideal_departure_times(packet, sent);
         let delay = self.path.delay(packet.side);
         let later = packet.arrives.map_or(Span::ZERO, |arrives| arrives.since(real + delay));
         ideal + delay + self.scripted_delay(packet.side, later)
     }
 
     /// Times at which it would have left the router, with what was late in the record and without it.
-    fn router_departure_times(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
+    fn recorded_and_ideal_departure_times(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
         match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == Side::A) {
             None => [packet.sent, sent],
             Some(rate) => {
-                let transmission = rate.transmission_time(super::settings::packet_size(&self.case.tcp, packet));
+                let transmission = rate.transmission_time(super::settings::wire_size_of_packet(&self.case.tcp, packet));
                 self.free = [self.free[0].max(packet.sent) + transmission, self.free[1].max(sent) + transmission];
                 self.free
             }

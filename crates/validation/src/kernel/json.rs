@@ -14,15 +14,15 @@ const DAY_US: f64 = 86_400e6;
 ///
 /// # Errors
 /// The place of the first value that is missing or wrong.
-pub fn read<T: DeserializeOwned>(json: &Json) -> Result<T, String> {
-    serde_path_to_error::deserialize(json).map_err(|error| message_of_serde_error(&error, json))
+pub fn deserialize_json_value<T: DeserializeOwned>(json: &Json) -> Result<T, String> {
+    serde_path_to_error::deserialize(json).map_err(|error| serde_error_message_with_path(&error, json))
 }
 
 /// Reads the rows of a table, whose columns another list names.
 ///
 /// # Errors
 /// The place of the first value that is missing or wrong.
-pub fn read_table<'j, T: DeserializeOwned>(json: &'j Json, rows: &str, columns: &str) -> Result<Vec<T>, String> {
+pub fn read_rows_by_column_names<'j, T: DeserializeOwned>(json: &'j Json, rows: &str, columns: &str) -> Result<Vec<T>, String> {
     let list = |name: &str| match json.get(name) {
         Some(list) => list.as_array().ok_or_else(|| wrong_value_message(json, &format!("/{name}"), "a list")),
         None => Err(format!("{name} is missing")),
@@ -38,7 +38,7 @@ pub fn read_table<'j, T: DeserializeOwned>(json: &'j Json, rows: &str, columns: 
         let named_members = || names.iter().copied().zip(members);
         serde_path_to_error::deserialize(MapDeserializer::new(named_members())).map_err(|error| {
             let row: Json = named_members().map(|(name, member)| (name.to_owned(), member.clone())).collect();
-            format!("{rows}[{at}].{}", message_of_serde_error(&error, &row)).replace(".the case", "")
+            format!("{rows}[{at}].{}", serde_error_message_with_path(&error, &row)).replace(".the case", "")
         })
     };
     list(rows)?.iter().enumerate().map(read_row).collect()
@@ -58,7 +58,7 @@ fn path_of_pointer(pointer: &str) -> String {
 }
 
 /// Refuses a value by the error of serde.
-fn message_of_serde_error(error: &serde_path_to_error::Error<serde_json::Error>, json: &Json) -> String {
+fn serde_error_message_with_path(error: &serde_path_to_error::Error<serde_json::Error>, json: &Json) -> String {
     let steps = error.path().iter().map(|segment| match segment {
         Segment::Seq { index } => format!("/{index}"),
         Segment::Map { key } => format!("/{key}"),
@@ -98,7 +98,7 @@ pub fn deserialize_or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + D
 }
 
 /// Reads a value by the rules of `W`, or `none`.
-pub fn deserialize_unless_none<'de, D: Deserializer<'de>, W: TryFrom<Json, Error = String>>(
+pub fn deserialize_or_sentinel<'de, D: Deserializer<'de>, W: TryFrom<Json, Error = String>>(
     from: D,
     none: &Json,
 ) -> Result<Option<W>, D::Error> {
@@ -123,9 +123,9 @@ pub fn meaning_of_word<E: Error, T: Copy>(word: &str, words: &[(&str, T)]) -> Re
 /// A whole number within bounds.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Deserialize)]
 #[serde(try_from = "Json")]
-pub struct WholeNumber<const MIN: u64, const MAX: u64>(u64);
+pub struct BoundedInteger<const MIN: u64, const MAX: u64>(u64);
 
-impl<const MIN: u64, const MAX: u64> TryFrom<Json> for WholeNumber<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> TryFrom<Json> for BoundedInteger<MIN, MAX> {
     type Error = String;
 
     fn try_from(json: Json) -> Result<Self, String> {
@@ -133,15 +133,15 @@ impl<const MIN: u64, const MAX: u64> TryFrom<Json> for WholeNumber<MIN, MAX> {
         match number as u64 {
             _ if number.fract() != 0.0 => Err("must be a whole number".to_owned()),
             whole if !(MIN..=MAX).contains(&whole) => Err(format!("must be from {MIN} to {MAX}")),
-            whole => Ok(WholeNumber(whole)),
+            whole => Ok(BoundedInteger(whole)),
         }
     }
 }
 
 macro_rules! whole_as {
     ($($type:ty),+) => {$(
-        impl<const MIN: u64, const MAX: u64> From<WholeNumber<MIN, MAX>> for $type {
-            fn from(WholeNumber(number): WholeNumber<MIN, MAX>) -> $type {
+        impl<const MIN: u64, const MAX: u64> From<BoundedInteger<MIN, MAX>> for $type {
+            fn from(BoundedInteger(number): BoundedInteger<MIN, MAX>) -> $type {
                 number as $type
             }
         }

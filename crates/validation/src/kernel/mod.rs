@@ -35,7 +35,7 @@ use ecnlab_transport::TcpSettings;
 use ecnlab_units::{Time, words};
 
 use case::{Case, Side};
-use compare::{Expected, RUNAWAY_FACTOR};
+use compare::{ExpectedPacket, RUNAWAY_FACTOR};
 use counters::CaseCounters;
 
 pub use compare::Difference;
@@ -104,8 +104,8 @@ const BUILD_INDEPENDENT_ACKS: usize = 100;
 ///
 /// # Errors
 /// The missing or wrong field, if the text is not a case.
-pub fn validate_json(text: &str, mode: CaseMode) -> Result<CaseResult, String> {
-    Ok(validate(&Case::read(text)?, mode))
+pub fn validate_case_from_json(text: &str, mode: CaseMode) -> Result<CaseResult, String> {
+    Ok(validate(&Case::from_json_text(text)?, mode))
 }
 
 /// Compares a case in one mode.
@@ -152,10 +152,10 @@ fn decide_verdict(case: &Case, mode: CaseMode, comparison: Comparison) -> (Verdi
         return (Verdict::Exact, Vec::new());
     };
     let acks_before = case.sent_by(Side::B).filter(|packet| packet.sent < difference.time).count();
-    match comparison.counters.filter(|_| acks_before >= min_acks_for_counters(case, mode)) {
+    match comparison.counters.filter(|_| acks_before >= min_acks_before_counters_only(case, mode)) {
         None => (Verdict::Differs(difference), comparison.excerpt),
         Some([ours, theirs]) => match counters::first_counter_difference(&ours, &theirs) {
-            None => (Verdict::CountersAgree(counters::counters_text(&ours, &theirs)), Vec::new()),
+            None => (Verdict::CountersAgree(counters::format_all_counters(&ours, &theirs)), Vec::new()),
             Some(apart) => {
                 (Verdict::Differs(Difference { what: format!("{apart}; {}", difference.what), ..difference }), comparison.excerpt)
             }
@@ -186,7 +186,7 @@ fn fail_if_runaway(comparison: Comparison, at: Option<Time>) -> Comparison {
 }
 
 /// Acknowledgements that must have been sent before only counters are compared. A sender alone has the recorded receiver.
-fn min_acks_for_counters(case: &Case, mode: CaseMode) -> usize {
+fn min_acks_before_counters_only(case: &Case, mode: CaseMode) -> usize {
     let has_recorded_receiver = mode == CaseMode::Sender;
     match () {
         () if case.tcp.gso || case.kind == AUTOTUNING_KIND && !has_recorded_receiver => 0,
@@ -197,7 +197,7 @@ fn min_acks_for_counters(case: &Case, mode: CaseMode) -> usize {
 
 fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, SkipReason> {
     let ours = receiver::replay(case, settings).map_err(SkipReason::NotComparable)?;
-    let theirs: Vec<Expected> = case.sent_by(Side::B).map(Expected::at_recorded_time).collect();
+    let theirs: Vec<ExpectedPacket> = case.sent_by(Side::B).map(ExpectedPacket::at_recorded_time).collect();
     let difference = compare::first_packet_difference(&ours, &theirs, is_window_compared(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_side(&ours, &theirs, difference.time));
     let counters = [CaseCounters::of(case, ours.iter()), CaseCounters::of(case, case.sent_by(Side::B))];
@@ -206,14 +206,14 @@ fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, S
 
 fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
     let played = sender::replay(case, settings);
-    let theirs: Vec<Expected> = case.sent_by(Side::A).map(Expected::at_recorded_time).collect();
+    let theirs: Vec<ExpectedPacket> = case.sent_by(Side::A).map(ExpectedPacket::at_recorded_time).collect();
     let packets = compare::first_packet_difference(&played.packets, &theirs, false);
     let states = compare::first_state_difference(&played.states, &case.states);
     let agreed = |time| theirs.iter().filter(|their| their.time < time).count();
     let states = states.map(|difference| Difference { agreed: agreed(difference.time), ..difference });
     let stopped = played.stopped.clone().map(|(time, what)| Difference { time, agreed: agreed(time), what });
     let difference = packets.into_iter().chain(states).chain(stopped).min_by_key(|difference| difference.time);
-    let excerpt = difference.as_ref().map(|difference| excerpt::of_sender(case, &played, difference.time));
+    let excerpt = difference.as_ref().map(|difference| excerpt::sender_inputs_and_packets(case, &played, difference.time));
     let counters = [CaseCounters::of(case, played.packets.iter()), CaseCounters::of(case, case.sent_by(Side::A))];
     let comparison = Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() };
     fail_if_runaway(comparison, played.runaway)
@@ -226,7 +226,7 @@ fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison,
     let times = ideal_host::ideal_send_times(case, path);
     let sent: BTreeSet<u64> = Side::BOTH.into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
-    let theirs: Vec<Expected> = timed.map(|(packet, time)| Expected { packet, time }).collect();
+    let theirs: Vec<ExpectedPacket> = timed.map(|(packet, time)| ExpectedPacket { packet, time }).collect();
     let difference = compare::first_difference_of_both_sides(&ours, &theirs, is_window_compared(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_both(&ours, &theirs, difference.time));
     let counters = [CaseCounters::of(case, ours.iter()), CaseCounters::of(case, case.packets.iter())];

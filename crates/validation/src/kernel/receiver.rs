@@ -5,15 +5,15 @@ use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side};
 use super::segment_map::RecordedSegments;
-use super::segments::{self, packet_of_ack, with_ack};
-use super::settings::{clock_age_at_start, packet_size};
+use super::segments::{self, packet_of_ack, packet_with_ack};
+use super::settings::{clock_age_at_start, wire_size_of_packet};
 
 /// Plays a case to a receiver with these settings, and returns what it sends.
 ///
 /// # Errors
 /// What our receiver cannot be told.
 pub fn replay(case: &Case, settings: &TcpSettings) -> Result<Vec<Packet>, String> {
-    let segments = RecordedSegments::of(case.sent_by(Side::A));
+    let segments = RecordedSegments::from_packets(case.sent_by(Side::A));
     if !segments.is_contiguous() {
         return Err("not comparable: retransmitted data has other segment boundaries".to_owned());
     }
@@ -88,7 +88,7 @@ impl ReceiverReplay {
         let ack = self.receiver.piggybacked_ack(packet.sent);
         let flags = packet.flags.replace('E', "");
         self.next = self.next.max(packet.end_seq());
-        self.sent.push(with_ack(Packet { flags, tsecr: self.echoed_timestamp_ms(&ack), ..packet.clone() }, &ack, &self.segments));
+        self.sent.push(packet_with_ack(Packet { flags, tsecr: self.echoed_timestamp_ms(&ack), ..packet.clone() }, &ack, &self.segments));
     }
 
     /// Time of a packet's timestamp. A kernel may read the clock in one millisecond and send the packet in the next.
@@ -107,7 +107,7 @@ impl ReceiverReplay {
     fn to_segment(&self, case: &Case, packet: &Packet) -> Segment {
         Segment {
             seq: self.segments.containing(packet.seq),
-            size: packet_size(&case.tcp, packet),
+            size: wire_size_of_packet(&case.tcp, packet),
             segment_type: if packet.nth.is_none() { SegmentType::PureAck } else { segments::segment_type(packet) },
             ecn: segments::ecn_codepoint(packet.ecn_arrived),
             cwr: packet.has_flag('C'),

@@ -11,7 +11,7 @@ pub trait SegmentBoundaries {
     fn start(&self, segment: u64) -> u64;
 
     /// The end of the previous segment.
-    fn end_before(&self, segment: u64) -> u64;
+    fn previous_segment_end(&self, segment: u64) -> u64;
 }
 
 /// Our segments that were sent, in the order of their numbers.
@@ -85,7 +85,7 @@ impl SegmentBoundaries for SegmentMap {
         self.entries.get(segment as usize).map_or(end, |entry| entry.start)
     }
 
-    fn end_before(&self, segment: u64) -> u64 {
+    fn previous_segment_end(&self, segment: u64) -> u64 {
         segment.checked_sub(1).and_then(|before| self.entries.get(before as usize)).map_or(0, |entry| entry.end)
     }
 }
@@ -99,7 +99,7 @@ pub struct RecordedSegments {
 
 impl RecordedSegments {
     /// The segments of the packets of one side, as each byte was first sent.
-    pub fn of<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
+    pub fn from_packets<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
         let mut boundaries: Vec<(u64, u64)> =
             packets.filter(|packet| packet.nth.is_some()).map(|packet| (packet.seq, packet.end_seq())).collect();
         boundaries.sort_unstable();
@@ -109,7 +109,7 @@ impl RecordedSegments {
 
     /// Segments of the passive side, without its SYN.
     pub fn of_answering_side<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
-        RecordedSegments::of(packets.filter(|packet| packet.len > 0))
+        RecordedSegments::from_packets(packets.filter(|packet| packet.len > 0))
     }
 
     /// The first segment that begins at a byte or later.
@@ -134,7 +134,7 @@ impl SegmentBoundaries for RecordedSegments {
         self.boundaries.get(segment as usize).map_or(end, |&(start, _)| start)
     }
 
-    fn end_before(&self, segment: u64) -> u64 {
+    fn previous_segment_end(&self, segment: u64) -> u64 {
         segment.checked_sub(1).and_then(|before| self.boundaries.get(before as usize)).map_or(0, |&(_, end)| end)
     }
 }

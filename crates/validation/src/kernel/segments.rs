@@ -4,7 +4,7 @@ use ecnlab_transport::accurate_ecn::INITIAL_BYTES;
 use ecnlab_transport::{AccEcnOption, Ack, AppWrite, Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
 
-use super::case::{AppCall, Packet, Side, SocketCall, Trigger};
+use super::case::{AppCall, AppCallTrigger, Packet, Side, SocketCall};
 use super::segment_map::{SegmentBoundaries, SentSegment};
 
 /// A counter that an option leaves out, in a record.
@@ -23,12 +23,12 @@ pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &Sent
 pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl SegmentBoundaries, seq: u64) -> Packet {
     let flags = flag_letters(ack.segment_type, false, true, (ack.ae, ack.cwr, ack.ece));
     let seq = if ack.segment_type == SegmentType::Syn { 0 } else { seq };
-    with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
+    packet_with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
 }
 
 /// A packet with the fields of an acknowledgement: its own, or that of the one that rides on it.
-pub fn with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) -> Packet {
-    let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (boundaries.start(from), boundaries.end_before(to)));
+pub fn packet_with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) -> Packet {
+    let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (boundaries.start(from), boundaries.previous_segment_end(to)));
     let adds_ece = ack.ece && !packet.has_flag('E');
     let flags = match () {
         // The ACE field is the acknowledgement's.
@@ -36,7 +36,7 @@ pub fn with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) 
         () if adds_ece => packet.flags.replace('C', "") + if packet.has_flag('C') { "EC" } else { "E" },
         () => packet.flags,
     };
-    let accecn = if ack.is_accurate() { accecn_option(ack) } else { packet.accecn };
+    let accecn = if ack.is_accurate() { accecn_counters_of_ack(ack) } else { packet.accecn };
     let (window, sacks) = (Some(u64::from(ack.window)), sacks.collect());
     Packet { ack: Some(boundaries.start(ack.next)), window, sacks, flags, accecn, ..packet }
 }
@@ -54,13 +54,13 @@ fn ace_flags((ae, cwr, ece): (bool, bool, bool)) -> String {
 }
 
 /// The Accurate ECN option of an acknowledgement; an absent counter has its initial value.
-fn accecn_option(ack: &Ack) -> Option<[u64; 3]> {
+fn accecn_counters_of_ack(ack: &Ack) -> Option<[u64; 3]> {
     let counters = ack.accecn.is_present().then(|| ack.accecn.counters())?;
     Some(std::array::from_fn(|at| counters[at].map_or(ABSENT_COUNTER, u64::from)))
 }
 
 /// The counters of a recorded option.
-pub fn recorded_option(packet: &Packet) -> AccEcnOption {
+pub fn accecn_option_of_packet(packet: &Packet) -> AccEcnOption {
     match packet.accecn {
         None => AccEcnOption::default(),
         Some(counters) => AccEcnOption::new(counters.map(|counter| (counter != ABSENT_COUNTER).then_some(counter as u32))),
@@ -97,8 +97,8 @@ pub fn segment_type(packet: &Packet) -> SegmentType {
 const WRITE_CALL_BYTES: u64 = 1 << 20;
 
 /// A side's writes in order. Side a connects at time zero; earlier writes wait until the connection is open.
-pub fn app_writes(application: &[AppCall], side: Side) -> Vec<(Trigger, AppWrite)> {
-    let mut writes: Vec<(Trigger, AppWrite)> = Vec::new();
+pub fn app_writes(application: &[AppCall], side: Side) -> Vec<(AppCallTrigger, AppWrite)> {
+    let mut writes: Vec<(AppCallTrigger, AppWrite)> = Vec::new();
     for &AppCall { trigger, call, .. } in application.iter().filter(|call| call.side == side) {
         let is_new = match call {
             SocketCall::Write(_) => writes.last().is_none_or(|&(before, write)| before != trigger || write.bytes > 0),

@@ -10,17 +10,17 @@ use ecnlab_transport::{
 };
 use ecnlab_units::{Span, Time};
 
-use super::case::{Case, Packet, Side, Trigger};
+use super::case::{AppCallTrigger, Case, Packet, Side};
 use super::compare::{ReplayedState, TIME_TOLERANCE, max_packets};
 use super::segment_map::{RecordedSegments, SegmentBoundaries, SegmentMap};
-use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, with_ack};
+use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, packet_with_ack};
 use super::settings::{clock_age_at_start, settings_of_answering_side};
 
 /// How much later than a write the kernel stamps its segments, by its RTT samples: in prague-app-limited 33 writes bound it to 4.04 to 4.78
 /// us, and in the first flights of ten segments it grows from 2.6 to 6 us. That case and prague-step-0.5m-2ms are exact only with this delay.
 const STAMP_DELAY_OF_WRITE: Span = Span::from_picos(4_400_000);
 /// How much later than its time the recorded application writes: 0.96 to 1.22 us.
-const WAKE_DELAY_OF_WRITER: Span = Span::from_picos(1_200_000);
+const SCHEDULED_WRITE_LATENESS: Span = Span::from_picos(1_200_000);
 
 /// The replay of our sender.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl SenderReplay {
             waiting: Vec::new(),
             after_received: app_writes(&case.application, Side::A)
                 .into_iter()
-                .filter_map(|(when, demand)| if let Trigger::Received(bytes) = when { Some((bytes, demand)) } else { None })
+                .filter_map(|(when, demand)| if let AppCallTrigger::Received(bytes) = when { Some((bytes, demand)) } else { None })
                 .collect(),
             most: max_packets(case.sent_by(Side::A).count()),
             played: SenderOutcome::default(),
@@ -242,7 +242,7 @@ impl SenderReplay {
             window: packet.window.unwrap_or_default() as u32,
             ae: packet.has_flag('N'),
             tsval_ms: packet.tsval.map_or(1, |stamp| (stamp as u32).wrapping_add(1)),
-            accecn: segments::recorded_option(packet),
+            accecn: segments::accecn_option_of_packet(packet),
             sacks,
         })
     }
@@ -291,7 +291,7 @@ impl ReplyReceiver {
 
     fn piggyback_ack(&mut self, packet: Packet, ack: Option<Ack>, time: Time) -> Packet {
         let ack = ack.unwrap_or_else(|| self.receiver.piggybacked_ack(time));
-        with_ack(packet, &ack, &self.segments)
+        packet_with_ack(packet, &ack, &self.segments)
     }
 }
 
@@ -303,7 +303,7 @@ fn sender_inputs(case: &Case) -> Vec<(Time, SenderInput<'_>)> {
     inputs.extend(
         app_writes(&case.application, Side::A)
             .into_iter()
-            .filter_map(|(when, demand)| if let Trigger::At(at) = when { Some((at, SenderInput::Write(demand))) } else { None })
+            .filter_map(|(when, demand)| if let AppCallTrigger::At(at) = when { Some((at, SenderInput::Write(demand))) } else { None })
             .map(|(at, write)| (kernel_write_time(at, opened), write)),
     );
     inputs
@@ -322,7 +322,7 @@ fn sender_inputs(case: &Case) -> Vec<(Time, SenderInput<'_>)> {
 /// Time at which the kernel stamps the first segment of a write: the recorder's process reads clocks first, of which each takes 256 ns.
 /// Earlier writes wait for the SYN-ACK.
 fn kernel_write_time(at: Time, opened: Time) -> Time {
-    if at <= opened { opened + STAMP_DELAY_OF_WRITE } else { at + WAKE_DELAY_OF_WRITER + STAMP_DELAY_OF_WRITE }
+    if at <= opened { opened + STAMP_DELAY_OF_WRITE } else { at + SCHEDULED_WRITE_LATENESS + STAMP_DELAY_OF_WRITE }
 }
 
 /// The real segment that an acknowledgement's timestamp is of: the one that caused it, if that bears the time, or the first one of that

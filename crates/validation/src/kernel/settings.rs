@@ -5,13 +5,13 @@ use ecnlab_transport::{Quirks, TcpSettings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
 
-use super::case::{Case, Packet, Side, SocketCall, Syn, Sysctl, TCP_RMEM, Tcp, Trigger};
+use super::case::{AppCallTrigger, Case, Packet, Side, SocketCall, SynOptions, Sysctl, TCP_RMEM, Tcp};
 
 /// The profile that the cases validate.
 pub const PROFILE: &str = "linux-6.1";
 /// The profile of cases of a newer kernel, and how their kernel's release begins.
 pub const NEWER_PROFILE: &str = "linux-7.2";
-const NEWER_RELEASE: &str = "7.";
+const NEWER_RELEASE_PREFIX: &str = "7.";
 
 /// Values of `tcp_ecn` with which a side offers classic ECN, and Accurate ECN.
 const OFFERS_CLASSIC: [u64; 2] = [1, 4];
@@ -20,7 +20,7 @@ const TCP_ECN_OPTION: &str = "net.ipv4.tcp_ecn_option";
 
 /// The profile of a case's kernel.
 pub fn profile_of(case: &Case) -> &'static str {
-    if case.kernel.as_ref().is_some_and(|kernel| kernel.starts_with(NEWER_RELEASE)) { NEWER_PROFILE } else { PROFILE }
+    if case.kernel.as_ref().is_some_and(|kernel| kernel.starts_with(NEWER_RELEASE_PREFIX)) { NEWER_PROFILE } else { PROFILE }
 }
 
 /// Bytes of IPv4 and TCP header without options, and what options take: timestamps with padding, which in a SYN SACK's two bytes fill; SACK
@@ -39,7 +39,7 @@ const READ_SIZE_BYTES: u64 = 70_000;
 const MIN_BUFFER_BYTES: u64 = 4608;
 const MAX_BUFFER_BYTES: u64 = 2_147_483_647;
 /// Sysctls that follow from the SYN options and from the receiver.
-const IMPLIED_SYSCTLS: &[&str] = &[
+const SYSCTLS_APPLIED_ELSEWHERE: &[&str] = &[
     TCP_RMEM,
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_timestamps",
@@ -51,31 +51,31 @@ const IMPLIED_SYSCTLS: &[&str] = &[
 ];
 
 /// A sysctl that is a parameter of ours: which side reads it, its values, and what the parameter is with each; without any, it is the value.
-struct MappedSysctl {
+struct SysctlMapping {
     name: &'static str,
     side: Side,
     parameter: &'static str,
     values: &'static [(&'static str, &'static str)],
 }
 
-const fn mapped_sysctl(
+const fn new_sysctl_mapping(
     name: &'static str,
     side: Side,
     parameter: &'static str,
     values: &'static [(&'static str, &'static str)],
-) -> MappedSysctl {
-    MappedSysctl { name, side, parameter, values }
+) -> SysctlMapping {
+    SysctlMapping { name, side, parameter, values }
 }
 
-const MAPPED_SYSCTLS: &[MappedSysctl] = &[
-    mapped_sysctl("net.ipv4.tcp_dsack", Side::B, "dsack", &[("0", "false"), ("1", "true")]),
-    mapped_sysctl("net.ipv4.tcp_comp_sack_nr", Side::B, "comp_sack", &[("0", "false"), ("44", "true")]),
-    mapped_sysctl("net.ipv4.tcp_recovery", Side::A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
-    mapped_sysctl("net.ipv4.tcp_early_retrans", Side::A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
-    mapped_sysctl("net.ipv4.tcp_frto", Side::A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
-    mapped_sysctl("net.ipv4.tcp_slow_start_after_idle", Side::A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
-    mapped_sysctl("net.ipv4.tcp_ecn_fallback", Side::A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
-    mapped_sysctl("net.ipv4.tcp_reordering", Side::A, "dupthresh", &[]),
+const MAPPED_SYSCTLS: &[SysctlMapping] = &[
+    new_sysctl_mapping("net.ipv4.tcp_dsack", Side::B, "dsack", &[("0", "false"), ("1", "true")]),
+    new_sysctl_mapping("net.ipv4.tcp_comp_sack_nr", Side::B, "comp_sack", &[("0", "false"), ("44", "true")]),
+    new_sysctl_mapping("net.ipv4.tcp_recovery", Side::A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
+    new_sysctl_mapping("net.ipv4.tcp_early_retrans", Side::A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
+    new_sysctl_mapping("net.ipv4.tcp_frto", Side::A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
+    new_sysctl_mapping("net.ipv4.tcp_slow_start_after_idle", Side::A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
+    new_sysctl_mapping("net.ipv4.tcp_ecn_fallback", Side::A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
+    new_sysctl_mapping("net.ipv4.tcp_reordering", Side::A, "dupthresh", &[]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
@@ -225,7 +225,7 @@ fn set_receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), Str
         let calls = case.application.iter().filter(|other| other.side == Side::B && other.call == call);
         match calls.map(|call| call.trigger).collect::<Vec<_>>()[..] {
             [] => {}
-            [Trigger::At(at)] => set(name, &format!("{} s", at.seconds())),
+            [AppCallTrigger::At(at)] => set(name, &format!("{} s", at.seconds())),
             _ => return Err("not built: a receiver that stops reading more than once".to_owned()),
         }
     }
@@ -245,7 +245,7 @@ fn set_syn_options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
 
 /// Sets the parameter of a side's sysctl; the other side's has no effect, since it does not read it.
 fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
-    if IMPLIED_SYSCTLS.contains(&name.as_str()) {
+    if SYSCTLS_APPLIED_ELSEWHERE.contains(&name.as_str()) {
         return Ok(());
     }
     let unknown = || format!("not built: {name} = {value}");
@@ -261,7 +261,7 @@ fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str
 }
 
 /// Size on the wire of a packet of the real run that reports no SACK blocks.
-pub fn packet_size(tcp: &Tcp, packet: &Packet) -> u32 {
+pub fn wire_size_of_packet(tcp: &Tcp, packet: &Packet) -> u32 {
     let option = if packet.accecn.is_some() { ACCECN_OPTION_BYTES } else { 0 };
     if packet.has_flag('S') { syn_size(tcp) } else { header_size(tcp) + option + packet.len as u32 }
 }
@@ -272,7 +272,7 @@ fn header_size(tcp: &Tcp) -> u32 {
 
 /// Of the first SYN.
 fn syn_size(tcp: &Tcp) -> u32 {
-    let Syn { sack, timestamps, scale } = tcp.syns[Side::A.index()];
+    let SynOptions { sack, timestamps, scale } = tcp.syns[Side::A.index()];
     let stamps = if timestamps { TIMESTAMPS_BYTES } else { u32::from(sack) * SACK_PERMITTED_BYTES };
     BARE_HEADER_BYTES + MSS_OPTION_BYTES + stamps + u32::from(scale.is_some()) * WINDOW_SCALE_BYTES
 }

@@ -11,7 +11,7 @@ use ecnlab_transport::{
 use ecnlab_units::{Span, Time, Values};
 
 use super::SentPacket;
-use super::script::{Action, FlagBits, PacketLine, Script};
+use super::script::{Action, NonEcnFlags, PacketLine, Script};
 use crate::kernel::{NEWER_PROFILE, SegmentBoundaries, SegmentMap};
 
 /// Headers of IPv4 and TCP, and the timestamps option.
@@ -69,7 +69,7 @@ impl PeerSegments {
     /// The data of all packets that arrive; a byte between them belongs to a segment of its own. With `syn` segment 0 is the SYN.
     fn new(script: &Script, syn: bool) -> Result<PeerSegments, String> {
         let mut pieces: Vec<(u64, u64)> = Vec::new();
-        for packet in arrivals(script).filter(|packet| packet.len > 0 || packet.flags.fin) {
+        for packet in arriving_packets_of_script(script).filter(|packet| packet.len > 0 || packet.flags.fin) {
             pieces.push((packet.seq, packet.seq + packet.len + u64::from(packet.flags.fin)));
         }
         pieces.sort_unstable();
@@ -100,12 +100,12 @@ impl SegmentBoundaries for PeerSegments {
         self.starts.get(segment as usize).map_or(end, |&(start, _)| start)
     }
 
-    fn end_before(&self, segment: u64) -> u64 {
+    fn previous_segment_end(&self, segment: u64) -> u64 {
         segment.checked_sub(1).and_then(|before| self.starts.get(before as usize)).map_or(0, |&(_, end)| end)
     }
 }
 
-fn arrivals(script: &Script) -> impl Iterator<Item = &PacketLine> {
+fn arriving_packets_of_script(script: &Script) -> impl Iterator<Item = &PacketLine> {
     script.events.iter().filter_map(|event| if let Action::Arrive(packet) = &event.action { Some(packet) } else { None })
 }
 
@@ -137,7 +137,7 @@ fn settings(script: &Script, role: Role) -> Result<TcpSettings, String> {
         other => return Err(format!("tcp_ecn_option = {other}")),
     };
     set("accecn_option", option)?;
-    let syn = arrivals(script).find(|packet| packet.flags.syn);
+    let syn = arriving_packets_of_script(script).find(|packet| packet.flags.syn);
     let timestamps = syn.is_some_and(|syn| syn.timestamps.is_some());
     let header = BARE_HEADER_BYTES + if timestamps { TIMESTAMPS_BYTES } else { 0 };
     let mss = syn.and_then(|syn| syn.mss).unwrap_or(OWN_MSS).min(OWN_MSS);
@@ -165,7 +165,7 @@ impl Host {
         let role = if script.events.iter().any(|event| matches!(event.action, Action::Connect)) { Role::Client } else { Role::Server };
         let settings = Arc::new(settings(script, role)?);
         let clock = HostClock::new(&settings, Span::from_secs(1));
-        let peer_scale = arrivals(script).find(|packet| packet.flags.syn).and_then(|syn| syn.window_scale).unwrap_or(0);
+        let peer_scale = arriving_packets_of_script(script).find(|packet| packet.flags.syn).and_then(|syn| syn.window_scale).unwrap_or(0);
         let mut host = Host {
             role,
             clock,
@@ -244,7 +244,7 @@ impl Host {
     }
 
     /// Sends the option no more.
-    pub fn stop_option(&mut self) {
+    pub fn stop_accecn_option(&mut self) {
         if let Some(receiver) = &mut self.receiver {
             receiver.stop_accecn_option();
         }
@@ -294,7 +294,7 @@ impl Host {
                 sender.write(&app_write, now, &mut out);
             }
         }
-        self.receive(packet, out, now);
+        self.pass_packet_to_receiver(packet, out, now);
         Ok(())
     }
 
@@ -318,12 +318,12 @@ impl Host {
             self.receive_segment(packet, now, None);
             return Ok(());
         }
-        self.receive(packet, out, now);
+        self.pass_packet_to_receiver(packet, out, now);
         Ok(())
     }
 
     /// Gives a packet to the receiver, after its acknowledgement was taken.
-    fn receive(&mut self, packet: &PacketLine, out: Outbox, now: Time) {
+    fn pass_packet_to_receiver(&mut self, packet: &PacketLine, out: Outbox, now: Time) {
         if packet.len > 0 || packet.flags.fin && !packet.flags.syn {
             self.receive_segment(packet, now, Some(out));
             return;
@@ -336,20 +336,20 @@ impl Host {
 
     fn receive_segment(&mut self, packet: &PacketLine, now: Time, out: Option<Outbox>) {
         let segment = self.segment(packet);
-        let sent = self.sent_time(packet, now);
+        let sent = self.peer_send_time(packet, now);
         let Some(receiver) = &mut self.receiver else { return };
         let outcome = receiver.receive(&segment, sent, now);
         if let Some(ack) = outcome.earlier_ack {
-            self.note_ack(&ack, now);
+            self.record_sent_ack(&ack, now);
         }
         let left = self.flush(out.unwrap_or_default(), outcome.ack, now);
         if let Some(ack) = left {
-            self.note_ack(&ack, now);
+            self.record_sent_ack(&ack, now);
         }
     }
 
     /// The time at which the peer sent a packet, by its timestamp.
-    fn sent_time(&self, packet: &PacketLine, now: Time) -> Time {
+    fn peer_send_time(&self, packet: &PacketLine, now: Time) -> Time {
         packet.timestamps.filter(|_| self.timestamps).map_or(now, |(value, _)| Time::ZERO + Span::from_millis(value))
     }
 
@@ -425,7 +425,7 @@ impl Host {
     fn run_timer(&mut self, at: Time) {
         if self.receiver.as_ref().and_then(Receiver::deadline) == Some(at) {
             if let Some(ack) = self.receiver.as_mut().and_then(|receiver| receiver.on_timer(at)) {
-                self.note_ack(&ack, at);
+                self.record_sent_ack(&ack, at);
             }
             return;
         }
@@ -450,7 +450,7 @@ impl Host {
             let own = self.receiver.as_mut().filter(|_| carries_ack);
             let riding = own.map(|receiver| ack.take().unwrap_or_else(|| receiver.piggybacked_ack(now)));
             let mut packet = PacketLine {
-                flags: FlagBits {
+                flags: NonEcnFlags {
                     syn: segment.segment_type == SegmentType::Syn,
                     fin: segment.segment_type == SegmentType::Fin,
                     push: segment.push,
@@ -468,29 +468,29 @@ impl Host {
                 packet.accecn = ecnlab_transport::AccEcnOption::new(ecnlab_transport::accurate_ecn::INITIAL_BYTES.map(Some));
             }
             if let Some(riding) = riding {
-                self.with_ack(&mut packet, &riding);
+                self.set_ack_fields(&mut packet, &riding);
             }
             self.sent.push_back(SentPacket { time: now, packet });
         }
         ack
     }
 
-    fn note_ack(&mut self, ack: &Ack, now: Time) {
+    fn record_sent_ack(&mut self, ack: &Ack, now: Time) {
         let is_syn = ack.segment_type == SegmentType::Syn;
         let mut packet = PacketLine {
-            flags: FlagBits { syn: is_syn, fin: ack.segment_type == SegmentType::Fin, push: false, ack: true, reset: false },
+            flags: NonEcnFlags { syn: is_syn, fin: ack.segment_type == SegmentType::Fin, push: false, ack: true, reset: false },
             ecn: ack.ecn,
             seq: if is_syn { 0 } else { self.map.end_seq() },
             ..PacketLine::default()
         };
-        self.with_ack(&mut packet, ack);
+        self.set_ack_fields(&mut packet, ack);
         packet.ace = ack.ace();
         self.sent.push_back(SentPacket { time: now, packet });
     }
 
-    fn with_ack(&self, packet: &mut PacketLine, ack: &Ack) {
+    fn set_ack_fields(&self, packet: &mut PacketLine, ack: &Ack) {
         packet.ack = self.peer.start(ack.next);
-        packet.sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (self.peer.start(from), self.peer.end_before(to))).collect();
+        packet.sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (self.peer.start(from), self.peer.previous_segment_end(to))).collect();
         if ack.is_accurate() {
             packet.ace = ack.ace();
             packet.accecn = ack.accecn;
@@ -499,7 +499,7 @@ impl Host {
         }
     }
 
-    pub fn take_sent(&mut self) -> Option<SentPacket> {
+    pub fn pop_sent_packet(&mut self) -> Option<SentPacket> {
         self.sent.pop_front()
     }
 

@@ -21,7 +21,7 @@ mod script;
 use ecnlab_units::{Span, Time};
 
 use host::Host;
-use script::{Action, Event, Expectation, PacketLine, Script, When};
+use script::{Action, Event, Expectation, PacketLine, RelativeTime, Script};
 
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn run(text: &str) -> ScriptResult {
         }
     }
     host.run_timers(now + script.tolerance);
-    match host.take_sent() {
+    match host.pop_sent_packet() {
         Some(sent) => ScriptResult::Failed {
             line: script.events.last().map_or(1, |event| event.line),
             what: format!("after the script the host sends {sent}"),
@@ -76,8 +76,8 @@ pub fn run(text: &str) -> ScriptResult {
 /// Carries out an event; returns its time.
 fn step(script: &Script, event: &Event, host: &mut Host, now: Time) -> Result<Time, Stop> {
     let (from, to) = match event.when {
-        When::After(span) => (now + span, now + span),
-        When::Between(from, to) => (now + from, now + to),
+        RelativeTime::After(span) => (now + span, now + span),
+        RelativeTime::Between(from, to) => (now + from, now + to),
     };
     if let Action::Expect(expected) = &event.action {
         return expect(script, expected, host, (from, to), event.when);
@@ -88,7 +88,7 @@ fn step(script: &Script, event: &Event, host: &mut Host, now: Time) -> Result<Ti
         Action::Connect => host.connect(from),
         Action::Write(bytes) => host.write(*bytes, from),
         Action::Close => host.close(from),
-        Action::StopOption => host.stop_option(),
+        Action::StopOption => host.stop_accecn_option(),
         Action::Arrive(packet) => host.arrive(packet, from).map_err(Stop::Unsupported)?,
         Action::Assert { counter, value } => {
             let got = host.counter(counter).ok_or_else(|| Stop::Unsupported(format!("the counter {counter}")))?;
@@ -102,14 +102,14 @@ fn step(script: &Script, event: &Event, host: &mut Host, now: Time) -> Result<Ti
 }
 
 /// Waits for a packet of the host, and compares it.
-fn expect(script: &Script, expected: &Expectation, host: &mut Host, (from, to): (Time, Time), when: When) -> Result<Time, Stop> {
+fn expect(script: &Script, expected: &Expectation, host: &mut Host, (from, to): (Time, Time), when: RelativeTime) -> Result<Time, Stop> {
     let latest = to + script.tolerance;
-    let sent = host.next_sent(latest, expected.packet.len);
+    let sent = host.next_coalesced_packet(latest, expected.packet.len);
     let Some(sent) = sent else {
         return Err(Stop::Failed(format!("expected {}, got nothing", expected.packet)));
     };
     let earliest = Time::from_picos(from.picos().saturating_sub(script.tolerance.picos()));
-    let differs = expected.difference(&sent.packet);
+    let differs = expected.first_differing_field(&sent.packet);
     if let Some(field) = differs {
         return Err(Stop::Failed(format!("{field}: expected {}, got {}", expected.packet, sent.packet)));
     }
@@ -123,17 +123,17 @@ fn expect(script: &Script, expected: &Expectation, host: &mut Host, (from, to): 
         )));
     }
     Ok(match when {
-        When::After(_) => from,
-        When::Between(..) => sent.time.max(from),
+        RelativeTime::After(_) => from,
+        RelativeTime::Between(..) => sent.time.max(from),
     })
 }
 
 impl Host {
     /// The next packet that the host sends until a time; packets without a gap in time and bytes become one of `len` bytes, as with
     /// segmentation offload.
-    fn next_sent(&mut self, latest: Time, len: u64) -> Option<SentPacket> {
+    fn next_coalesced_packet(&mut self, latest: Time, len: u64) -> Option<SentPacket> {
         self.run_until_sent(latest);
-        let mut sent = self.take_sent()?;
+        let mut sent = self.pop_sent_packet()?;
         while sent.packet.len < len {
             let Some(next) = self.peek_sent().filter(|next| next.packet.seq == sent.packet.seq + sent.packet.len && next.time == sent.time)
             else {
@@ -142,7 +142,7 @@ impl Host {
             sent.packet.len += next.packet.len;
             sent.packet.flags.push |= next.packet.flags.push;
             sent.packet.flags.fin |= next.packet.flags.fin;
-            self.take_sent();
+            self.pop_sent_packet();
         }
         Some(sent)
     }

@@ -19,13 +19,13 @@ pub struct Script {
 #[derive(Debug)]
 pub struct Event {
     pub line: usize,
-    pub when: When,
+    pub when: RelativeTime,
     pub action: Action,
 }
 
 /// Time after the event before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum RelativeTime {
     After(Span),
     Between(Span, Span),
 }
@@ -59,7 +59,7 @@ pub struct Expectation {
 
 /// TCP flags other than those of ECN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlagBits {
+pub struct NonEcnFlags {
     pub syn: bool,
     pub fin: bool,
     pub push: bool,
@@ -70,7 +70,7 @@ pub struct FlagBits {
 /// A packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketLine {
-    pub flags: FlagBits,
+    pub flags: NonEcnFlags,
     /// AE, CWR and ECE.
     pub ace: u8,
     pub ecn: Ecn,
@@ -88,7 +88,7 @@ pub struct PacketLine {
 
 impl Expectation {
     /// The first field in which a packet differs.
-    pub fn difference(&self, sent: &PacketLine) -> Option<&'static str> {
+    pub fn first_differing_field(&self, sent: &PacketLine) -> Option<&'static str> {
         let expected = &self.packet;
         let fields = [
             (expected.flags == sent.flags, "flags"),
@@ -106,7 +106,7 @@ impl Expectation {
 
 impl fmt::Display for PacketLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FlagBits { syn, fin, push, ack, reset } = self.flags;
+        let NonEcnFlags { syn, fin, push, ack, reset } = self.flags;
         let ecn = ["noecn", "ect1", "ect0", "ce"][self.ecn as usize];
         write!(f, "[{ecn}] ")?;
         let flags = [(syn, 'S'), (fin, 'F'), (reset, 'R'), (push, 'P'), (ack, '.')];
@@ -192,7 +192,7 @@ impl Script {
         let (counter, value) = claim.split_once("==").ok_or_else(|| format!("the assertion {claim}"))?;
         let value = value.trim().parse().map_err(|_| format!("the value {value}"))?;
         let action = Action::Assert { counter: counter.trim().to_owned(), value };
-        self.events.push(Event { line, when: When::After(after), action });
+        self.events.push(Event { line, when: RelativeTime::After(after), action });
         Ok(())
     }
 }
@@ -203,21 +203,21 @@ fn seconds(text: &str) -> Result<Span, String> {
 }
 
 /// A time at the start of a line, and the rest. `+.01...0.02` and `+.01 ... 0.02` are the start and the end of a blocking call.
-fn read_time(line: &str) -> Result<(When, &str), String> {
+fn read_time(line: &str) -> Result<(RelativeTime, &str), String> {
     let (time, rest) = line.split_once(char::is_whitespace).ok_or_else(|| format!("the line {line}"))?;
     let rest = rest.trim_start();
     // `+.02 ~+2` and `+.02 ~ +2` are `+.02~+2`.
     if let Some(range) = rest.strip_prefix('~') {
         let (to, rest) = range.trim_start().split_once(char::is_whitespace).ok_or("a time range without an action")?;
-        return Ok((When::Between(seconds(time)?, seconds(to)?), rest.trim_start()));
+        return Ok((RelativeTime::Between(seconds(time)?, seconds(to)?), rest.trim_start()));
     }
     if let Some((start, _)) = time.split_once("...") {
-        return Ok((When::After(seconds(start)?), rest));
+        return Ok((RelativeTime::After(seconds(start)?), rest));
     }
     if let Some((from, to)) = time.split_once('~') {
-        return Ok((When::Between(seconds(from)?, seconds(to)?), rest));
+        return Ok((RelativeTime::Between(seconds(from)?, seconds(to)?), rest));
     }
-    let when = When::After(seconds(time)?);
+    let when = RelativeTime::After(seconds(time)?);
     match rest.strip_prefix("...") {
         Some(blocking) => {
             let (_, call) = blocking.trim_start().split_once(char::is_whitespace).ok_or("a blocking call without an end")?;
@@ -229,10 +229,10 @@ fn read_time(line: &str) -> Result<(When, &str), String> {
 
 fn read_action(rest: &str) -> Result<Action, String> {
     if let Some(packet) = rest.strip_prefix('<') {
-        return Ok(Action::Arrive(read_packet(packet.trim())?.packet));
+        return Ok(Action::Arrive(read_packet_expectation(packet.trim())?.packet));
     }
     if let Some(packet) = rest.strip_prefix('>') {
-        return Ok(Action::Expect(read_packet(packet.trim())?));
+        return Ok(Action::Expect(read_packet_expectation(packet.trim())?));
     }
     if rest.trim_matches('`') == "sysctl -q net.ipv4.tcp_ecn_option=0" {
         return Ok(Action::StopOption);
@@ -250,7 +250,7 @@ fn read_action(rest: &str) -> Result<Action, String> {
     }
 }
 
-fn read_packet(text: &str) -> Result<Expectation, String> {
+fn read_packet_expectation(text: &str) -> Result<Expectation, String> {
     let mut packet = PacketLine::default();
     let mut rest = text;
     let has_ecn = rest.starts_with('[');
@@ -348,24 +348,25 @@ mod tests {
     #[test]
     fn packets_are_read_with_their_flags_numbers_and_options() {
         let expected =
-            read_packet("[ect0] EAP. 1:1001(1000) ack 77 win 264 <ECN e0b 1 ceb 0 e1b 5,nop,nop,nop,sack 3001:4001 1:2>").unwrap();
+            read_packet_expectation("[ect0] EAP. 1:1001(1000) ack 77 win 264 <ECN e0b 1 ceb 0 e1b 5,nop,nop,nop,sack 3001:4001 1:2>")
+                .unwrap();
         let packet = expected.packet;
         assert_eq!((5, Ecn::Ect0, 1, 1000, 77, Some(264)), (packet.ace, packet.ecn, packet.seq, packet.len, packet.ack, packet.window));
         assert_eq!([Some(5), Some(0), Some(1)], packet.accecn.counters());
         assert_eq!(vec![(3001, 4001), (1, 2)], packet.sacks);
-        assert_eq!(FlagBits { push: true, ack: true, ..FlagBits::default() }, packet.flags);
-        assert_eq!(6, read_packet("P.6 1:1(0) ack 1").unwrap().packet.ace);
+        assert_eq!(NonEcnFlags { push: true, ack: true, ..NonEcnFlags::default() }, packet.flags);
+        assert_eq!(6, read_packet_expectation("P.6 1:1(0) ack 1").unwrap().packet.ace);
     }
 
     #[test]
     fn times_are_relative_and_may_be_ranges() {
         let when = |line| read_time(line).map(|(when, rest)| (when, rest.to_owned()));
         let millis = Span::from_millis;
-        assert_eq!(Ok((When::After(millis(2)), "> S".to_owned())), when("+.002 > S"));
-        assert_eq!(Ok((When::Between(millis(1000), millis(1100)), "x".to_owned())), when("+1.0~+1.1 x"));
-        assert_eq!(Ok((When::Between(millis(20), millis(2000)), "> S".to_owned())), when("+.02 ~+2 > S"));
-        assert_eq!(Ok((When::After(millis(2)), "connect(4) = 0".to_owned())), when("+.002 ... 3.1 connect(4) = 0"));
-        assert_eq!(Ok((When::After(millis(10)), "connect(3) = 0".to_owned())), when("+.01...0.011 connect(3) = 0"));
+        assert_eq!(Ok((RelativeTime::After(millis(2)), "> S".to_owned())), when("+.002 > S"));
+        assert_eq!(Ok((RelativeTime::Between(millis(1000), millis(1100)), "x".to_owned())), when("+1.0~+1.1 x"));
+        assert_eq!(Ok((RelativeTime::Between(millis(20), millis(2000)), "> S".to_owned())), when("+.02 ~+2 > S"));
+        assert_eq!(Ok((RelativeTime::After(millis(2)), "connect(4) = 0".to_owned())), when("+.002 ... 3.1 connect(4) = 0"));
+        assert_eq!(Ok((RelativeTime::After(millis(10)), "connect(3) = 0".to_owned())), when("+.01...0.011 connect(3) = 0"));
     }
 
     #[test]

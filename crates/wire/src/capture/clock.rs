@@ -60,7 +60,7 @@ impl CaptureClock {
     }
 
     pub fn relative_time(&mut self, capture_time: CaptureTime) -> Result<Time, ReadErrorKind> {
-        let epoch_s = *self.epoch_s.get_or_insert_with(|| midnight_before(capture_time));
+        let epoch_s = *self.epoch_s.get_or_insert_with(|| choose_epoch_s(capture_time));
         let since =
             capture_time.seconds.checked_sub(epoch_s).and_then(|seconds| seconds.checked_mul(PICOS_PER_S)?.checked_add(capture_time.picos));
         since.map(Time::from_picos).ok_or_else(|| {
@@ -72,7 +72,7 @@ impl CaptureClock {
     }
 }
 
-fn midnight_before(capture_time: CaptureTime) -> u64 {
+fn choose_epoch_s(capture_time: CaptureTime) -> u64 {
     let days = capture_time.seconds / SECONDS_PER_DAY;
     if days < SIMULATION_DAYS { 0 } else { days * SECONDS_PER_DAY }
 }

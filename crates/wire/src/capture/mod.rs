@@ -69,7 +69,7 @@ impl ByteOrder {
 
 /// The event of a record; `None` if it is not an IP packet.
 fn packet_event(record: &Record, link_type: LinkType, clock: &mut clock::CaptureClock) -> Result<Option<Event>, ReadErrorKind> {
-    let Some(link_header) = link_type.header_length(Bytes(record.captured)) else { return Ok(None) };
+    let Some(link_header) = link_type.ip_header_offset(Bytes(record.captured)) else { return Ok(None) };
     let time = clock.relative_time(record.capture_time)?;
     let bytes = Bytes(record.captured).from(link_header);
     let packet = ip::read_packet(bytes, record.wire_length.saturating_sub(link_header as u32))

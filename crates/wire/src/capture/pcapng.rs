@@ -38,7 +38,7 @@ pub mod option {
 }
 
 /// A file's first four bytes, which are the same in either byte order.
-pub const MAGIC: [u8; 4] = block::SECTION.to_le_bytes();
+pub const FILE_MAGIC: [u8; 4] = block::SECTION.to_le_bytes();
 
 /// Default of `if_tsresol`: microseconds.
 const DEFAULT_RESOLUTION_CODE: u8 = 6;
@@ -46,7 +46,7 @@ const DEFAULT_RESOLUTION_CODE: u8 = 6;
 /// Kind and length before a block, and the length behind it.
 const BLOCK_OVERHEAD_BYTES: u32 = 12;
 /// Bytes of an interface's description that are read, as in Wireshark.
-const MAX_INTERFACE_BLOCK_BYTES: usize = 64 * 1024;
+const MAX_INTERFACE_BLOCK_PEEK_BYTES: usize = 64 * 1024;
 /// Interfaces of a file, bounded so that memory is.
 const MAX_INTERFACES: usize = 4096;
 /// Bytes of an interface's name.
@@ -67,7 +67,7 @@ pub struct Pcapng {
 }
 
 impl Pcapng {
-    pub fn open() -> Pcapng {
+    pub fn new() -> Pcapng {
         Pcapng { byte_order: ByteOrder::Little, interfaces: Vec::new(), resolutions: Vec::new(), first_interface: 0, packets: 0 }
     }
 
@@ -129,12 +129,12 @@ impl Pcapng {
         if self.interfaces.len() == MAX_INTERFACES {
             return Err(RecordError::End(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read"))));
         }
-        let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK_BYTES))?).first(length as usize - 4);
+        let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK_PEEK_BYTES))?).truncated(length as usize - 4);
         let link_number = self.byte_order.u16(body, 8).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
         let link_type = LinkType::of(link_number);
         let options = InterfaceOptions::read(self.byte_order, body.from(16));
         // A description that is longer than is read may end within an option.
-        let is_damaged = options.is_malformed || options.is_truncated && length as usize <= MAX_INTERFACE_BLOCK_BYTES;
+        let is_damaged = options.is_malformed || options.is_truncated && length as usize <= MAX_INTERFACE_BLOCK_PEEK_BYTES;
         let resolution = TimeResolution::from_code(options.resolution.unwrap_or(DEFAULT_RESOLUTION_CODE));
         let is_read = resolution.is_some() && !is_damaged;
         self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| is_read), link_number });
@@ -168,7 +168,7 @@ impl Pcapng {
         let record = Record {
             interface: at as u32,
             capture_time,
-            captured: block_start.from(PACKET_DATA_OFFSET).first(captured as usize).0,
+            captured: block_start.from(PACKET_DATA_OFFSET).truncated(captured as usize).0,
             wire_length,
         };
         Ok(interface.link_type.map_or(Ok(None), |link_type| packet_event(&record, link_type, clock)))
@@ -202,7 +202,7 @@ impl InterfaceOptions {
     fn read(byte_order: ByteOrder, mut bytes: Bytes) -> InterfaceOptions {
         let mut options = InterfaceOptions::default();
         while let (Some(code), Some(length)) = (byte_order.u16(bytes, 0), byte_order.u16(bytes, 2)) {
-            let value = bytes.from(4).first(length.into());
+            let value = bytes.from(4).truncated(length.into());
             if code == option::END {
                 break;
             }
@@ -212,7 +212,7 @@ impl InterfaceOptions {
             }
             match code {
                 option::NAME if options.name.is_none() => {
-                    options.name = Some(String::from_utf8_lossy(value.first(MAX_NAME_BYTES).0).into_owned())
+                    options.name = Some(String::from_utf8_lossy(value.truncated(MAX_NAME_BYTES).0).into_owned())
                 }
                 option::RESOLUTION if length == 1 => options.resolution = options.resolution.or(value.u8(0)),
                 option::OFFSET if length == 8 => {

@@ -63,24 +63,26 @@ impl PcapngWriter {
 
     /// Appends a packet at an interface.
     pub fn write_packet(&self, interface: u32, time: Time, packet: &Packet, out: &mut Vec<u8>) {
-        self.write_packet_with_headers(interface, time, &Headers::of(packet), out);
+        self.write_packet_from_headers(interface, time, &Headers::of(packet), out);
     }
 
     /// Appends a packet by its headers, which may have been written before.
     #[inline]
-    pub fn write_packet_with_headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
-        self.write_block(interface, time, headers.total(), out, |out| headers.write(self.snap_length, out));
+    pub fn write_packet_from_headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
+        self.write_enhanced_packet_block(interface, time, headers.packet_size(), out, |out| {
+            headers.write_with_zero_payload(self.snap_length, out)
+        });
     }
 
     /// Appends a packet's bytes, from its IP header on.
     pub fn write_bytes(&self, interface: u32, time: Time, packet: &[u8], out: &mut Vec<u8>) {
         let captured = packet.len().min(self.snap_length as usize);
-        self.write_block(interface, time, packet.len() as u32, out, |out| out.extend_from_slice(&packet[..captured]));
+        self.write_enhanced_packet_block(interface, time, packet.len() as u32, out, |out| out.extend_from_slice(&packet[..captured]));
     }
 
     /// Appends a packet of `total` bytes, of which `write` appends those that are kept.
     #[inline]
-    fn write_block(&self, interface: u32, time: Time, total: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    fn write_enhanced_packet_block(&self, interface: u32, time: Time, total: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let nanos = time.picos() / PICOS_PER_NANO;
         let captured = self.snap_length.min(total);
         let length = PACKET_DATA_OFFSET as u32 + captured.next_multiple_of(4) + 4;

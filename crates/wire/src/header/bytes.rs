@@ -27,7 +27,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// The first `count`, or what there is of them.
-    pub fn first(self, count: usize) -> Bytes<'a> {
+    pub fn truncated(self, count: usize) -> Bytes<'a> {
         Bytes(&self.0[..self.0.len().min(count)])
     }
 }

@@ -6,7 +6,7 @@ pub fn sum_words(bytes: &[u8]) -> u32 {
 }
 
 /// The ones' complement of a sum, in ones' complement arithmetic.
-pub fn checksum(sum: u32) -> u16 {
+pub fn checksum_of_sum(sum: u32) -> u16 {
     !fold(sum)
 }
 
@@ -19,11 +19,11 @@ pub fn fold(mut sum: u32) -> u16 {
 }
 
 /// Replaces the word at a place, and updates the checksum at another. A word that stays leaves the checksum alone, since zero has two forms.
-pub fn replace_word(packet: &mut [u8], at: usize, word: u16, checksum_at: usize) {
+pub fn write_word_and_update_checksum(packet: &mut [u8], at: usize, word: u16, checksum_at: usize) {
     let word_at = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
     let (before, old_checksum) = (word_at(at), word_at(checksum_at));
     if word != before {
-        let new_checksum = checksum(u32::from(!old_checksum) + u32::from(!before) + u32::from(word));
+        let new_checksum = checksum_of_sum(u32::from(!old_checksum) + u32::from(!before) + u32::from(word));
         packet[at..at + 2].copy_from_slice(&word.to_be_bytes());
         packet[checksum_at..checksum_at + 2].copy_from_slice(&new_checksum.to_be_bytes());
     }

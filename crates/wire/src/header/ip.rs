@@ -87,7 +87,7 @@ impl Malformed {
 ///
 /// # Errors
 /// If the capture lacks the addresses, or the header is not an IP header.
-pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
+pub fn read_ip_header(bytes: Bytes) -> Result<IpHeader, Malformed> {
     match bytes.u8(0).ok_or(Malformed::Short)? >> 4 {
         4 => read_ipv4_header(bytes),
         6 => read_ipv6_header(bytes),
@@ -100,15 +100,15 @@ pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
 /// # Errors
 /// What is wrong with it, if its headers contradict themselves or too little was kept to tell who sent it to whom.
 pub fn read_packet(bytes: Bytes, wire: u32) -> Result<Packet, Malformed> {
-    let ip = read(bytes)?;
+    let ip = read_ip_header(bytes)?;
     if ip.source.is_ipv4() && ip.total.is_some_and(|total| (total as usize) < ip.length) {
         return Err(Malformed::Length);
     }
     let size = ip.total.unwrap_or(wire).max(ip.length.min(u32::MAX as usize) as u32);
     let behind = size - ip.length as u32;
-    let carried = bytes.first(size as usize).from(ip.length);
+    let carried = bytes.truncated(size as usize).from(ip.length);
     match ip.fragment {
-        Some(false) => Ok(build_packet(&ip, size, TransportFields { payload: behind, ..TransportFields::of(Kind::Other) })),
+        Some(false) => Ok(build_packet(&ip, size, TransportFields { payload: behind, ..TransportFields::default_for_kind(Kind::Other) })),
         _ => Ok(build_packet(&ip, size, read_transport(ip.protocol, carried, behind)?)),
     }
 }
@@ -123,7 +123,7 @@ struct TransportFields {
 }
 
 impl TransportFields {
-    fn of(kind: Kind) -> TransportFields {
+    fn default_for_kind(kind: Kind) -> TransportFields {
         TransportFields { kind, ports: (0, 0), payload: 0, tcp: Tcp::default(), whole: true }
     }
 }
@@ -162,10 +162,10 @@ fn read_transport(protocol: u8, bytes: Bytes, behind: u32) -> Result<TransportFi
                 ports,
                 payload: behind.saturating_sub(UDP_HEADER_BYTES as u32),
                 whole,
-                ..TransportFields::of(Kind::Datagram)
+                ..TransportFields::default_for_kind(Kind::Datagram)
             })
         }
-        _ => Ok(TransportFields { payload: behind, ..TransportFields::of(Kind::Other) }),
+        _ => Ok(TransportFields { payload: behind, ..TransportFields::default_for_kind(Kind::Other) }),
     }
 }
 

@@ -34,7 +34,7 @@ impl LinkType {
     }
 
     /// How many bytes stand before the IP header; `None` if what follows is not IP, or was not kept.
-    pub fn header_length(self, packet: Bytes) -> Option<usize> {
+    pub fn ip_header_offset(self, packet: Bytes) -> Option<usize> {
         match self {
             LinkType::Null => Some(4),
             LinkType::Raw => Some(0),
@@ -69,14 +69,14 @@ mod tests {
         frame[12..14].copy_from_slice(&[0x88, 0xa8]);
         frame[16..18].copy_from_slice(&[0x81, 0x00]);
         frame[20..22].copy_from_slice(&[0x86, 0xdd]);
-        assert_eq!(Some(22), LinkType::Ethernet.header_length(Bytes(&frame)));
-        assert_eq!(None, LinkType::Ethernet.header_length(Bytes(&frame[..18])));
+        assert_eq!(Some(22), LinkType::Ethernet.ip_header_offset(Bytes(&frame)));
+        assert_eq!(None, LinkType::Ethernet.ip_header_offset(Bytes(&frame[..18])));
     }
 
     #[test]
     fn address_resolution_is_no_ip() {
         let mut frame = [0; 60];
         frame[12..14].copy_from_slice(&[0x08, 0x06]);
-        assert_eq!(None, LinkType::Ethernet.header_length(Bytes(&frame)));
+        assert_eq!(None, LinkType::Ethernet.ip_header_offset(Bytes(&frame)));
     }
 }

@@ -2,16 +2,16 @@
 
 use ecnlab_units::Ecn;
 
-use super::checksum::replace_word;
+use super::checksum::write_word_and_update_checksum;
 use crate::tcp::Flags;
 
-/// Writes a codepoint into a packet that [`PacketView::parse`](super::view::PacketView::parse) has accepted. The queue decides what it may be
+/// Writes a codepoint into a packet that [`ParsedHeaders::parse`](super::view::PacketView::parse) has accepted. The queue decides what it may be
 /// changed to: its marks never weaken (`EcnSemantics::mark`). An impairment may change it to anything.
 pub fn rewrite_ecn(packet: &mut [u8], ecn: Ecn) {
     if packet[0] >> 4 == 6 {
         packet[1] = packet[1] & !(0b11 << 4) | (ecn as u8) << 4;
     } else {
-        replace_word(packet, 0, u16::from_be_bytes([packet[0], packet[1] & !0b11 | ecn as u8]), 10);
+        write_word_and_update_checksum(packet, 0, u16::from_be_bytes([packet[0], packet[1] & !0b11 | ecn as u8]), 10);
     }
 }
 
@@ -20,5 +20,5 @@ pub fn rewrite_ece_cwr(packet: &mut [u8], tcp_at: usize, ece: bool, cwr: bool) {
     let before = Flags(u16::from_be_bytes([packet[tcp_at + 12], packet[tcp_at + 13]]));
     let cleared = Flags(before.0 & !(Flags::ECE | Flags::CWR).0);
     let flags = cleared.with(Flags::ECE, ece).with(Flags::CWR, cwr);
-    replace_word(packet, tcp_at + 12, flags.0, tcp_at + 16);
+    write_word_and_update_checksum(packet, tcp_at + 12, flags.0, tcp_at + 16);
 }

@@ -45,7 +45,7 @@ pub fn read(bytes: Bytes) -> Option<Header> {
         window: bytes.u16(14).unwrap_or(0),
         ..Tcp::default()
     };
-    read_options(bytes.first(length).from(MIN_HEADER_BYTES), &mut tcp);
+    read_options(bytes.truncated(length).from(MIN_HEADER_BYTES), &mut tcp);
     Some(Header { tcp, length, whole: bytes.0.len() >= length })
 }
 
@@ -60,7 +60,7 @@ fn read_options(mut options: Bytes, tcp: &mut Tcp) {
                 _ => return,
             },
         };
-        read_option(kind, options.first(length).from(2), tcp);
+        read_option(kind, options.truncated(length).from(2), tcp);
         options = options.from(length);
     }
 }

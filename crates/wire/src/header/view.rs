@@ -13,11 +13,11 @@ use super::{Bytes, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol, tcp
 use crate::tcp::{Flags, Tcp};
 
 /// No packet has as many extension headers and means well.
-const TOO_MANY_EXTENSIONS: u32 = 8;
+const REFUSED_EXTENSION_HEADER_COUNT: u32 = 8;
 
 /// The headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketView {
+pub struct ParsedHeaders {
     pub source: IpAddr,
     pub destination: IpAddr,
     pub ecn: Ecn,
@@ -33,7 +33,7 @@ pub struct PacketView {
 /// The header behind IP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportHeader {
-    Tcp(TcpSegment),
+    Tcp(TcpHeaderWithPorts),
     Udp {
         ports: (u16, u16),
     },
@@ -45,26 +45,26 @@ pub enum TransportHeader {
 
 /// A TCP header with its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpSegment {
+pub struct TcpHeaderWithPorts {
     /// The sender's and the receiver's.
     pub ports: (u16, u16),
     pub header: Tcp,
 }
 
-impl PacketView {
+impl ParsedHeaders {
     /// Reads a packet, which is all of `bytes`.
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn parse(bytes: &[u8]) -> Result<PacketView, Malformed> {
-        let ip = ip::read(Bytes(bytes))?;
+    pub fn parse(bytes: &[u8]) -> Result<ParsedHeaders, Malformed> {
+        let ip = ip::read_ip_header(Bytes(bytes))?;
         check_ip(&ip, bytes)?;
         let carried = &bytes[ip.length..];
         let (transport, header) = match ip.fragment {
             Some(false) => (TransportHeader::Fragment, 0),
             fragment => read_transport(ip.protocol, carried, fragment.is_some())?,
         };
-        Ok(PacketView {
+        Ok(ParsedHeaders {
             source: ip.source,
             destination: ip.destination,
             ecn: ip.ecn,
@@ -87,7 +87,7 @@ impl PacketView {
     /// Whether it carries application data, a SYN or a FIN. Always true for protocols other than TCP.
     pub fn occupies_sequence_space(&self) -> bool {
         match self.transport {
-            TransportHeader::Tcp(TcpSegment { header: Tcp { flags, .. }, .. }) => {
+            TransportHeader::Tcp(TcpHeaderWithPorts { header: Tcp { flags, .. }, .. }) => {
                 self.payload > 0 || flags.has(Flags::FIN) || (flags.has(Flags::SYN) && !flags.has(Flags::ACK))
             }
             _ => true,
@@ -110,7 +110,7 @@ fn check_ip(ip: &IpHeader, bytes: &[u8]) -> Result<(), Malformed> {
     }
     // An extension header that is not there as a whole was not passed over.
     let is_cut = ip.length > bytes.len() || (ip.fragment != Some(false) && extension::header_length(ip.protocol, 0).is_some());
-    if is_cut || ip.extensions >= TOO_MANY_EXTENSIONS { Err(Malformed::Extensions) } else { Ok(()) }
+    if is_cut || ip.extensions >= REFUSED_EXTENSION_HEADER_COUNT { Err(Malformed::Extensions) } else { Ok(()) }
 }
 
 /// Reads what IP carries: what it is, and how long its own header is. Of a packet in parts this is the first.
@@ -118,7 +118,7 @@ fn read_transport(number: u8, carried: &[u8], is_fragment: bool) -> Result<(Tran
     match number {
         protocol::TCP => {
             let header = tcp::read(Bytes(carried)).filter(|header| header.whole).ok_or(Malformed::Transport)?;
-            Ok((TransportHeader::Tcp(TcpSegment { ports: read_ports(carried), header: header.tcp }), header.length))
+            Ok((TransportHeader::Tcp(TcpHeaderWithPorts { ports: read_ports(carried), header: header.tcp }), header.length))
         }
         protocol::UDP => {
             let length: usize = Bytes(carried).u16(4).filter(|_| carried.len() >= UDP_HEADER_BYTES).ok_or(Malformed::Transport)?.into();
@@ -142,7 +142,7 @@ mod tests {
     use etherparse::PacketBuilder;
 
     use super::*;
-    use crate::header::checksum::checksum;
+    use crate::header::checksum::checksum_of_sum;
     use crate::header::rewrite::{rewrite_ece_cwr, rewrite_ecn};
     use crate::tcp::Timestamps;
 
@@ -161,10 +161,10 @@ mod tests {
     #[test]
     fn a_segment_is_parsed() {
         for bytes in segments() {
-            let view = PacketView::parse(&bytes).unwrap();
+            let view = ParsedHeaders::parse(&bytes).unwrap();
             assert_eq!((100, bytes.len() as u32, Ecn::NotEct), (view.payload, view.size, view.ecn));
             assert_eq!(Some((5001, 80)), view.ports());
-            let TransportHeader::Tcp(TcpSegment { header: tcp, .. }) = view.transport else { panic!("{view:?}") };
+            let TransportHeader::Tcp(TcpHeaderWithPorts { header: tcp, .. }) = view.transport else { panic!("{view:?}") };
             assert_eq!((7, 77, Some(Timestamps { value: 1234, echo: 99 })), (tcp.seq, tcp.ack, tcp.timestamps));
             assert!(tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && view.occupies_sequence_space());
         }
@@ -175,7 +175,7 @@ mod tests {
         for mut bytes in segments() {
             for ecn in [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::NotEct] {
                 rewrite_ecn(&mut bytes, ecn);
-                assert_eq!(Ok(ecn), PacketView::parse(&bytes).map(|view| view.ecn));
+                assert_eq!(Ok(ecn), ParsedHeaders::parse(&bytes).map(|view| view.ecn));
             }
             assert!(segments().contains(&bytes), "and back to what it was");
         }
@@ -185,9 +185,9 @@ mod tests {
     fn rewritten_ece_and_cwr_update_tcp_s_checksum() {
         for mut bytes in segments() {
             let before = bytes.clone();
-            let at = PacketView::parse(&bytes).unwrap().transport_at as usize;
-            let flags = |bytes: &[u8]| match PacketView::parse(bytes).unwrap().transport {
-                TransportHeader::Tcp(TcpSegment { header: Tcp { flags, .. }, .. }) => {
+            let at = ParsedHeaders::parse(&bytes).unwrap().transport_at as usize;
+            let flags = |bytes: &[u8]| match ParsedHeaders::parse(bytes).unwrap().transport {
+                TransportHeader::Tcp(TcpHeaderWithPorts { header: Tcp { flags, .. }, .. }) => {
                     (flags.has(Flags::ECE), flags.has(Flags::CWR), flags.has(Flags::ACK))
                 }
                 other => panic!("{other:?}"),
@@ -227,15 +227,15 @@ mod tests {
         let with = |bytes: &[u8], at: usize, value: u8| {
             let mut bytes = bytes.to_vec();
             bytes[at] = value;
-            PacketView::parse(&bytes).unwrap_err()
+            ParsedHeaders::parse(&bytes).unwrap_err()
         };
-        assert_eq!(Err(Malformed::Short), PacketView::parse(&[]));
-        assert_eq!(Err(Malformed::Short), PacketView::parse(&v4[..19]));
-        assert_eq!(Err(Malformed::Short), PacketView::parse(&v6[..39]));
+        assert_eq!(Err(Malformed::Short), ParsedHeaders::parse(&[]));
+        assert_eq!(Err(Malformed::Short), ParsedHeaders::parse(&v4[..19]));
+        assert_eq!(Err(Malformed::Short), ParsedHeaders::parse(&v6[..39]));
         assert_eq!(Malformed::IpVersion, with(&v4, 0, 0x55));
         assert_eq!(Malformed::HeaderLength, with(&v4, 0, 0x44));
-        assert_eq!(Err(Malformed::Length), PacketView::parse(&v4[..100]));
-        assert_eq!(Err(Malformed::Length), PacketView::parse(&v6[..100]));
+        assert_eq!(Err(Malformed::Length), ParsedHeaders::parse(&v4[..100]));
+        assert_eq!(Err(Malformed::Length), ParsedHeaders::parse(&v6[..100]));
         assert_eq!(Malformed::Checksum, with(&v4, 8, 63));
         assert_eq!(Malformed::Extensions, with(&v6, 6, 0));
         assert_eq!(Malformed::Transport, with(&v4, 32, 0x40));
@@ -250,14 +250,14 @@ mod tests {
         let set = |bytes: &mut [u8], offset: u16| {
             bytes[6..8].copy_from_slice(&offset.to_be_bytes());
             bytes[10..12].fill(0);
-            let checksum = checksum(sum_words(&bytes[..20]));
+            let checksum = checksum_of_sum(sum_words(&bytes[..20]));
             bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
         };
         set(&mut bytes, 0x2000);
         bytes[24..26].copy_from_slice(&2000_u16.to_be_bytes());
-        assert_eq!(Some((1, 2)), PacketView::parse(&bytes).unwrap().ports());
+        assert_eq!(Some((1, 2)), ParsedHeaders::parse(&bytes).unwrap().ports());
         set(&mut bytes, 0x0010);
-        let later = PacketView::parse(&bytes).unwrap();
+        let later = ParsedHeaders::parse(&bytes).unwrap();
         assert_eq!((None, TransportHeader::Fragment, 48), (later.ports(), later.transport, later.payload));
     }
 }

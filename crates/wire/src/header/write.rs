@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::Ecn;
 
-use super::checksum::{checksum, replace_word, sum_words};
+use super::checksum::{checksum_of_sum, sum_words, write_word_and_update_checksum};
 use super::tcp::option;
 use super::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, protocol, tcp};
 use crate::address::Address;
@@ -57,13 +57,13 @@ impl Headers {
     }
 
     /// Length of the whole packet.
-    pub fn total(&self) -> u32 {
+    pub fn packet_size(&self) -> u32 {
         self.total
     }
 
     /// Sets what a network or an impairment changes, and corrects the checksums.
     #[inline]
-    pub fn set_ecn_and_flags(&mut self, ecn: Ecn, flags: Flags) {
+    pub fn update_ecn_and_flags(&mut self, ecn: Ecn, flags: Flags) {
         if ecn != self.ecn {
             self.update_ecn(ecn);
         }
@@ -74,7 +74,7 @@ impl Headers {
 
     /// Appends the packet with zeros for its data, of which `keep` bytes at most are kept.
     #[inline]
-    pub fn write(&self, keep: u32, out: &mut Vec<u8>) {
+    pub fn write_with_zero_payload(&self, keep: u32, out: &mut Vec<u8>) {
         let kept = keep.min(self.total) as usize;
         let end = out.len() + kept;
         out.extend_from_slice(&self.bytes[..self.length.min(kept)]);
@@ -192,7 +192,7 @@ impl Headers {
         header[8..10].copy_from_slice(&[INITIAL_TTL, self.number]);
         header[12..16].copy_from_slice(&to_ipv4_address(packet.source.address).octets());
         header[16..20].copy_from_slice(&to_ipv4_address(packet.destination.address).octets());
-        let sum = checksum(sum_words(header));
+        let sum = checksum_of_sum(sum_words(header));
         self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
@@ -210,7 +210,7 @@ impl Headers {
         let Some(location) = self.checksum_offset() else { return };
         let addresses = if self.ip_length == IPV4_HEADER_BYTES { 12..20 } else { 8..40 };
         let pseudo = sum_words(&self.bytes[addresses]) + u32::from(self.number) + (self.total - self.ip_length as u32);
-        let sum = match checksum(pseudo + sum_words(&self.bytes[self.ip_length..self.length])) {
+        let sum = match checksum_of_sum(pseudo + sum_words(&self.bytes[self.ip_length..self.length])) {
             // In UDP a sum of zero says that there is none (RFC 768).
             0 if self.number == protocol::UDP => u16::MAX,
             sum => sum,
@@ -231,7 +231,7 @@ impl Headers {
         self.ecn = ecn;
         if self.ip_length == IPV4_HEADER_BYTES {
             let word = u16::from_be_bytes([self.bytes[0], self.bytes[1] & !3 | ecn as u8]);
-            replace_word(&mut self.bytes, 0, word, 10);
+            write_word_and_update_checksum(&mut self.bytes, 0, word, 10);
         } else {
             self.bytes[1] = self.bytes[1] & !0x30 | (ecn as u8) << 4;
         }
@@ -241,7 +241,7 @@ impl Headers {
         self.flags = flags;
         let at = self.ip_length + 12;
         let before = u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]);
-        replace_word(&mut self.bytes, at, before & !0x1ff | flags.0 & 0x1ff, self.ip_length + 16);
+        write_word_and_update_checksum(&mut self.bytes, at, before & !0x1ff | flags.0 & 0x1ff, self.ip_length + 16);
     }
 
     fn push(&mut self, bytes: &[u8]) {

@@ -46,7 +46,7 @@ const PACKET_TYPES: [(&str, Kind); 14] = [
 ];
 
 /// Positions and letters in the column of flags.
-const ECN_ECHO_LETTER: (usize, u8) = (0, b'C');
-const CONGESTION_ACTION_LETTER: (usize, u8) = (3, b'A');
-const CONGESTION_EXPERIENCED_LETTER: (usize, u8) = (4, b'E');
-const ECN_CAPABLE_LETTER: (usize, u8) = (6, b'N');
+const ECE_POSITION_AND_LETTER: (usize, u8) = (0, b'C');
+const CWR_POSITION_AND_LETTER: (usize, u8) = (3, b'A');
+const CE_POSITION_AND_LETTER: (usize, u8) = (4, b'E');
+const ECT_POSITION_AND_LETTER: (usize, u8) = (6, b'N');

@@ -34,7 +34,7 @@ pub fn parse_seconds(text: &[u8]) -> Option<u64> {
         return fixed_point_picos(whole, fraction);
     }
     let digits = [whole, fraction].concat();
-    exponential_picos(parse_decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
+    mantissa_exponent_to_picos(parse_decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
 }
 
 /// Seconds without an exponent, as ns-2 prints nearly all.
@@ -44,7 +44,7 @@ fn fixed_point_picos(whole: &[u8], fraction: &[u8]) -> Option<u64> {
 }
 
 /// `mantissa * 10^exponent` seconds.
-fn exponential_picos(mantissa: u64, exponent: i32) -> Option<u64> {
+fn mantissa_exponent_to_picos(mantissa: u64, exponent: i32) -> Option<u64> {
     let picos = match exponent {
         0..=7 => u128::from(mantissa) * 10_u128.pow(exponent as u32) * PICOS_PER_S,
         -38..0 => {

@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::number::{parse_decimal, parse_hexadecimal, parse_seconds};
-use super::{CONGESTION_ACTION_LETTER, CONGESTION_EXPERIENCED_LETTER, ECN_CAPABLE_LETTER, ECN_ECHO_LETTER, PACKET_TYPES};
+use super::{CE_POSITION_AND_LETTER, CWR_POSITION_AND_LETTER, ECE_POSITION_AND_LETTER, ECT_POSITION_AND_LETTER, PACKET_TYPES};
 use crate::address::{Address, End};
 use crate::error::ReadErrorKind;
 use crate::event::{Event, Kind, Location, Packet, TraceEventKind, Truncation};
@@ -62,15 +62,15 @@ fn unsupported_format(text: &[u8]) -> Option<ReadErrorKind> {
 }
 
 fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<Event, ReadErrorKind> {
-    let time = fields.read("time", parse_seconds)?;
-    let location = Location::Link { from: fields.read("node", parse_decimal)?, to: fields.read("node", parse_decimal)? };
-    let kind = packet_kind(fields.read("packet type", Some)?);
-    let size = fields.read("size", parse_decimal)?;
-    let flag_letters = fields.read("flags", flag_letters)?;
-    let flow = fields.read("flow", parse_decimal)?;
-    let (source, destination) = (fields.read("source", parse_end)?, fields.read("destination", parse_end)?);
-    let seq = fields.read("sequence number", parse_signed)?;
-    let id = fields.read("packet number", parse_decimal)?;
+    let time = fields.parse_next("time", parse_seconds)?;
+    let location = Location::Link { from: fields.parse_next("node", parse_decimal)?, to: fields.parse_next("node", parse_decimal)? };
+    let kind = packet_kind(fields.parse_next("packet type", Some)?);
+    let size = fields.parse_next("size", parse_decimal)?;
+    let flag_letters = fields.parse_next("flags", check_flag_letters)?;
+    let flow = fields.parse_next("flow", parse_decimal)?;
+    let (source, destination) = (fields.parse_next("source", parse_end)?, fields.parse_next("destination", parse_end)?);
+    let seq = fields.parse_next("sequence number", parse_signed_as_u32)?;
+    let id = fields.parse_next("packet number", parse_decimal)?;
     let header = LoggedTcpHeader::read(&mut fields)?;
     let packet = Packet {
         kind,
@@ -101,8 +101,8 @@ fn payload_bytes(kind: Kind, size: u32, header: LoggedTcpHeader) -> u32 {
 /// The fields of TCP's header that a line shows.
 fn tcp_fields(kind: Kind, seq: u32, flag_letters: &[u8], header: LoggedTcpHeader) -> Tcp {
     let flags = Flags::default()
-        .with(Flags::ECE, has_flag(flag_letters, ECN_ECHO_LETTER))
-        .with(Flags::CWR, has_flag(flag_letters, CONGESTION_ACTION_LETTER));
+        .with(Flags::ECE, has_flag(flag_letters, ECE_POSITION_AND_LETTER))
+        .with(Flags::CWR, has_flag(flag_letters, CWR_POSITION_AND_LETTER));
     match kind {
         Kind::Data | Kind::Ack if header.length > 0 => Tcp { seq, ack: header.ack, flags: flags | header.flags, ..Tcp::default() },
         Kind::Ack => Tcp { ack: seq.wrapping_add(1), flags: flags | Flags::ACK, ..Tcp::default() },
@@ -127,15 +127,15 @@ impl LoggedTcpHeader {
         let wrong_header = || ReadErrorKind::Damaged("its TCP header is malformed".to_owned());
         let flags = parse_hexadecimal(flags).ok_or_else(wrong_header)?;
         Ok(LoggedTcpHeader {
-            ack: parse_signed(ack).ok_or_else(wrong_header)?,
+            ack: parse_signed_as_u32(ack).ok_or_else(wrong_header)?,
             flags: Flags((flags & 0x1ff) as u16),
-            length: fields.read("header length", parse_decimal)?,
+            length: fields.parse_next("header length", parse_decimal)?,
         })
     }
 }
 
 /// The column of flags. ns-2.35 writes seven letters, older ones six, SCTP eight.
-fn flag_letters(field: &[u8]) -> Option<&[u8]> {
+fn check_flag_letters(field: &[u8]) -> Option<&[u8]> {
     field.iter().all(|&letter| letter == b'-' || letter.is_ascii_alphanumeric()).then_some(field)
 }
 
@@ -144,7 +144,7 @@ fn has_flag(flag_letters: &[u8], (position, letter): (usize, u8)) -> bool {
 }
 
 fn ecn_of_flags(flag_letters: &[u8]) -> Ecn {
-    match (has_flag(flag_letters, CONGESTION_EXPERIENCED_LETTER), has_flag(flag_letters, ECN_CAPABLE_LETTER)) {
+    match (has_flag(flag_letters, CE_POSITION_AND_LETTER), has_flag(flag_letters, ECT_POSITION_AND_LETTER)) {
         (true, _) => Ecn::Ce,
         (false, true) => Ecn::Ect0,
         (false, false) => Ecn::NotEct,
@@ -158,7 +158,7 @@ fn parse_end(field: &[u8]) -> Option<End> {
 }
 
 /// A number that may be -1, for none; modulo 2^32.
-fn parse_signed(field: &[u8]) -> Option<u32> {
+fn parse_signed_as_u32(field: &[u8]) -> Option<u32> {
     match field.strip_prefix(b"-") {
         Some(digits) => parse_decimal::<u32>(digits).map(u32::wrapping_neg),
         None => parse_decimal(field),
@@ -177,7 +177,7 @@ impl<'a> Fields<'a> {
         Some(&field[..end])
     }
 
-    fn read<T>(&mut self, name: &str, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<T, ReadErrorKind> {
+    fn parse_next<T>(&mut self, name: &str, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<T, ReadErrorKind> {
         let field = self.next().ok_or_else(|| ReadErrorKind::Damaged(format!("the line ends before its {name}")))?;
         read(field)
             .ok_or_else(|| ReadErrorKind::Damaged(format!("'{}' is not a {name}", String::from_utf8_lossy(&field[..field.len().min(40)]))))

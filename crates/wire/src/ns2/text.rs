@@ -35,7 +35,7 @@ impl<const N: usize> FixedText<N> {
     /// # Panics
     /// If it does not fit.
     #[inline]
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
         let start = usize::from(self.length);
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
         self.length += bytes.len() as u8;
@@ -44,8 +44,8 @@ impl<const N: usize> FixedText<N> {
     /// # Panics
     /// If it does not fit.
     #[inline]
-    pub fn push_with_prefix(&mut self, byte: u8, number: u64) {
-        self.push(&[byte]);
+    pub fn push_byte_and_number(&mut self, byte: u8, number: u64) {
+        self.push_bytes(&[byte]);
         self.push_number(number);
     }
 
@@ -56,10 +56,10 @@ impl<const N: usize> FixedText<N> {
     #[inline]
     pub fn push_number(&mut self, number: u64) {
         if number < 10 {
-            return self.push(&[b'0' + number as u8]);
+            return self.push_bytes(&[b'0' + number as u8]);
         }
-        let (digits, first) = digits(number);
-        self.push(&digits[first..]);
+        let (digits, first) = zero_padded_digits(number);
+        self.push_bytes(&digits[first..]);
     }
 
     /// The digits behind a decimal point, `digits_shown` of them, 20 at most, without trailing zeros.
@@ -67,17 +67,17 @@ impl<const N: usize> FixedText<N> {
     /// # Panics
     /// If it does not fit.
     #[inline]
-    pub fn push_fraction(&mut self, fraction: u64, digits_shown: usize) {
-        let (digits, _) = digits(fraction);
+    pub fn push_trimmed_fraction(&mut self, fraction: u64, digits_shown: usize) {
+        let (digits, _) = zero_padded_digits(fraction);
         let shown = &digits[MAX_DIGITS - digits_shown..];
         let zeros = shown.iter().rev().take_while(|&&digit| digit == b'0').count();
-        self.push(&shown[..shown.len() - zeros]);
+        self.push_bytes(&shown[..shown.len() - zeros]);
     }
 }
 
 /// The digits of a number, padded with leading zeros, and the index of the first that is not padding.
 #[inline]
-fn digits(mut number: u64) -> ([u8; MAX_DIGITS], usize) {
+fn zero_padded_digits(mut number: u64) -> ([u8; MAX_DIGITS], usize) {
     let mut digits = [b'0'; MAX_DIGITS];
     let mut first = MAX_DIGITS;
     while number >= 10 {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_fraction_keeps_leading_zeros_and_drops_trailing_ones() {
         for (fraction, digits_shown, shown) in [(105_032, 6, "105032"), (100_000, 6, "1"), (32, 6, "000032"), (10, 12, "00000000001")] {
-            assert_eq!(shown, text(|text| text.push_fraction(fraction, digits_shown)));
+            assert_eq!(shown, text(|text| text.push_trimmed_fraction(fraction, digits_shown)));
         }
     }
 }

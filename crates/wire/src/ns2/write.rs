@@ -5,7 +5,7 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::text::FixedText;
-use super::{CONGESTION_ACTION_LETTER, CONGESTION_EXPERIENCED_LETTER, ECN_CAPABLE_LETTER, ECN_ECHO_LETTER, PACKET_TYPES};
+use super::{CE_POSITION_AND_LETTER, CWR_POSITION_AND_LETTER, ECE_POSITION_AND_LETTER, ECT_POSITION_AND_LETTER, PACKET_TYPES};
 use crate::address::{Address, End};
 use crate::event::{Event, Kind, Location, Packet, TraceEventKind};
 use crate::tcp::Flags;
@@ -16,8 +16,8 @@ pub const NS2_TIME_DECIMALS: u32 = 6;
 pub const PICOSECOND_DECIMALS: u32 = 12;
 
 /// Bytes before and behind the flags that are the same in all lines of a packet, and bytes before them that differ.
-const MAX_LINE_HEAD_BYTES: usize = 24;
-const MAX_LINE_TAIL_BYTES: usize = 96;
+const MAX_TYPE_AND_SIZE_BYTES: usize = 24;
+const MAX_AFTER_FLAGS_BYTES: usize = 96;
 const MAX_LINE_FRONT_BYTES: usize = 64;
 
 /// Appends the line of an event on a link, of a packet between nodes, with the time in seconds to so many decimals, 12 at most. For any other
@@ -35,9 +35,9 @@ pub fn write_line(event: &Event, decimals: u32, out: &mut Vec<u8>) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct PacketLines {
     /// Type and size.
-    head: FixedText<MAX_LINE_HEAD_BYTES>,
+    head: FixedText<MAX_TYPE_AND_SIZE_BYTES>,
     /// Flow, ends and numbers.
-    tail: FixedText<MAX_LINE_TAIL_BYTES>,
+    tail: FixedText<MAX_AFTER_FLAGS_BYTES>,
 }
 
 impl PacketLines {
@@ -45,16 +45,16 @@ impl PacketLines {
     pub fn of(packet: &Packet) -> Option<PacketLines> {
         let (Address::Node(source), Address::Node(destination)) = (packet.source.address, packet.destination.address) else { return None };
         let (mut head, mut tail) = (FixedText::new(), FixedText::new());
-        head.push(b" ");
-        head.push(type_name(packet.kind).as_bytes());
-        head.push_with_prefix(b' ', packet.size.into());
-        head.push(b" ");
-        tail.push_with_prefix(b' ', packet.flow.unwrap_or(0).into());
+        head.push_bytes(b" ");
+        head.push_bytes(type_name(packet.kind).as_bytes());
+        head.push_byte_and_number(b' ', packet.size.into());
+        head.push_bytes(b" ");
+        tail.push_byte_and_number(b' ', packet.flow.unwrap_or(0).into());
         push_end(source, packet.source, &mut tail);
         push_end(destination, packet.destination, &mut tail);
         push_seq(packet, &mut tail);
-        tail.push_with_prefix(b' ', packet.id.unwrap_or(0));
-        tail.push(b"\n");
+        tail.push_byte_and_number(b' ', packet.id.unwrap_or(0));
+        tail.push_bytes(b"\n");
         Some(PacketLines { head, tail })
     }
 
@@ -68,11 +68,11 @@ impl PacketLines {
     #[inline(always)]
     fn write(&self, sign: u8, time: Time, decimals: u32, (from, to): (u32, u32), flag_letters: [u8; 7], out: &mut Vec<u8>) {
         let mut front: FixedText<MAX_LINE_FRONT_BYTES> = FixedText::new();
-        front.push(&[sign, b' ']);
+        front.push_bytes(&[sign, b' ']);
         push_seconds(time, decimals.min(PICOSECOND_DECIMALS), &mut front);
-        front.push_with_prefix(b' ', from.into());
-        front.push_with_prefix(b' ', to.into());
-        out.reserve(MAX_LINE_FRONT_BYTES + MAX_LINE_HEAD_BYTES + flag_letters.len() + MAX_LINE_TAIL_BYTES);
+        front.push_byte_and_number(b' ', from.into());
+        front.push_byte_and_number(b' ', to.into());
+        out.reserve(MAX_LINE_FRONT_BYTES + MAX_TYPE_AND_SIZE_BYTES + flag_letters.len() + MAX_AFTER_FLAGS_BYTES);
         out.extend_from_slice(front.as_slice());
         out.extend_from_slice(self.head.as_slice());
         out.extend_from_slice(&flag_letters);
@@ -91,25 +91,25 @@ fn type_name(kind: Kind) -> &'static str {
 fn flag_letters(ecn: Ecn, flags: Flags) -> [u8; 7] {
     let mut flag_letters = [b'-'; 7];
     let mut set = |(position, letter): (usize, u8), set: bool| flag_letters[position] = if set { letter } else { b'-' };
-    set(ECN_ECHO_LETTER, flags.has(Flags::ECE));
-    set(CONGESTION_ACTION_LETTER, flags.has(Flags::CWR));
-    set(CONGESTION_EXPERIENCED_LETTER, ecn == Ecn::Ce);
-    set(ECN_CAPABLE_LETTER, ecn != Ecn::NotEct);
+    set(ECE_POSITION_AND_LETTER, flags.has(Flags::ECE));
+    set(CWR_POSITION_AND_LETTER, flags.has(Flags::CWR));
+    set(CE_POSITION_AND_LETTER, ecn == Ecn::Ce);
+    set(ECT_POSITION_AND_LETTER, ecn != Ecn::NotEct);
     flag_letters
 }
 
 /// For an acknowledgement the last packet that it acknowledges, -1 if there is none; for any other packet its own number.
-fn push_seq(packet: &Packet, text: &mut FixedText<MAX_LINE_TAIL_BYTES>) {
+fn push_seq(packet: &Packet, text: &mut FixedText<MAX_AFTER_FLAGS_BYTES>) {
     match (packet.kind, packet.tcp.ack) {
-        (Kind::Ack, 0) => text.push(b" -1"),
-        (Kind::Ack, next) => text.push_with_prefix(b' ', u64::from(next) - 1),
-        _ => text.push_with_prefix(b' ', packet.tcp.seq.into()),
+        (Kind::Ack, 0) => text.push_bytes(b" -1"),
+        (Kind::Ack, next) => text.push_byte_and_number(b' ', u64::from(next) - 1),
+        _ => text.push_byte_and_number(b' ', packet.tcp.seq.into()),
     }
 }
 
-fn push_end(node: u32, end: End, text: &mut FixedText<MAX_LINE_TAIL_BYTES>) {
-    text.push_with_prefix(b' ', node.into());
-    text.push_with_prefix(b'.', end.port.into());
+fn push_end(node: u32, end: End, text: &mut FixedText<MAX_AFTER_FLAGS_BYTES>) {
+    text.push_byte_and_number(b' ', node.into());
+    text.push_byte_and_number(b'.', end.port.into());
 }
 
 /// Seconds, to the nearest decimal that is shown, without zeros at the end, as C's `%g` shows them.
@@ -121,8 +121,8 @@ fn push_seconds(time: Time, decimals: u32, text: &mut FixedText<MAX_LINE_FRONT_B
     text.push_number(units / per_second);
     let fraction = units % per_second;
     if fraction > 0 {
-        text.push(b".");
-        text.push_fraction(fraction, decimals as usize);
+        text.push_bytes(b".");
+        text.push_trimmed_fraction(fraction, decimals as usize);
     }
 }
 

@@ -14,8 +14,8 @@ Anything else raises `NotDigestible`, because two different values would get one
 
 from __future__ import annotations
 
-from ecnlab.aqm.digests.digest import ValueDigest
+from ecnlab.aqm.digests.digest import AnyValueDigest
 from ecnlab.aqm.digests.origin import package_version, python_version
 from ecnlab.aqm.digests.state import NotDigestible, Part
 
-__all__ = ["NotDigestible", "Part", "ValueDigest", "package_version", "python_version"]
+__all__ = ["AnyValueDigest", "NotDigestible", "Part", "package_version", "python_version"]

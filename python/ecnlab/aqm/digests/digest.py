@@ -10,12 +10,12 @@ from typing import Any
 from ecnlab.aqm.digests.classes import ClassDigest
 from ecnlab.aqm.digests.containers import SCALARS
 from ecnlab.aqm.digests.functions import FunctionDigest
-from ecnlab.aqm.digests.instances import InstanceDigest, scalar_as_bytes_or_text
-from ecnlab.aqm.digests.library import LibraryDigest
+from ecnlab.aqm.digests.instances import InstanceDigest, encode_builtin_scalar
+from ecnlab.aqm.digests.library import StandardLibraryDigest
 from ecnlab.aqm.digests.state import Location
 
 
-class ValueDigest(ClassDigest, FunctionDigest, InstanceDigest, LibraryDigest):
+class AnyValueDigest(ClassDigest, FunctionDigest, InstanceDigest, StandardLibraryDigest):
     """A digest that grows by what is added to it."""
 
     def add_value(self, value: Any, place: Location, names: Iterable[str] = ()) -> None:
@@ -24,7 +24,7 @@ class ValueDigest(ClassDigest, FunctionDigest, InstanceDigest, LibraryDigest):
         if value is None or value is Ellipsis or value is NotImplemented:
             self.add("constant", repr(value))
         elif kind in SCALARS or kind is bool:
-            self.add(kind.__name__, scalar_as_bytes_or_text(value))
+            self.add(kind.__name__, encode_builtin_scalar(value))
             if kind is bytearray:
                 self._add_shared_memory(value)
         elif isinstance(value, type):
@@ -37,5 +37,9 @@ class ValueDigest(ClassDigest, FunctionDigest, InstanceDigest, LibraryDigest):
             self.add("enum member", str(value.name))
             self.add_value(type(value), place)
             self.add_value(value._value_, (place, ".value"))
-        elif not (self._add_library_value(value, place) or self._add_callable(value, place) or self._add_numpy_value(value, place)):
+        elif not (
+            self._add_if_standard_library_value(value, place)
+            or self._add_if_wrapped_or_builtin_callable(value, place)
+            or self._add_if_numpy_value(value, place)
+        ):
             self._add_instance(value, place)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from ecnlab.aqm.digests.instructions import NamesInCode, names_in_function_code, package_of_function
+from ecnlab.aqm.digests.instructions import NamesInCode, names_in_function_code, package_for_relative_imports
 from ecnlab.aqm.digests.modules import ModuleDigest
 from ecnlab.aqm.digests.origin import package_of_builtin, package_version
 from ecnlab.aqm.digests.state import FIX_FOR_RANDOM_DRAWS, Location, not_digestible_error, type_name_with_article
@@ -30,7 +30,7 @@ _BUILTIN_CALLABLES: tuple[type, ...] = (
 class FunctionDigest(ModuleDigest):
     """Adds functions and what stands around one."""
 
-    def _add_callable(self, value: Any, place: Location) -> bool:
+    def _add_if_wrapped_or_builtin_callable(self, value: Any, place: Location) -> bool:
         """Add what stands around a function; whether it was that."""
         kind = type(value)
         if kind is types.MethodType:
@@ -73,7 +73,7 @@ class FunctionDigest(ModuleDigest):
             raise not_digestible_error(place, f"a method of {type_name_with_article(type(owner))}", FIX_FOR_RANDOM_DRAWS)
         if owner is None or isinstance(owner, types.ModuleType):
             home = getattr(getattr(value, "__objclass__", value), "__module__", None)
-            if home in sys.modules and not self._is_installed(home):
+            if home in sys.modules and not self._is_installed_module(home):
                 self._add_module(sys.modules[home], place, ())  # an extension counts by its file
             else:
                 self._add_origin(str(home or "builtins"))
@@ -114,7 +114,7 @@ class FunctionDigest(ModuleDigest):
         self._record_digest_of_part(f"the function {name}")
         for imported in names.imported:  # all before any is added, for an import sets an attribute of the package
             with suppress(Exception):
-                importlib.import_module(imported, package_of_function(function))
+                importlib.import_module(imported, package_for_relative_imports(function))
         for called in names.of_globals:
             self.add(called)
             if called in function.__globals__:
@@ -127,7 +127,7 @@ class FunctionDigest(ModuleDigest):
         """Add a module that a function imports itself, and the packages that it is in: `import a.b` gives `a`."""
         self.add("import", name)
         try:
-            module = importlib.import_module(name, package_of_function(function))
+            module = importlib.import_module(name, package_for_relative_imports(function))
         except Exception:  # the function will raise the error itself when called
             self.add("absent")
             return
@@ -146,7 +146,7 @@ class FunctionDigest(ModuleDigest):
             try:
                 value = free[first].cell_contents if first in free else function.__globals__.get(first)
                 if first.startswith("import "):
-                    value = importlib.import_module(first.removeprefix("import "), package_of_function(function))
+                    value = importlib.import_module(first.removeprefix("import "), package_for_relative_imports(function))
             except Exception:  # an empty cell, or a module that is absent
                 continue
             for at, name in enumerate(rest):

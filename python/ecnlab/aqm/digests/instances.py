@@ -76,14 +76,14 @@ class InstanceDigest(ContainerDigest):
     def _add_container_part(self, value: Any, base: type, place: Location) -> None:
         """Add what an instance of a subclass of a container, a number or a text holds as such."""
         if base in SCALARS:
-            self.add(base.__name__, scalar_as_bytes_or_text(value))
+            self.add(base.__name__, encode_builtin_scalar(value))
         elif base in SETS:
             self._add_set(value, place)
         else:
             self._add_members(value, base, place)
 
 
-def scalar_as_bytes_or_text(value: Any) -> bytes | str:
+def encode_builtin_scalar(value: Any) -> bytes | str:
     """A number, a text or bytes, so that equal content gives equal bytes in every process."""
     if isinstance(value, (str, bytes, bytearray)):
         return str.__str__(value) if isinstance(value, str) else bytes(value)

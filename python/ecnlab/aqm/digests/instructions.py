@@ -36,7 +36,7 @@ def names_in_function_code(code: types.CodeType) -> NamesInCode:
     for one in codes:
         steps = [step for step in dis.get_instructions(one) if step.opname not in ("EXTENDED_ARG", "CACHE", "NOP")]
         of_globals.update(step.argval for step in steps if step.opname in _OPS_OF_GLOBALS)
-        modules = _imported_modules(steps)
+        modules = _modules_and_names_of_imports(steps)
         imported.update(module for module, _ in modules)
         chains.update(_attribute_chains(steps, dict(stored for _, names in modules for stored in names)))
         chains.update(chain for _, names in modules for _, chain in names)
@@ -45,7 +45,7 @@ def names_in_function_code(code: types.CodeType) -> NamesInCode:
     return NamesInCode(sorted(of_globals), sorted(imported), sorted(texts.union(*(one.co_names for one in codes))), sorted(chains))
 
 
-def _imported_modules(steps: list[dis.Instruction]) -> list[tuple[str, list[tuple[str, tuple[str, ...]]]]]:
+def _modules_and_names_of_imports(steps: list[dis.Instruction]) -> list[tuple[str, list[tuple[str, tuple[str, ...]]]]]:
     """The modules that instructions import, with the names that these get and what each is: the module or an attribute."""
     found = []
     for at, step in enumerate(steps):
@@ -88,7 +88,7 @@ def _attribute_chains(steps: list[dis.Instruction], imported: Mapping[str, tuple
     return chains
 
 
-def package_of_function(function: types.FunctionType) -> str | None:
+def package_for_relative_imports(function: types.FunctionType) -> str | None:
     """The package that a function's relative imports begin at."""
     names = function.__globals__
     package = names.get("__package__")

@@ -39,10 +39,10 @@ _ALIAS_TYPES: tuple[type, ...] = (types.UnionType, types.GenericAlias, type(typi
 _SENTINEL_TYPES: tuple[type, ...] = (type(dataclasses.MISSING), type(dataclasses._HAS_DEFAULT_FACTORY))  # type: ignore[attr-defined]
 
 
-class LibraryDigest(ContainerDigest, MemoryDigest):
+class StandardLibraryDigest(ContainerDigest, MemoryDigest):
     """Adds containers and values of the standard library."""
 
-    def _add_library_value(self, value: Any, place: Location) -> bool:
+    def _add_if_standard_library_value(self, value: Any, place: Location) -> bool:
         """Add containers and values of the standard library; whether it was one."""
         kind = type(value)
         if kind in SETS:
@@ -69,7 +69,7 @@ class LibraryDigest(ContainerDigest, MemoryDigest):
             self.add_value(value.pattern, place)
         elif kind is decimal.Decimal:
             self.add("decimal", repr(value.as_tuple()))
-        elif isinstance(value, PurePath) and self._is_installed(kind.__module__):
+        elif isinstance(value, PurePath) and self._is_installed_module(kind.__module__):
             self.add("path", kind.__name__, str(value))
         elif kind is zoneinfo.ZoneInfo and value.key is not None:
             self.add("zone", value.key)

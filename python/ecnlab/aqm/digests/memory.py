@@ -15,7 +15,7 @@ _BUFFER_TYPES: tuple[type, ...] = (bytearray, memoryview, array.array)
 class MemoryDigest(DigestState):
     """Adds arrays of numpy and buffers."""
 
-    def _add_numpy_value(self, value: Any, place: Location) -> bool:
+    def _add_if_numpy_value(self, value: Any, place: Location) -> bool:
         """Add an array, a scalar, a type or a function of numpy's; whether it was one."""
         if (numpy := sys.modules.get("numpy")) is None:
             return False

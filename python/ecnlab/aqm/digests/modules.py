@@ -14,7 +14,7 @@ from ecnlab.aqm.source_files import file_of_module
 class ModuleDigest(DigestState):
     """Adds modules."""
 
-    def add_modules(self) -> None:
+    def add_named_module_attributes(self) -> None:
         """Adds the attributes of user modules that any function names, however it reaches the module. Raises NotDigestible."""
         before = -1
         while before != len(self._added_texts):
@@ -23,7 +23,7 @@ class ModuleDigest(DigestState):
                 self._add_attributes(module, sorted(self._names_in_functions & vars(module).keys()), ())
 
     def _add_module(self, module: types.ModuleType, place: Location, names: Iterable[str]) -> None:
-        if self._is_installed(module.__name__):
+        if self._is_installed_module(module.__name__):
             self.add("module", module.__name__)
             self._add_origin(module.__name__)
             return

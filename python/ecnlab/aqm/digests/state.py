@@ -76,21 +76,21 @@ class DigestState:
         if module.partition(".")[0] == "ecnlab" and file is not None:
             self.add(file.read_bytes())
 
-    def _is_installed(self, module: object) -> bool:
+    def _is_installed_module(self, module: object) -> bool:
         """Whether a module is Python's, ecnlab's or an installed package's, and so known by name and version."""
         return is_installed_module(module) and str(module).partition(".")[0] not in self._own_packages
 
     def _is_installed_function(self, function: types.FunctionType) -> bool:
         """As `is_installed`; a file of the user's may have the name of a module of Python's."""
         module, file = function.__globals__.get("__name__"), function.__globals__.get("__file__")
-        if not self._is_installed(module):
+        if not self._is_installed_module(module):
             return False
         is_of_module = function.__globals__ is vars(sys.modules.get(str(module), types))
         return is_of_module or not isinstance(file, str) or is_installed_file(file)
 
     def _is_installed_type(self, one: type) -> bool:
         """As `is_installed`; a class that a call makes may have the module of the caller, such as `types`."""
-        if not self._is_installed(one.__module__):
+        if not self._is_installed_module(one.__module__):
             return False
         found: Any = sys.modules.get(one.__module__)
         for name in one.__qualname__.split("."):

@@ -16,7 +16,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_valid_ip_version, require_x86_64
+from ecnlab.backends.base import (
+    KERNEL_CASES,
+    ProgressCallback,
+    RunOutput,
+    require_positive_seconds_or_none,
+    require_valid_ip_version,
+    require_x86_64,
+)
 from ecnlab.backends.uml import controls, kernels, process
 from ecnlab.errors import CONTROL, ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
 from ecnlab.storage.filenames import safe_file_name
@@ -49,7 +56,7 @@ class Uml:
 
     def __post_init__(self) -> None:
         require_valid_ip_version(self.ip)
-        require_duration("limit_s", self.limit_s)
+        require_positive_seconds_or_none("limit_s", self.limit_s)
 
     @property
     def name(self) -> str:
@@ -79,16 +86,16 @@ class Uml:
         """Problems of a scenario that the UML kernel cannot run."""
         mine = kernels.KERNELS.get(str(self._chosen_kernel.about["kernel"]))
         accurate_ecn = mine is not None and mine.accurate_ecn
-        available = [*controls.BUILT_IN_CONTROLS, *(control["name"] for control in self._chosen_kernel.controls)]
+        available = [*controls.BUILT_IN_CONTROLS, *(control["name"] for control in self._chosen_kernel.user_congestion_controls)]
         problems = list(map(Problem.from_engine, _core.refusals(scenario._core, UML_NAME, available, self.ip, accurate_ecn)))
         counts = mine is None or mine.counts_losses
         return [
             *problems,
             *self._problems_of_queues_missing_in_kernel(scenario),
-            *([] if counts else self._problems_of_dupthresh_groups(scenario)),
+            *([] if counts else self._problems_of_unsupported_dupthresh(scenario)),
         ]
 
-    def _problems_of_dupthresh_groups(self, scenario: Scenario) -> Iterator[Problem]:
+    def _problems_of_unsupported_dupthresh(self, scenario: Scenario) -> Iterator[Problem]:
         """Groups with loss detection by DupThresh, which this kernel does not support."""
         able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.counts_losses)
         message = f"kernel {self._chosen_kernel.about['kernel']} detects losses by time alone; fix: use {able}"
@@ -117,32 +124,32 @@ class Uml:
         elif tracing is not None:
             job["capture"] = {"links": tracing.links, "keep": tracing.keep}
         try:
-            machine = process.UmlProcess(
+            machine = process.UmlJobRunner(
                 self._chosen_kernel, limit_s=self.limit_s, silence_s=process.silence_timeout_s(scenario.duration_s)
             )
             with machine.run(job, seed, watch) as done:
                 refused, ran = _parse_uml_result(done)
                 if refused:
-                    raise _run_failed_error(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
+                    raise _remote_run_failed_from_error(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
                 if tracing is not None:
                     (_move_cases_to_destination if is_cases else _move_capture_to_destination)(done, tracing, scenario, seed)
-        except process.UmlInterrupted:
+        except process.UmlStoppedByCallback:
             raise _core.Interrupted("the run was stopped") from None
         except process.UmlCrashed as crashed:
-            in_use = self._controls_in_use(scenario)
-            kind, text = (CONTROL, _crash_with_control_text(in_use, crashed)) if in_use else (ENGINE, str(crashed))
+            in_use = self._user_congestion_controls_in_use(scenario)
+            kind, text = (CONTROL, _congestion_control_crash_text(in_use, crashed)) if in_use else (ENGINE, str(crashed))
             raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, kind, text)) from None
         own = {
             "kernel_image": self._chosen_kernel.name,
-            "kernel_controls": list(self._chosen_kernel.controls),
+            "kernel_controls": list(self._chosen_kernel.user_congestion_controls),
             "reproducible": self._chosen_kernel.reproducible,
         }
         return replace(ran, about={**(ran.about or {}), **own})
 
-    def _controls_in_use(self, scenario: Scenario) -> list[Mapping[str, str]]:
+    def _user_congestion_controls_in_use(self, scenario: Scenario) -> list[Mapping[str, str]]:
         """The user's congestion controls in the kernel that flows of a scenario have."""
         names = {flow.get("tcp", {}).get("congestion_control") for flow in scenario.resolved["flows"]}
-        return [control for control in self._chosen_kernel.controls if control["name"] in names]
+        return [control for control in self._chosen_kernel.user_congestion_controls if control["name"] in names]
 
     @cached_property
     def _chosen_kernel(self) -> kernels.BuiltKernel:
@@ -160,7 +167,7 @@ def _parse_uml_result(done: process.UmlJobResult) -> tuple[Sequence[Problem], Ru
         fingerprint, events, packet_hops = result["fingerprint"], result["events"], result["packet_hops"]
         if not (isinstance(fingerprint, str) and type(events) is int and type(packet_hops) is int):
             raise TypeError("fingerprint, events or packet_hops")
-        tables = {name: _core.Table([_column_from_json(*column) for column in table]) for name, table in result["tables"].items()}
+        tables = {name: _core.Table([_decode_hex_column(*column) for column in table]) for name, table in result["tables"].items()}
         return (), RunOutput(fingerprint, events, packet_hops, done.cpu_s, tables, dict(result["about"]))
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
@@ -173,23 +180,23 @@ def _problem_from_json(place: str, line: int | None, message: str) -> Problem:
     return Problem(place, line, message)
 
 
-def _column_from_json(name: str, kind: str, values: str, names: list[str]) -> tuple[str, str, bytes, list[str]]:
+def _decode_hex_column(name: str, kind: str, values: str, names: list[str]) -> tuple[str, str, bytes, list[str]]:
     return name, kind, bytes.fromhex(values), names
 
 
 def _move_capture_to_destination(done: process.UmlJobResult, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
     """Move the capture of a run to its destination atomically, compressed if requested. Raises RemoteRunFailed."""
     try:
-        with tracing.open_trace_file(seed) as place:
+        with tracing.lock_partial_trace_file(seed) as place:
             _core.put_capture(done.folder / process.CAPTURE_FILE, place)
     except OSError as error:
-        raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
+        raise _remote_run_failed_from_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 
 
 def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
     """Move the cases of a run to their folder, all of them or none. Raises RemoteRunFailed."""
     try:
-        with tracing.open_trace_file(seed) as place:
+        with tracing.lock_partial_trace_file(seed) as place:
             with (done.folder / process.CASES_FILE).open(encoding="utf-8") as lines:
                 for line in lines:
                     name = json.loads(line)["name"]
@@ -197,10 +204,10 @@ def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput,
             shutil.rmtree(place.path, ignore_errors=True)
             place.partial.rename(place.path)
     except OSError as error:
-        raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
+        raise _remote_run_failed_from_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 
 
-def _crash_with_control_text(in_use: Sequence[Mapping[str, str]], crashed: process.UmlCrashed) -> str:
+def _congestion_control_crash_text(in_use: Sequence[Mapping[str, str]], crashed: process.UmlCrashed) -> str:
     """The message for a run that failed with congestion controls of the user, whose code runs inside the kernel."""
     files = " and ".join(f"{control['name']} of {control['file']}" for control in in_use)
     return (
@@ -210,7 +217,7 @@ def _crash_with_control_text(in_use: Sequence[Mapping[str, str]], crashed: proce
     )
 
 
-def _run_failed_error(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> RemoteRunFailed:
+def _remote_run_failed_from_error(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> RemoteRunFailed:
     return RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, kind, str(error), error))
 
 

@@ -22,7 +22,7 @@ from time import time
 
 from ecnlab.backends.base import require_x86_64
 from ecnlab.backends.uml import controls, kernels, process, recipe, source
-from ecnlab.backends.uml.controls import Control
+from ecnlab.backends.uml.controls import UserCongestionControl
 from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
 from ecnlab.errors import BackendError
 from ecnlab.storage import atomic
@@ -60,13 +60,13 @@ exit $code
 BuildProgressCallback = Callable[[float, int], None]
 
 
-def missing_build_packages() -> dict[str, str]:
+def package_by_missing_requirement() -> dict[str, str]:
     """Build requirements missing on this machine, with the Debian package of each."""
     tools = {tool: package for tool, package in REQUIRED_TOOLS.items() if shutil.which(tool) is None}
     return tools | {header: package for header, package in REQUIRED_HEADERS.items() if not Path(header).exists()}
 
 
-def build_guest_program() -> bool:
+def build_guest_program_if_outdated() -> bool:
     """Build the guest program in a source checkout that lacks it or has that of other sources; returns whether it was built.
 
     Raises BackendError, also if the engine is not of these sources.
@@ -98,14 +98,14 @@ def build_kernel(
     `from_source` is a package, an archive or a folder of the user. A kernel with controls is made from the plain one, which is built first.
     """
     require_x86_64("uml build-kernel")
-    added = controls.read_controls(control_files)
+    added = controls.read_congestion_control_files(control_files)
     for control in added:
         if control.needs_accurate_ecn and not kernel.accurate_ecn:
             able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.accurate_ecn)
             raise BackendError(
                 f"--control: {control.path}: {control.name} needs Accurate ECN, which kernel {kernel.name} does not have; fix: give {able}"
             )
-    lacking = missing_build_packages()
+    lacking = package_by_missing_requirement()
     if lacking:
         packages = " ".join(dict.fromkeys(lacking.values()))
         raise BackendError(f"building a kernel: {', '.join(lacking)} not found on this machine; fix: as root, apt-get install {packages}")
@@ -115,7 +115,7 @@ def build_kernel(
             home.parent.mkdir(parents=True, exist_ok=True)
             home.mkdir(mode=0o755, exist_ok=True)
             atomic.remove_abandoned_partials(home)
-            folder = stack.enter_context(atomic.locked_partial(atomic.partial_path(home / "build"), folder=True))
+            folder = stack.enter_context(atomic.locked_temporary_path(atomic.partial_path(home / "build"), folder=True))
         except OSError as error:
             raise BackendError(f"{home}: cannot be written ({error.strerror}); fix: set ECNLAB_CACHE to another folder") from error
         cores = jobs or len(os.sched_getaffinity(0))
@@ -123,7 +123,7 @@ def build_kernel(
             plain = kernels.newest_plain_kernel(kernel.name) if added and from_source is None else None
             if plain is None:
                 plain = _build_kernel_in_folder(kernel, folder, from_source, cores, watch)
-            return _add_controls(plain, added, folder, cores) if added else plain
+            return _rebuild_kernel_with_congestion_controls(plain, added, folder, cores) if added else plain
         except OSError as error:
             raise BackendError(f"{folder}: building the kernel failed there: {error.strerror or error}") from error
 
@@ -157,10 +157,12 @@ def _build_kernel_in_folder(
     return _install_kernel(taken.tree, folder / "finished", place, about, folder / kernels.TREE_FILE)
 
 
-def _add_controls(plain: BuiltKernel, added: Sequence[Control], folder: Path, jobs: int) -> BuiltKernel:
+def _rebuild_kernel_with_congestion_controls(
+    plain: BuiltKernel, added: Sequence[UserCongestionControl], folder: Path, jobs: int
+) -> BuiltKernel:
     """Build the kernel again with congestion controls, from its compiled tree."""
     names = "+".join(control.name for control in added)
-    digest = _short_sha256(plain.name + "".join(control.sha256 for control in added))
+    digest = _short_sha256(plain.name + "".join(control.source_sha256 for control in added))
     place = kernels.kernels_folder() / f"{plain.about['release']}-{names}-{digest}"
     for image in kernels.built_kernels():
         if image.folder == place and image.is_image_intact:
@@ -168,13 +170,13 @@ def _add_controls(plain: BuiltKernel, added: Sequence[Control], folder: Path, jo
     tree = folder / "compiled"
     tree.mkdir()
     subprocess.run(["tar", "-xzf", kernels.compiled_tree(plain), "-C", tree], check=True, capture_output=True)
-    controls.add_controls_to_source(tree, added)
+    controls.copy_congestion_controls_to_tree(tree, added)
     try:
         # The controls first, since all else takes longer.
-        _run_make(tree, [str(controls.CONTROLS_FOLDER / f"{control.object_name}.o") for control in added], jobs, None)
+        _run_make(tree, [str(controls.CONTROLS_FOLDER / f"{control.object_file_stem}.o") for control in added], jobs, None)
         _run_make(tree, ["linux"], jobs, None)
     except BackendError as error:
-        raise controls.build_error(added, error) from None
+        raise controls.build_error_of_congestion_control(added, error) from None
     own = {"controls": [control.to_dict() for control in added], "plain_kernel": plain.name, "built_s": time()}
     about = {key: value for key, value in plain.about.items() if key not in ("tree", "program")} | own
     return _install_kernel(tree, folder / "with-controls", place, about)
@@ -204,9 +206,9 @@ def _configure_kernel(tree: Path, kernel: str) -> None:
     config = tree / ".config"
     _run_make(tree, ["tinyconfig"], 1, None)
     with config.open("a") as file:
-        file.write("\n".join([*recipe.config_options(kernel), ""]))
+        file.write("\n".join([*recipe.kernel_config_lines(kernel), ""]))
     _run_make(tree, ["olddefconfig"], 1, None)
-    recipe.require_config_options(config, kernel)
+    recipe.require_config_matches_recipe(config, kernel)
 
 
 def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCallback | None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 _READ_BYTES = 1 << 16
 
 
-def read_lines_with_timeouts(descriptor: int, at_least_every_s: float) -> Iterator[str | None]:
+def lines_or_none_on_timeout(descriptor: int, at_least_every_s: float) -> Iterator[str | None]:
     """Yield lines from a pipe until it is closed, without line ends; yields None after each interval without a line."""
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)

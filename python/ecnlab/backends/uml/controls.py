@@ -36,7 +36,7 @@ _NEEDS_ACCURATE_ECN = re.compile(r"\b(TCP_CONG_NEEDS_ACCECN|TCP_CONG_NO_FALLBACK
 
 
 @dataclass(frozen=True)
-class Control:
+class UserCongestionControl:
     """A congestion control of the user.
 
     Attributes
@@ -57,25 +57,25 @@ class Control:
     needs_accurate_ecn: bool
 
     @property
-    def sha256(self) -> str:
+    def source_sha256(self) -> str:
         """The digest of the file."""
         return sha256(self.source).hexdigest()
 
     @property
-    def object_name(self) -> str:
+    def object_file_stem(self) -> str:
         """The name of the file in the kernel's source, without its suffix."""
         return f"control_{self.name}"
 
     def to_dict(self) -> dict[str, str]:
         """Name, file and digest, for the description of a kernel."""
-        return {"name": self.name, "file": self.path.name, "sha256": self.sha256}
+        return {"name": self.name, "file": self.path.name, "sha256": self.source_sha256}
 
 
-def read_controls(paths: Sequence[Path]) -> list[Control]:
+def read_congestion_control_files(paths: Sequence[Path]) -> list[UserCongestionControl]:
     """Read and check the files of congestion controls. Raises BackendError that names a file and its fault."""
-    found: dict[str, Control] = {}
+    found: dict[str, UserCongestionControl] = {}
     for path in paths:
-        control = _read_control(path)
+        control = _read_congestion_control_file(path)
         if control.name in BUILT_IN_CONTROLS:
             raise _control_error(path, f"every UML kernel has a control {control.name} already", "give another .name")
         if control.name in found and found[control.name].source == control.source:
@@ -86,20 +86,20 @@ def read_controls(paths: Sequence[Path]) -> list[Control]:
     return list(found.values())
 
 
-def add_controls_to_source(tree: Path, controls: Sequence[Control]) -> None:
+def copy_congestion_controls_to_tree(tree: Path, controls: Sequence[UserCongestionControl]) -> None:
     """Add the files to a kernel's source, and their objects to what its make links."""
     folder = tree / CONTROLS_FOLDER
     for control in controls:
-        (folder / f"{control.object_name}.c").write_bytes(control.source)
+        (folder / f"{control.object_file_stem}.c").write_bytes(control.source)
     with (folder / "Makefile").open("a") as makefile:
-        makefile.write("".join(f"obj-y += {control.object_name}.o\n" for control in controls))
+        makefile.write("".join(f"obj-y += {control.object_file_stem}.o\n" for control in controls))
 
 
-def build_error(controls: Sequence[Control], error: BackendError) -> BackendError:
+def build_error_of_congestion_control(controls: Sequence[UserCongestionControl], error: BackendError) -> BackendError:
     """The error of a kernel's make as an error of a control, with the first errors of compiler or linker, if a control caused it."""
     lines = str(error).splitlines()
     for control in controls:
-        inside = f"{CONTROLS_FOLDER / control.object_name}."
+        inside = f"{CONTROLS_FOLDER / control.object_file_stem}."
         compiler = [line for line in lines if line.startswith(f"{inside}c:") and "error:" in line]
         linker = [line for line in lines if inside in line and ("undefined reference" in line or "multiple definition" in line)]
         wrong = compiler or linker
@@ -110,7 +110,7 @@ def build_error(controls: Sequence[Control], error: BackendError) -> BackendErro
     return error
 
 
-def _read_control(path: Path) -> Control:
+def _read_congestion_control_file(path: Path) -> UserCongestionControl:
     try:
         with path.open("rb") as file:
             source = file.read(_MAX_FILE_BYTES + 1)
@@ -141,7 +141,7 @@ def _read_control(path: Path) -> Control:
     if name is None:
         wrong = f".name of {registered[0]} is {members.get('name', 'missing')}"
         raise _control_error(path, wrong, "give a string of 1 to 15 letters, digits, underscores and hyphens")
-    return Control(name[1], path, source, _NEEDS_ACCURATE_ECN.search(text) is not None)
+    return UserCongestionControl(name[1], path, source, _NEEDS_ACCURATE_ECN.search(text) is not None)
 
 
 def _without_comments(text: str) -> str:

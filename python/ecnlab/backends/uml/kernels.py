@@ -130,7 +130,7 @@ class BuiltKernel:
         return self.about.get("recipe") == recipe.recipe_digest(str(self.about["kernel"]))
 
     @property
-    def controls(self) -> Sequence[Mapping[str, str]]:
+    def user_congestion_controls(self) -> Sequence[Mapping[str, str]]:
         """Congestion controls of the user in it: name, file and SHA-256 of each."""
         given = self.about.get("controls", ())
         return [control for control in given if isinstance(control, dict) and isinstance(control.get("name"), str)]
@@ -142,7 +142,7 @@ class BuiltKernel:
         return kernel is not None and kernel.reproducible
 
 
-def find_kernel(name: str) -> BuildableKernel:
+def find_buildable_kernel(name: str) -> BuildableKernel:
     """The kernel of that name. Raises UnknownName."""
     if name not in KERNELS:
         raise UnknownName("UML kernel", name, KERNELS)
@@ -177,7 +177,7 @@ def built_kernels() -> list[BuiltKernel]:
     )
 
 
-def damaged_kernel_folders() -> list[Path]:
+def kernel_folders_with_unreadable_description() -> list[Path]:
     """Folders of kernels with an unreadable description."""
     return sorted(
         folder for folder in kernels_folder().glob("[!.]*") if (folder / DESCRIPTION_FILE).exists() and _read_built_kernel(folder) is None
@@ -197,7 +197,7 @@ def _read_built_kernel(folder: Path) -> BuiltKernel | None:
     )
 
 
-def _require_owned_by_user(image: BuiltKernel, *more: Path) -> None:
+def _require_not_writable_by_others(image: BuiltKernel, *more: Path) -> None:
     """Check that only the user and root can write to a kernel, since it runs with the user's permissions. Raises BackendError."""
     for path in (kernels_folder(), image.folder, image.kernel_image_path, image.folder / DESCRIPTION_FILE, *more):
         try:
@@ -221,11 +221,11 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
     """
     wanted = name or DEFAULT_KERNEL
     built = built_kernels()
-    fitting = [image for image in built if wanted == image.name or (wanted == image.about["kernel"] and not image.controls)]
-    fitting = fitting or [image for image in built if wanted in [control["name"] for control in image.controls]]
+    fitting = [image for image in built if wanted == image.name or (wanted == image.about["kernel"] and not image.user_congestion_controls)]
+    fitting = fitting or [image for image in built if wanted in [control["name"] for control in image.user_congestion_controls]]
     if not fitting:
         if wanted not in KERNELS:
-            controls = [control["name"] for image in built for control in image.controls]
+            controls = [control["name"] for image in built for control in image.user_congestion_controls]
             raise UnknownName("UML kernel", wanted, list(dict.fromkeys([*KERNELS, *(image.name for image in built), *controls])))
         option = "" if wanted == DEFAULT_KERNEL else f" --kernel {wanted}"
         raise BackendError(f"kernel: {wanted} is not built yet; fix: run `ecnlab uml build-kernel{option}`, once, about four minutes")
@@ -235,18 +235,18 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
             f"{image.kernel_image_path}: differs from the kernel that was built; "
             f"fix: run `ecnlab uml build-kernel --kernel {image.about['kernel']}`"
         )
-    _require_owned_by_user(image)
+    _require_not_writable_by_others(image)
     return image
 
 
-def is_built(name: str) -> bool:
+def has_current_plain_kernel(name: str) -> bool:
     """Whether an intact image of a kernel by the current recipe exists, without controls of the user."""
     return newest_plain_kernel(name) is not None
 
 
 def newest_plain_kernel(name: str) -> BuiltKernel | None:
     """The newest intact image of a kernel by the current recipe, without controls of the user."""
-    fitting = [image for image in built_kernels() if image.about["kernel"] == name and not image.controls]
+    fitting = [image for image in built_kernels() if image.about["kernel"] == name and not image.user_congestion_controls]
     return next((image for image in reversed(fitting) if image.has_current_recipe and image.is_image_intact), None)
 
 
@@ -262,7 +262,7 @@ def compiled_tree(image: BuiltKernel) -> Path:
         raise BackendError(
             f"{archive}: is missing or differs from what was built; fix: run `ecnlab uml remove {image.name}`, then the same command again"
         )
-    _require_owned_by_user(image, archive)
+    _require_not_writable_by_others(image, archive)
     return archive
 
 

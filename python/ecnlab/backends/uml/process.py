@@ -60,7 +60,7 @@ _SILENCE_TIMEOUT_S, _SILENCE_TIMEOUT_PER_SIMULATED_S = 60.0, 10.0
 ProgressCallback = Callable[[float], bool]
 
 
-class UmlInterrupted(Exception):
+class UmlStoppedByCallback(Exception):
     """The progress callback has stopped the run."""
 
 
@@ -78,7 +78,7 @@ class UmlJobResult:
 
 
 @dataclass(frozen=True)
-class UmlProcess:
+class UmlJobRunner:
     """A kernel and the resources of its process.
 
     Attributes
@@ -104,7 +104,7 @@ class UmlProcess:
         guest = read_guest_program()
         if not is_program_current():
             raise other_program_error()
-        with tmpdir.create_job_folder() as folder:
+        with tmpdir.temporary_job_folder() as folder:
             (folder / GUEST_FILE).write_bytes(guest)
             (folder / JOB_FILE).write_text(json.dumps(job))
             with tmpdir.reserve_cpu_core() as core:
@@ -150,7 +150,7 @@ class UmlProcess:
             try:
                 if core is not None:
                     os.sched_setaffinity(process.pid, {core})
-                last_output = self._read_output(process.stdout.fileno(), folder / _CONSOLE_FILE, watch)
+                last_output = self._read_and_return_last_lines(process.stdout.fileno(), folder / _CONSOLE_FILE, watch)
                 _, status, usage = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
             except BaseException:
@@ -180,7 +180,7 @@ class UmlProcess:
         except OSError as error:
             raise BackendError(f"{command[0]}: cannot be started: {error.strerror}; fix: run ecnlab doctor") from None
 
-    def _read_output(self, descriptor: int, kernels: Path, watch: ProgressCallback | None) -> str:
+    def _read_and_return_last_lines(self, descriptor: int, kernels: Path, watch: ProgressCallback | None) -> str:
         """Read the output of the guest program until it ends; returns its last lines and those of the kernel's log.
 
         Raises UmlInterrupted if `watch` returns true, UmlCrashed at a limit.
@@ -188,14 +188,14 @@ class UmlProcess:
         last_lines: deque[str] = deque(maxlen=_MAX_ERROR_LINES)
         begin = progress = monotonic()
         over = 0.0
-        for line in console.read_lines_with_timeouts(descriptor, _WATCH_INTERVAL_S):
+        for line in console.lines_or_none_on_timeout(descriptor, _WATCH_INTERVAL_S):
             now, simulated_s = monotonic(), None if line is None else _parse_progress_seconds(line)
             if simulated_s is not None:
                 over, progress = simulated_s, now
             elif line:
                 last_lines.append(line)
             if (line is None or simulated_s is not None) and watch is not None and watch(over):
-                raise UmlInterrupted
+                raise UmlStoppedByCallback
             if self.limit_s is not None and now - begin > self.limit_s:
                 raise UmlCrashed(
                     f"the UML kernel was stopped at {over:g} s, after limit_s = {self.limit_s:g} s; "
@@ -239,15 +239,15 @@ def missing_program_error() -> BackendError:
 
 def is_program_current() -> bool:
     """Whether the guest program is of the same sources as the engine."""
-    return program_builds() == engine_builds()
+    return builds_named_in_guest_program() == engine_router_guest_builds()
 
 
-def engine_builds() -> str:
+def engine_router_guest_builds() -> str:
     """The builds of the engine, of its router and of the guest program that belongs to them."""
     return f"{_core.BUILD}-{_core.EMULATOR}-{_core.GUEST}"
 
 
-def program_builds() -> str | None:
+def builds_named_in_guest_program() -> str | None:
     """The builds of engine, router and guest in the guest program; None if it names none."""
     about = GUEST_PROGRAM.stat()
     return _builds_in_file(GUEST_PROGRAM, about.st_mtime_ns, about.st_size)
@@ -264,9 +264,9 @@ def _builds_in_file(path: Path, _changed_ns: int, _size: int) -> str | None:
 
 def other_program_error() -> BackendError:
     """The error for a guest program that was built from other sources than the engine."""
-    built = program_builds()
+    built = builds_named_in_guest_program()
     return BackendError(
-        f"{GUEST_PROGRAM}: the guest program is of build {built or 'unknown'}, and the engine of {engine_builds()}; "
+        f"{GUEST_PROGRAM}: the guest program is of build {built or 'unknown'}, and the engine of {engine_router_guest_builds()}; "
         f"fix: {other_program_remedy(built)}"
     )
 

@@ -19,7 +19,7 @@ _EDITS_FILE, _OPTIONS_FILE = "edits.toml", "box.config"
 _OPTION_NOT_SET = " is not set"
 
 
-def config_options(kernel: str) -> list[str]:
+def kernel_config_lines(kernel: str) -> list[str]:
     """The configuration lines of a UML kernel ("6.1"), also those that leave an option out."""
     found = []
     for line in (DATA_FOLDER / _OPTIONS_FILE).read_text().splitlines():
@@ -45,7 +45,7 @@ def recipe_digest(kernel: str) -> str:
     """A digest of the recipe of a kernel ("6.1")."""
     changes = [[edit["file"], edit["find"], edit["put"]] for edit in source_edits(kernel)]
     files = [[place, hashlib.sha256(content).hexdigest()] for place, content in files_added_to_source()]
-    return hashlib.sha256(json.dumps([changes, files, config_options(kernel)]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([changes, files, kernel_config_lines(kernel)]).encode()).hexdigest()
 
 
 def apply_source_edits(tree: Path, kernel: str) -> None:
@@ -67,11 +67,13 @@ def apply_source_edits(tree: Path, kernel: str) -> None:
         (tree / place).write_bytes(content)
 
 
-def require_config_options(config: Path, kernel: str) -> None:
+def require_config_matches_recipe(config: Path, kernel: str) -> None:
     """Check that a kernel's finished configuration ("6.1") has every option of the recipe. Raises BackendError."""
     has = set(config.read_text().splitlines())
-    missing = [line for line in config_options(kernel) if line.startswith("CONFIG_") and line not in has]
-    left_out = [line.removeprefix("# ").removesuffix(_OPTION_NOT_SET) for line in config_options(kernel) if line.endswith(_OPTION_NOT_SET)]
+    missing = [line for line in kernel_config_lines(kernel) if line.startswith("CONFIG_") and line not in has]
+    left_out = [
+        line.removeprefix("# ").removesuffix(_OPTION_NOT_SET) for line in kernel_config_lines(kernel) if line.endswith(_OPTION_NOT_SET)
+    ]
     unwanted = [f"{name}=y" for name in left_out if f"{name}=y" in has]
     if missing:
         raise BackendError(f"kernel configuration: required options were dropped: {', '.join(missing)}")

@@ -44,7 +44,7 @@ def fetch_source(kernel: BuildableKernel, into: Path) -> KernelSource:
     _run_source_command(
         ["apt-get", "download", kernel.package],
         into,
-        f"apt-get cannot fetch {kernel.package}{_source_package_name(kernel)}; fix: run `apt-get update` as root, or give --source FILE",
+        f"apt-get cannot fetch {kernel.package}{_package_location_text(kernel)}; fix: run `apt-get update` as root, or give --source FILE",
     )
     packages = sorted(into.glob(f"{kernel.package}_*.deb"))
     if len(packages) != 1:
@@ -56,7 +56,7 @@ def fetch_source(kernel: BuildableKernel, into: Path) -> KernelSource:
     return unpack_kernel_source(packages[0], into)
 
 
-def _source_package_name(kernel: BuildableKernel) -> str:
+def _package_location_text(kernel: BuildableKernel) -> str:
     return f", which is in {kernel.where}" if kernel.where else ""
 
 

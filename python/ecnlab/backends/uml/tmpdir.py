@@ -61,9 +61,9 @@ def reserve_cpu_core() -> Iterator[int | None]:
 
 
 @contextmanager
-def create_job_folder() -> Iterator[Path]:
+def temporary_job_folder() -> Iterator[Path]:
     """Create a folder for a job, removed at the end; removes folders of killed processes as well."""
     place = uml_jobs_folder()
     atomic.remove_abandoned_partials(place)
-    with atomic.locked_partial(atomic.partial_path(place / "job"), folder=True, mode=0o700) as made:
+    with atomic.locked_temporary_path(atomic.partial_path(place / "job"), folder=True, mode=0o700) as made:
         yield made

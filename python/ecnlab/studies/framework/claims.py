@@ -27,7 +27,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, mean_with_interval, p_value
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, mean_with_interval, p_value
 from ecnlab.studies.framework.model import RequiredScenario
 
 if TYPE_CHECKING:
@@ -106,14 +106,16 @@ class CombinedMeasure:
     def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """`fold` of the values of each seed that all quantities have."""
         found = [part.values_by_seed(runs) for part in self.parts]
-        return {seed: self._fold_values([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+        return {
+            seed: self._fold_unless_nan([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)
+        }
 
     def ns2_mean(self) -> float | None:
         """`fold` of ns-2's means, if all are known."""
         known = [value for value in (part.ns2_mean() for part in self.parts) if value is not None]
-        return self._fold_values(known) if len(known) == len(self.parts) else None
+        return self._fold_unless_nan(known) if len(known) == len(self.parts) else None
 
-    def _fold_values(self, values: Sequence[float]) -> float:
+    def _fold_unless_nan(self, values: Sequence[float]) -> float:
         """`fold` of the values; NaN if one is NaN, which `max` and `min` would ignore."""
         return math.nan if any(map(math.isnan, values)) else self.fold(values)
 
@@ -215,7 +217,7 @@ class ClaimStatement:
     published: float | None = None
 
 
-def peak_statements(
+def largest_level_statements(
     at: str, levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = ""
 ) -> list[ClaimStatement]:
     """The statements that the quantity is largest `at` one of the levels, each named as the report shows it, in a setting."""
@@ -226,7 +228,9 @@ def peak_statements(
     ]
 
 
-def order_statements(levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = "") -> list[ClaimStatement]:
+def descending_order_statements(
+    levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = ""
+) -> list[ClaimStatement]:
     """The statements that each level lies above the next one, in a setting."""
     pairs = pairwise(levels.items())
     return [
@@ -363,8 +367,8 @@ def decide_claims(claims: Sequence[Claim], runs: ResultOfNeed) -> list[ClaimDeci
 
     The p-values of all statements of all these claims are adjusted together.
     """
-    measured = [_estimate_in_unit(statement, runs) for claim in claims for statement in claim.statements]
-    adjusted = adjusted_p_values([_p_value_against_range(ours, statement.range) for statement, ours, _ in measured])
+    measured = [_statement_estimate_and_ns2_mean(statement, runs) for claim in claims for statement in claim.statements]
+    adjusted = fdr_adjusted_p_values([_p_value_against_range(ours, statement.range) for statement, ours, _ in measured])
     weighed = iter(
         [
             StatementEstimate(*found, _status_of_statement(found[1], found[0].range, p), p)
@@ -394,7 +398,7 @@ def _decision_from_estimates(claim: Claim, weighed: Sequence[StatementEstimate])
     return ClaimDecision(claim, verdict, weighed)
 
 
-def _estimate_in_unit(statement: ClaimStatement, runs: ResultOfNeed) -> tuple[ClaimStatement, Estimate, float | None]:
+def _statement_estimate_and_ns2_mean(statement: ClaimStatement, runs: ResultOfNeed) -> tuple[ClaimStatement, Estimate, float | None]:
     """A statement with our number and ns-2's in the unit shown."""
     factor = statement.shown.factor
     known = statement.measured.ns2_mean()

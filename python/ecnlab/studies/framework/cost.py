@@ -28,7 +28,7 @@ def study_duration_text(study: Study, runs: int, items: int) -> str:
     return f", about {_duration_text(seconds / available_cores())} on {available_cores()} cores of {costs['machine']}"
 
 
-def record_cpu_time_of_study(study: Study, results: Iterable[Result]) -> None:
+def write_mean_run_cpu_time(study: Study, results: Iterable[Result]) -> None:
     """Store the mean CPU time of a study's run."""
     took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.records}
     costs: dict[str, Any] = json.loads(COSTS.read_text(encoding="utf-8"))

@@ -57,7 +57,7 @@ class CurvePanel:
 
 
 @dataclass(frozen=True)
-class AxisScales:
+class AxisSettings:
     """The axes of all panels: the quantities of x and y, the unit of y, and ranges and ticks unless automatic.
 
     `ticks` puts x on a log scale with just these ticks. Panels have one range of y, unless each has its `own_y`.
@@ -82,15 +82,15 @@ class _CurveFigure:
     """The panels of a figure and the scenarios that they require."""
 
     panels: Sequence[CurvePanel]
-    scales: AxisScales
+    scales: AxisSettings
     palette: Palette
 
     def required_scenarios(self) -> dict[NeedKey, RequiredScenario]:
         """The scenarios of all points, numbered."""
-        distinct = dict.fromkeys(need for _, _, _, measured in self._numbered_points() for need in measured.required_scenarios())
+        distinct = dict.fromkeys(need for _, _, _, measured in self._points_of_all_panels() for need in measured.required_scenarios())
         return {(at,): need for at, need in enumerate(distinct)}
 
-    def draw_figure(self, results: ResultsByKey) -> DrawnItemContent:
+    def draw_item_content(self, results: ResultsByKey) -> DrawnItemContent:
         """The figure, a table of each panel, and the numbers behind them."""
         runs = {need: results[key] for key, need in self.required_scenarios().items()}.__getitem__
         figure, axes = _figure_with_axes(len(self.panels), sharey=not self.scales.own_y)
@@ -140,7 +140,7 @@ class _CurveFigure:
     def _points_frame(self, runs: ResultOfNeed) -> pl.DataFrame:
         import polars as pl
 
-        points = list(self._numbered_points())
+        points = list(self._points_of_all_panels())
         rows = [((panel, label, x), self._estimate_of_point(measured, runs)) for panel, label, x, measured in points]
         known = [measured.ns2_mean() for _, _, _, measured in points]
         scaled = [None if value is None else value * self.scales.shown.factor for value in known]
@@ -152,7 +152,7 @@ class _CurveFigure:
     def _estimate_of_point(self, measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
         return estimate_of_quantity(measured, runs).scaled(self.scales.shown.factor)
 
-    def _numbered_points(self) -> Iterator[tuple[str, str, float, MeasuredQuantity]]:
+    def _points_of_all_panels(self) -> Iterator[tuple[str, str, float, MeasuredQuantity]]:
         for panel in self.panels:
             for label, points in panel.curves.items():
                 for x, measured in points.items():
@@ -164,14 +164,14 @@ def curve_figure(
     title: str,
     caption: str,
     panels: Sequence[CurvePanel],
-    scales: AxisScales,
+    scales: AxisSettings,
     *,
     part: str = "",
     palette: Palette = PALETTE_BY_POSITION,
 ) -> StudyItem:
     """The item of a figure; several panels are in two columns, with one legend for all."""
     curves = _CurveFigure(panels, scales, palette)
-    return StudyItem(number, title, caption, curves.required_scenarios(), curves.draw_figure, part=part)
+    return StudyItem(number, title, caption, curves.required_scenarios(), curves.draw_item_content, part=part)
 
 
 def _figure_with_axes(panels: int, *, sharey: bool) -> tuple[DrawnFigure, list[Axes]]:

@@ -82,7 +82,7 @@ def _draw_and_save_item(item: StudyItem, found: FoundResults, folder: Path) -> S
     """Draw an item and save its files."""
     from ecnlab.plot.drawn import write_figure_files
 
-    with PLAIN.apply_to_matplotlib():
+    with PLAIN.matplotlib_rc_context():
         drawing: DrawnItemContent = item.draw(found)
     images = {} if drawing.figure is None else drawing.figure.render()
     files = images | ({} if drawing.data is None else {"csv": drawing.data.write_csv().encode()})

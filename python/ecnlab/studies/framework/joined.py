@@ -77,7 +77,7 @@ def join_reports(reports: Sequence[Path]) -> JoinedReportsTable:
     return JoinedReportsTable(
         names[0],
         header,
-        [row for id_, claim in _all_claims_of_reports(contents).items() for row in _claim_rows(id_, claim, contents)],
+        [row for id_, claim in _all_claims_of_reports(contents).items() for row in _claim_and_statement_rows(id_, claim, contents)],
     )
 
 
@@ -113,7 +113,7 @@ def _natural_order_key(id_: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", id_)]
 
 
-def _claim_rows(id_: str, claim: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def _claim_and_statement_rows(id_: str, claim: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     decided = [{claim["id"]: claim for claim in report["claims"]}.get(id_) for report in reports]
     rows = [[id_, claim["sentence"], "", "", *("" if of is None else _verdict_cell(of) for of in decided)]]
     for statement in claim["statements"]:

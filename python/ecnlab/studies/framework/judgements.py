@@ -20,7 +20,7 @@ FAIR_WORD, STRICT_WORD, LOOSE_WORD = "fair", "strict", "loose"
 
 
 @dataclass(frozen=True)
-class ReaderJudgement:
+class ClaimJudgements:
     """The readers' judgements of one claim: a word each, and a reason if given."""
 
     words: Sequence[str]
@@ -28,13 +28,13 @@ class ReaderJudgement:
     digest: str
 
 
-def reader_judgements_of_study(name: str) -> dict[str, ReaderJudgement]:
+def reader_judgements_of_study(name: str) -> dict[str, ClaimJudgements]:
     """The judgements of a study by claim; empty where no readers were asked."""
     path = studies.folder_of_study(name) / "judgements.json"
     if not path.is_file():
         return {}
     found: Mapping[str, Mapping[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-    return {id_: ReaderJudgement(**judged) for id_, judged in found.items()}  # type: ignore[arg-type]
+    return {id_: ClaimJudgements(**judged) for id_, judged in found.items()}  # type: ignore[arg-type]
 
 
 def claim_digest(claim: Claim) -> str:
@@ -53,7 +53,7 @@ def claim_as_readers_see_it(claim: Claim) -> str:
     return "\n".join(lines)
 
 
-def judged_claims(study: Study) -> list[Claim]:
+def claims_of_paper(study: Study) -> list[Claim]:
     """The judged claims: those of the paper."""
     return [claim for claim in study.claims if not claim.own]
 
@@ -63,7 +63,7 @@ def print_claims_for_readers(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         print("python -m ecnlab.studies.framework.judgements NAME: a study", file=sys.stderr)
         return 2
-    for claim in judged_claims(studies.find_study(arguments[0])):
+    for claim in claims_of_paper(studies.find_study(arguments[0])):
         print(f"{claim_as_readers_see_it(claim)}\ndigest: {claim_digest(claim)}\n")
     return 0
 

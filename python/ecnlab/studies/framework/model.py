@@ -53,7 +53,7 @@ class OpenParameter:
 
 
 @dataclass(frozen=True)
-class AlternativeSetup:
+class InadmissibleSetup:
     """A set-up that the paper's text does not admit, or that contradicts evidence. Its verdicts are reported and do not count.
 
     `evidence` has the arguments for and against it, with sources.
@@ -141,7 +141,7 @@ class Study:
     demo: Sequence[str] = field(default=(), repr=False)
     on_kernels: ScenarioRewriting | None = field(default=None, repr=False)
     open_parameters: Sequence[OpenParameter] = field(default=(), repr=False)
-    alternatives: Sequence[AlternativeSetup] = field(default=(), repr=False)
+    alternatives: Sequence[InadmissibleSetup] = field(default=(), repr=False)
     networks: Mapping[str, RequiredScenario] = field(default_factory=dict, repr=False)
     full_seed_count: int = 20
 

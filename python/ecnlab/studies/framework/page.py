@@ -52,7 +52,7 @@ def page_as_html(name: str) -> str:
     return rendered
 
 
-def verdicts_in_full(name: str) -> dict[str, ClaimVerdict]:
+def read_full_run_verdicts(name: str) -> dict[str, ClaimVerdict]:
     """The verdicts of a full run by claim, from the page; empty if it has none."""
     path = page_path(name)
     found = _CLAIMS_MARK.search(path.read_text(encoding="utf-8")) if path.is_file() else None
@@ -90,7 +90,7 @@ def _verdict_by_setup_text(claim: Mapping[str, Any]) -> str:
     names = list(claim["setups"][0]["values"])
     header = [*names, "verdict", "decided by"]
     rows = [
-        [*(markdown_cell(setup["values"][name]) for name in names), setup["verdict"], _deciding_statement(claim, setup)]
+        [*(markdown_cell(setup["values"][name]) for name in names), setup["verdict"], _deciding_statement_text(claim, setup)]
         for setup in claim["setups"]
     ]
     parameters = ", ".join(claim["depends_on"]) or "combinations of values"
@@ -114,7 +114,7 @@ def _alternatives_table(claims: Sequence[Mapping[str, Any]]) -> str:
     return f"\nAlternatives, which do not count for the verdicts:\n\n{_markdown_table(table)}"
 
 
-def _deciding_statement(claim: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
+def _deciding_statement_text(claim: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
     statement, found = (of["statements"][setup["decided_by"]] for of in (claim, setup))
     return f"{markdown_cell(statement['statement'])}: {_our_number_text(found, statement)}"
 
@@ -128,7 +128,7 @@ def _our_number_text(found: Mapping[str, Any], statement: Mapping[str, Any]) -> 
     return f"{found['ours']:.{digits}f}{half}{unit}"
 
 
-def _setups_cell(claim: Mapping[str, Any]) -> str:
+def _setup_verdict_counts_cell(claim: Mapping[str, Any]) -> str:
     counts = Counter(setup["verdict"] for setup in claim["setups"])
     return ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
 
@@ -146,7 +146,7 @@ def _claim_row(claim: Mapping[str, Any]) -> list[str]:
         "" if deciding_statement["published"] is None else f"{deciding_statement['published']:g}{unit}",
         _our_number_text(deciding_statement, deciding_statement),
         "" if deciding_statement["ns2"] is None else f"{deciding_statement['ns2']:.{digits}f}{unit}",
-        _setups_cell(claim),
+        _setup_verdict_counts_cell(claim),
         f"**{claim['verdict']}**",
     ]
 

@@ -25,9 +25,7 @@ CaseKey = float | str
 NeedsByCase = Mapping[tuple[str, CaseKey], RequiredScenario]
 
 
-def values_of_result_column(
-    quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None
-) -> ValuesOfResult:
+def result_column_getter(quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> ValuesOfResult:
     """A column of a result, from `Result.values`."""
     return lambda result: result.values(quantity, group=group, queue=queue, band=band)
 
@@ -74,7 +72,7 @@ class PanelMeasure:
 
 
 @dataclass(frozen=True)
-class PanelAppearance:
+class PanelGridStyle:
     """Style of the panels: the parameter's label, its ticks on a log scale if given, the palette, and the number of panels per row."""
 
     axis: str
@@ -89,7 +87,7 @@ def measures_figure_item(
     caption: str,
     needs: NeedsByCase,
     measures: Sequence[PanelMeasure],
-    look: PanelAppearance,
+    look: PanelGridStyle,
     *,
     also: Sequence[PanelMeasure] = (),
     part: str = "",
@@ -139,7 +137,7 @@ def _figure_with_panel_axes(count: int, columns: int) -> tuple[DrawnFigure, list
     return figure, panels
 
 
-def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: PanelAppearance) -> None:
+def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: PanelGridStyle) -> None:
     cases = list(dict.fromkeys(case for _, case in results))
     names = [_x_axis_case_label(case) for case in cases] if any(isinstance(case, str) for case in cases) else None
     curves = []

@@ -7,7 +7,7 @@ from ecnlab.studies.framework.model import Study
 from ecnlab.studies.framework.plan import StudyPlan
 
 
-def scenarios_of_study(study: Study) -> list[Scenario]:
+def study_scenarios_without_recording(study: Study) -> list[Scenario]:
     """Each scenario that a figure or a claim of the study needs, without its recording."""
     needs = [need for item in study.items for need in item.needs.values()]
     needs += [need for claim in study.claims for need in claim.required_scenarios()]

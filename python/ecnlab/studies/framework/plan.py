@@ -38,7 +38,7 @@ class ScenarioRequest:
         return found
 
     @property
-    def merge_key(self) -> RecordPlace:
+    def deduplication_key(self) -> RecordPlace:
         """The scenario's identity."""
         return self.scenario.hash, json.dumps(self.recording, sort_keys=True), self.seeds
 
@@ -84,17 +84,17 @@ class StudyPlan:
         for need in needs:
             if need not in self._places:
                 wanted = self._request_of_need(need)
-                self._places[need] = wanted.merge_key
-                self._wanted.setdefault(wanted.merge_key, wanted)
+                self._places[need] = wanted.deduplication_key
+                self._wanted.setdefault(wanted.deduplication_key, wanted)
 
-    def has_runs_of_scenarios(self, needs: Iterable[RequiredScenario]) -> bool:
+    def has_planned_scenarios(self, needs: Iterable[RequiredScenario]) -> bool:
         """Whether the planned runs already satisfy these required scenarios."""
         return all(need in self._places or self._is_planned(self._request_of_need(need)) for need in needs)
 
     @property
     def planned_scenarios(self) -> list[PlannedScenario]:
         """Each planned scenario, once."""
-        return [_planned_scenarios(asking) for asking in self._requests_by_key().values()]
+        return [_planned_scenario_of_requests(asking) for asking in self._requests_by_key().values()]
 
     def run_missing(
         self, store: Store | str | Path | None, workers: Workers | None = None, *, progress: bool = False
@@ -130,23 +130,23 @@ class StudyPlan:
     def _merged_requests(self) -> Iterator[Request]:
         """The runs with merged recordings, so that a seed is run twice only where recordings contradict."""
         for asking in self._requests_by_key().values():
-            for record, seeds in _recordings_by_seed(asking):
+            for record, seeds in _merged_recordings_with_seeds(asking):
                 if all(record != wanted.recording for wanted in asking):
                     yield Request(scenario({**asking[0].tree, "record": record}).on_backend(self.backend), seeds)
 
 
-def _planned_scenarios(asking: Sequence[ScenarioRequest]) -> PlannedScenario:
+def _planned_scenario_of_requests(asking: Sequence[ScenarioRequest]) -> PlannedScenario:
     seeds = sorted({seed for wanted in asking for seed in wanted.seeds})
     recorded = sorted({key for wanted in asking for key in wanted.recording})
     return PlannedScenario(asking[0].scenario, tuple(seeds), tuple(recorded))
 
 
-def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recording, list[int]]]:
+def _merged_recordings_with_seeds(asking: Sequence[ScenarioRequest]) -> list[tuple[Recording, list[int]]]:
     """Recordings of each seed, merged so that each seed is run once unless two needs have different intervals of a series."""
     by_seed: dict[int, list[dict[str, Any]]] = {}
     for wanted in asking:
         for seed in wanted.seeds:
-            _merge_recording_into(by_seed.setdefault(seed, []), wanted.recording)
+            _merge_or_append_recording(by_seed.setdefault(seed, []), wanted.recording)
     shared: list[tuple[Recording, list[int]]] = []
     for seed, records in sorted(by_seed.items()):
         for record in records:
@@ -158,7 +158,7 @@ def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recordi
     return shared
 
 
-def _merge_recording_into(records: list[dict[str, Any]], record: Recording) -> None:
+def _merge_or_append_recording(records: list[dict[str, Any]], record: Recording) -> None:
     """Merge `record` into the first of `records` that it does not contradict, else append it."""
     for known in records:
         if all(known.get(key, value) == value for key, value in record.items()):

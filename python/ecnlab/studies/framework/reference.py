@@ -14,7 +14,7 @@ from functools import cache
 
 from ecnlab.packet_traces import ns2
 from ecnlab.stats.estimates import CONFIDENCE, Estimate
-from ecnlab.stats.student_t import t_quantile
+from ecnlab.stats.student_t import two_sided_t_quantile
 
 # The tables of RED, ECN and ECNM on the thesis' networks.
 THESIS_TABLES = ("thesis-ch4", "thesis-ch4-maxp", "thesis-ch5", "more-seeds")
@@ -52,7 +52,7 @@ class Ns2ReferenceRow:
         if not self.cells.get(name):
             return None
         n, sd = self.seed_count, float(self.cells.get(f"{name}_sd") or math.nan)
-        half_width = t_quantile(CONFIDENCE, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
+        half_width = two_sided_t_quantile(CONFIDENCE, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
         return Estimate(float(self.cells[name]), sd, half_width, n).scaled(factor)
 
     def matches_parameters(self, wanted: Mapping[str, str | float]) -> bool:

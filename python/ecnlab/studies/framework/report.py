@@ -21,7 +21,7 @@ from ecnlab.scenarios.load import scenario
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.studies.framework import judgements, lab_links, page, report_folder, verdicts
 from ecnlab.studies.framework.claims import ClaimDecision, StatementEstimate
-from ecnlab.studies.framework.model import AlternativeSetup, Study
+from ecnlab.studies.framework.model import InadmissibleSetup, Study
 from ecnlab.studies.framework.setups import alternatives_and_robustness_checks
 from ecnlab.studies.framework.strip import statement_interval_svg
 
@@ -57,7 +57,7 @@ class StudyReportContent:
     has_laboratory: bool = False
 
 
-def render_report(study: Study, made: StudyReportContent) -> str:
+def report_as_html(study: Study, made: StudyReportContent) -> str:
     """The report as HTML text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -67,7 +67,7 @@ def render_report(study: Study, made: StudyReportContent) -> str:
     shown = {drawn.item.file_stem for drawn in made.drawn}
     stems = {decision.claim.id: [study.find_item(number).file_stem for number in decision.claim.figures] for decision in made.decisions}
     full = len(made.plan.seeds) >= made.seeds_in_full and (made.in_all_setups or not study.open_parameters)
-    in_full = page.verdicts_in_full(study.name)
+    in_full = page.read_full_run_verdicts(study.name)
     of_study = made.plan.backend == SIMULATOR and not made.plan.is_rewritten
     readers = judgements.reader_judgements_of_study(study.name)
     rows = [
@@ -92,7 +92,10 @@ def render_report(study: Study, made: StudyReportContent) -> str:
         if made.in_all_setups
         else [],
         networks=[(name, b64encode(drawn.encode()).decode()) for name, drawn in network_svg_by_title(study).items()],
-        parts=[(part, list(sections)) for part, sections in groupby(_item_sections(made, stems), key=lambda section: section["item"].part)],
+        parts=[
+            (part, list(sections))
+            for part, sections in groupby(_item_section_contexts(made, stems), key=lambda section: section["item"].part)
+        ],
         page=Markup(page.page_as_html(study.name)),
         runs=[_planned_run_row(planned, made.fingerprints) for planned in scenarios],
         settings=_parameter_settings(scenarios),
@@ -104,7 +107,7 @@ def network_svg_by_title(study: Study) -> dict[str, str]:
     return {title: diagram.network_svg(scenario(need.scenario)) for title, need in study.networks.items()}
 
 
-def _changed_verdicts_of_alternative(alternative: AlternativeSetup, decisions: Sequence[ClaimDecision]) -> dict[str, Any]:
+def _changed_verdicts_of_alternative(alternative: InadmissibleSetup, decisions: Sequence[ClaimDecision]) -> dict[str, Any]:
     """An alternative with the claims whose verdict it changes, and the number of unchanged verdicts."""
     rows: list[tuple[Any, ...]] = []
     same: list[tuple[Any, ...]] = []
@@ -117,7 +120,7 @@ def _changed_verdicts_of_alternative(alternative: AlternativeSetup, decisions: S
     return {"alternative": alternative, "rows": rows, "same": [claim.id for claim, *_ in same]}
 
 
-def _setup_map_to_dict(decision: ClaimDecision) -> dict[str, Any]:
+def _setups_of_claim_to_dict(decision: ClaimDecision) -> dict[str, Any]:
     """The admissible set-ups of a claim: the open parameters that differ, and in each set-up their values, verdict and deciding number."""
     names = list(decision.setups[0].values)
     rows = [
@@ -163,7 +166,7 @@ def _claim_row(decision: ClaimDecision, stems: Sequence[str]) -> dict[str, Any]:
         "first": _statement_row(first),
         "statements": [_statement_row(weighed) for weighed in decision.estimates],
         "standings": verdicts.statement_statuses_text(decision),
-        "map": _setup_map_to_dict(decision) if decision.setups else None,
+        "map": _setups_of_claim_to_dict(decision) if decision.setups else None,
         "figures": list(zip(claim.figures, stems, strict=True)),
     }
 
@@ -184,7 +187,7 @@ def _statement_row(weighed: StatementEstimate) -> dict[str, Any]:
     }
 
 
-def _item_sections(made: StudyReportContent, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+def _item_section_contexts(made: StudyReportContent, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
     """Each item for the report, with the claims that refer to it: `stems` has the items of each claim."""
     for drawn in made.drawn:
         folded = sum(len(table.rows) for table in drawn.tables) > _MAX_OPEN_VALUES

@@ -53,13 +53,13 @@ def write_report_files(out: Path, study: Study, files: Mapping[str, str], shown:
             if path.stem not in shown:
                 path.unlink()
         for name, text in files.items():
-            if name != LAB_PAGE or not _has_content(out / name, text.encode()):
+            if name != LAB_PAGE or not _file_has_content(out / name, text.encode()):
                 atomic.write_atomically(out / name, text.encode())
     except OSError as error:
         raise ResultsError(f"cannot write the report in {out}: {error.strerror or error}") from None
 
 
-def _has_content(path: Path, content: bytes) -> bool:
+def _file_has_content(path: Path, content: bytes) -> bool:
     try:
         return atomic.read_regular_file(path) == content
     except FileNotFoundError:

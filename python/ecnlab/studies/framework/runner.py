@@ -29,7 +29,7 @@ from ecnlab.studies.framework.setups import StudySetups
 FULL_SEEDS, QUICK_SEEDS = range(101, 121), range(1, 6)
 
 
-def full_seeds(study: Study) -> Sequence[int]:
+def seeds_of_full_run(study: Study) -> Sequence[int]:
     """The seeds of a full run of a study."""
     return FULL_SEEDS[: study.full_seed_count]
 
@@ -95,7 +95,7 @@ def select_from_study(
         _all_required_scenarios(items, selected_claims), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
     )
     if numbers and not claims:
-        selected_claims = [claim for claim in study.claims if plan.has_runs_of_scenarios(claim.required_scenarios())]
+        selected_claims = [claim for claim in study.claims if plan.has_planned_scenarios(claim.required_scenarios())]
         plan.add_required_scenarios(_all_required_scenarios((), selected_claims))
     only_main = not all_setups or backend != SIMULATOR or kernel_hosts or (numbers and not claims)
     if only_main or not selected_claims:
@@ -188,21 +188,30 @@ def _draw_and_write_report(
     decisions = chosen.setups.decide_over_setups(claims, results) if chosen.setups else decide_claims(claims, results.__getitem__)
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
     in_setups = chosen.setups is not None
-    lab = _page_of_laboratory(chosen.plan)
+    lab = _laboratory_html(chosen.plan)
     content = report.StudyReportContent(
-        decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(full_seeds(chosen.study)), in_setups, lab is not None
+        decisions,
+        drawn,
+        failures,
+        left_out,
+        chosen.plan,
+        fingerprints,
+        command,
+        len(seeds_of_full_run(chosen.study)),
+        in_setups,
+        lab is not None,
     )
     report_files = {
         "claims.json": _claim_decisions_json(chosen, decisions),
         "claims.csv": verdicts.decisions_as_csv(decisions),
         **({} if lab is None else {report_folder.LAB_PAGE: lab}),
-        "report.html": report.render_report(chosen.study, content),
+        "report.html": report.report_as_html(chosen.study, content),
     }
     report_folder.write_report_files(out, chosen.study, report_files, [item.file_stem for item in items])
     return StudyRunOutcome(out / "report.html", decisions, failures, left_out)
 
 
-def _page_of_laboratory(plan: StudyPlan) -> str | None:
+def _laboratory_html(plan: StudyPlan) -> str | None:
     """The laboratory as one file, as `ecnlab lab --out` writes it.
 
     None if the package has none of its build, or if the hosts are not the study's: the laboratory would show other runs.
@@ -240,7 +249,7 @@ def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequenc
 
 
 def _claim_decisions_json(chosen: StudySelection, decisions: Sequence[ClaimDecision]) -> str:
-    in_full = page.verdicts_in_full(chosen.study.name)
+    in_full = page.read_full_run_verdicts(chosen.study.name)
     claims_json = {
         "study": chosen.study.name,
         "engine": _core.VERSION,

@@ -16,7 +16,7 @@ from typing import Any
 from ecnlab.scenarios.load import scenario
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import Claim, ClaimDecision, ClaimDecisionInSetup, combine_setup_verdicts, decide_claims
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario, ScenarioRewriting, Study
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario, ScenarioRewriting, Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class ParameterSetup:
     rewriting: ScenarioRewriting
 
 
-def admissible_setups(parameters: Sequence[OpenParameter]) -> Iterator[ParameterSetup]:
+def setups_from_open_parameters(parameters: Sequence[OpenParameter]) -> Iterator[ParameterSetup]:
     """The admissible set-ups, the main one first; each combination of values once."""
     main = {parameter.name: parameter.main for parameter in parameters}
     seen = [main]
@@ -88,13 +88,13 @@ def _has_file_transfer(group: Mapping[str, Any]) -> bool:
 LATER_START_SHARE = 0.25
 # Reported with every study: a verdict that one of them changes depends on details that no paper specifies.
 ROBUSTNESS_CHECKS = (
-    AlternativeSetup(
+    InadmissibleSetup(
         "random processing time",
         "Each sender's host takes a random time of up to one packet's transmission time for each packet, as Floyd and Jacobson (1992) "
         "advise against phase effects.",
         _with_processing_jitter,
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         "measured later",
         f"The measured interval begins later, by {LATER_START_SHARE:.0%} of its length: a verdict that changes depends on the warm-up. "
         "Scenarios in which a file is sent stay as they are, since the transfer is measured as a whole. Quantities over set times do not "
@@ -104,7 +104,7 @@ ROBUSTNESS_CHECKS = (
 )
 
 
-def alternatives_and_robustness_checks(study: Study) -> list[AlternativeSetup]:
+def alternatives_and_robustness_checks(study: Study) -> list[InadmissibleSetup]:
     """The alternatives of a study and the checks that each study has."""
     return [*study.alternatives, *ROBUSTNESS_CHECKS]
 
@@ -113,7 +113,7 @@ class StudySetups:
     """The set-ups of a study, and the needs of its claims in each. Scenarios that are equal share one need."""
 
     def __init__(self, study: Study) -> None:
-        self.main, *self.others = admissible_setups(study.open_parameters)
+        self.main, *self.others = setups_from_open_parameters(study.open_parameters)
         self.alternatives = [
             ParameterSetup({}, alternative.name, alternative.rewriting) for alternative in alternatives_and_robustness_checks(study)
         ]
@@ -154,24 +154,26 @@ class StudySetups:
                 for need in claim.required_scenarios():
                     yield self.scenario_in_setup(setup, need)
 
-    def setups_that_change(self, claim: Claim) -> list[ParameterSetup]:
+    def setups_changing_claim_scenarios(self, claim: Claim) -> list[ParameterSetup]:
         """The set-ups without the main one that change a claim's scenarios, each differently."""
         by_scenarios = {self._claim_scenario_texts_in_setup(self.main, claim): self.main}
         for setup in self.others:
             by_scenarios.setdefault(self._claim_scenario_texts_in_setup(setup, claim), setup)
         return list(by_scenarios.values())[1:]
 
-    def _parameters_that_change(self, claim: Claim) -> list[str]:
+    def _parameters_changing_claim_scenarios(self, claim: Claim) -> list[str]:
         """The open parameters that distinguish the set-ups of a claim: those that change it alone, or all where these do not suffice."""
         main = self.main.values
         differing = [
-            [name for name in main if setup.values[name] != main[name]] for setup in self.others if self.is_changed_by_setup(setup, claim)
+            [name for name in main if setup.values[name] != main[name]]
+            for setup in self.others
+            if self.is_claim_scenario_changed_by_setup(setup, claim)
         ]
         names = [name for name in main if [name] in differing]
-        setups = [self.main, *self.setups_that_change(claim)]
+        setups = [self.main, *self.setups_changing_claim_scenarios(claim)]
         return names if len({tuple(setup.values[name] for name in names) for setup in setups}) == len(setups) else list(main)
 
-    def is_changed_by_setup(self, setup: ParameterSetup, claim: Claim) -> bool:
+    def is_claim_scenario_changed_by_setup(self, setup: ParameterSetup, claim: Claim) -> bool:
         """Whether a set-up changes a claim's scenarios."""
         return self._claim_scenario_texts_in_setup(setup, claim) != self._claim_scenario_texts_in_setup(self.main, claim)
 
@@ -205,10 +207,12 @@ class StudySetups:
         self, main: ClaimDecision, found: Mapping[ParameterSetup, Mapping[str, ClaimDecisionInSetup]]
     ) -> ClaimDecision:
         id_ = main.claim.id
-        others = self.setups_that_change(main.claim)
-        names = self._parameters_that_change(main.claim)
+        others = self.setups_changing_claim_scenarios(main.claim)
+        names = self._parameters_changing_claim_scenarios(main.claim)
         in_main = ClaimDecisionInSetup(self.main.values, main.verdict, main.estimates)
         every = [in_main, *(found[setup][id_] for setup in others)] if others else []
         setups = [replace(each, values={name: each.values[name] for name in names}) for each in every]
-        changing = [setup for setup in self.alternatives if self.is_changed_by_setup(setup, main.claim) and id_ in found[setup]]
+        changing = [
+            setup for setup in self.alternatives if self.is_claim_scenario_changed_by_setup(setup, main.claim) and id_ in found[setup]
+        ]
         return combine_setup_verdicts(main, setups, {setup.name: found[setup][id_] for setup in changing})

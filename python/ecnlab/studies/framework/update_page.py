@@ -25,7 +25,7 @@ def update_study_page(arguments: Sequence[str]) -> int:
     name, out, store = arguments
     study = studies.find_study(name)
     full_report = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
-    is_full = full_report["seeds"] == list(runner.full_seeds(study)) and full_report["all_setups"]
+    is_full = full_report["seeds"] == list(runner.seeds_of_full_run(study)) and full_report["all_setups"]
     if not is_full or [claim["id"] for claim in full_report["claims"]] != [claim.id for claim in study.claims]:
         print(f"{out}: is not a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2
@@ -33,7 +33,7 @@ def update_study_page(arguments: Sequence[str]) -> int:
     text = page.page_with_claims(path.read_text(encoding="utf-8"), full_report["claims"])
     path.write_text(page.page_with_judgements(text, study), encoding="utf-8")
     results, _ = runner.select_from_study(study, full_report["seeds"]).plan.run_missing(Path(store), progress=True)
-    cost.record_cpu_time_of_study(study, results.values())
+    cost.write_mean_run_cpu_time(study, results.values())
     return 0
 
 

@@ -9,7 +9,7 @@ from io import StringIO
 from itertools import combinations
 from typing import Any
 
-from ecnlab.display.json_values import nan_to_none
+from ecnlab.display.json_values import non_finite_to_none
 from ecnlab.studies.framework.claims import ClaimDecision, ClaimDecisionInSetup, ClaimVerdict, StatementEstimate, StatementStatus
 from ecnlab.studies.framework.model import format_with_interval
 
@@ -159,10 +159,10 @@ def _claim_in_setup_to_dict(setup: ClaimDecisionInSetup) -> dict[str, Any]:
 def _statement_number_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
     ours = weighed.ours
     return {
-        "ours": nan_to_none(ours.mean),
-        "half_width": nan_to_none(ours.half_width),
+        "ours": non_finite_to_none(ours.mean),
+        "half_width": non_finite_to_none(ours.half_width),
         "n": ours.n,
-        "adjusted_p": nan_to_none(weighed.p),
+        "adjusted_p": non_finite_to_none(weighed.p),
         "standing": str(weighed.status),
     }
 
@@ -172,8 +172,8 @@ def _statement_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
     return {
         "statement": statement.text,
         "range": statement.range.words,
-        "low": nan_to_none(statement.range.low),
-        "high": nan_to_none(statement.range.high),
+        "low": non_finite_to_none(statement.range.low),
+        "high": non_finite_to_none(statement.range.high),
         "open": statement.range.open,
         "unit": statement.shown.unit,
         "digits": statement.shown.digits,

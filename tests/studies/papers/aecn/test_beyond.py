@@ -27,7 +27,7 @@ def results() -> dict[RequiredScenario, ecnlab.Result]:
 
 @pytest.mark.parametrize("item", beyond.ITEMS, ids=lambda item: item.number)
 def test_every_item_draws_its_figure_with_a_table_and_its_data(item: StudyItem, results: dict[RequiredScenario, ecnlab.Result]) -> None:
-    with PLAIN.apply_to_matplotlib():
+    with PLAIN.matplotlib_rc_context():
         drawing = item.draw({key: results[need] for key, need in item.needs.items()})
     assert drawing.figure is not None
     assert drawing.data is not None
@@ -53,26 +53,26 @@ def test_a_thesis_network_is_the_same_run_here_and_in_the_chapters() -> None:
 
 
 def test_resized_groups_share_the_access_capacity_as_before() -> None:
-    tree = scenarios.with_group_sizes({"fragile": 40, "average": 10, "robust": 10})(scenarios.thesis_network("AECN"))
+    tree = scenarios.group_sizes_change({"fragile": 40, "average": 10, "robust": 10})(scenarios.thesis_network("AECN"))
     assert {flow["name"]: flow["count"] for flow in tree["flows"]} == {"fragile": 40, "average": 10, "robust": 10}
     assert {flow["access"]["rate"] for flow in tree["flows"]} == {"1.5 Mbps"}
 
 
 def test_a_spread_of_half_is_half_of_the_group_s_delay_to_either_side() -> None:
-    delays = [flow["access"]["delay"] for flow in scenarios.with_spread_access_delays(0.5)(scenarios.thesis_network("AECN"))["flows"]]
+    delays = [flow["access"]["delay"] for flow in scenarios.spread_access_delays_change(0.5)(scenarios.thesis_network("AECN"))["flows"]]
     assert delays == ["uniform 47.5 ms to 142.5 ms", "uniform 22.5 ms to 67.5 ms", "uniform 10 ms to 30 ms"]
 
 
 @pytest.mark.parametrize("kind", ["cbr", "pareto"])
 def test_datagrams_offer_their_share_of_the_link(kind: str) -> None:
-    tree = scenarios.with_datagram_sources(kind, 0.3)(scenarios.thesis_network("AECN"))
+    tree = scenarios.datagram_sources_change(kind, 0.3)(scenarios.thesis_network("AECN"))
     tree = {**tree, "flows": tree["flows"][-1:], "duration": "1000 s"}
     offered = ecnlab.run(ecnlab.scenario(tree), seed=1).estimate("throughput_bps").mean
     assert offered == pytest.approx(3e6, rel=0.01 if kind == "cbr" else 0.15)
 
 
 def test_of_mixed_groups_half_asks_for_ecn_and_plain_flows_of_amecn_are_plain() -> None:
-    flows = ecnlab.scenario(scenarios.with_share_of_ecn_flows(0.5)(scenarios.thesis_network("AMECN"))).resolved["flows"]
+    flows = ecnlab.scenario(scenarios.share_of_ecn_flows_change(0.5)(scenarios.thesis_network("AMECN"))).resolved["flows"]
     assert [(flow["name"], flow["count"]) for flow in flows[:2]] == [("fragile", 10), ("fragile plain", 10)]
     assert (flows[0]["tcp"]["ecn_response"], flows[1]["tcp"]["ecn_response"]) == ("mecn", "halve")
     assert [flow["tcp"]["ecn"] for flow in flows] == [True, False] * 3

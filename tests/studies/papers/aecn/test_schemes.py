@@ -9,7 +9,7 @@ from ecnlab.studies.papers.aecn.table import JAIN_DEFINITIONS
 
 @pytest.mark.parametrize("name", schemes.QUEUE_OF_SCHEME)
 @pytest.mark.parametrize("chapter", [networks.CHAPTER_4, networks.CHAPTER_5], ids=["chapter 4", "chapter 5"])
-def test_every_scheme_on_every_network_is_a_sound_scenario(name: str, chapter: networks.ThesisNetwork) -> None:
+def test_every_scheme_on_every_network_is_a_sound_scenario(name: str, chapter: networks.ThesisNetworkParameters) -> None:
     chosen = ecnlab.scenario(schemes.scheme_scenario(name, 60, 0.5, chapter))
     assert chosen.group_names == ["fragile", "average", "robust"]
     assert (chosen.duration_s, chosen.measure_from_s) == (100.0, 20.0)

@@ -6,7 +6,7 @@ import pytest
 
 import ecnlab
 from ecnlab import diagram
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario
 from ecnlab.studies.papers.aecn import STUDY, chapter4, schemes
 
 Tree = Mapping[str, Any]
@@ -47,7 +47,7 @@ def test_each_other_value_makes_sound_scenarios_and_mutates_none(parameter: Open
 
 
 @pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
-def test_each_alternative_makes_sound_scenarios(alternative: AlternativeSetup) -> None:
+def test_each_alternative_makes_sound_scenarios(alternative: InadmissibleSetup) -> None:
     changed = [alternative.rewriting(need.scenario) for need in NEEDS if alternative.rewriting(need.scenario) != need.scenario]
     assert changed
     assert all(ecnlab.scenario(tree).hash for tree in changed)

@@ -10,7 +10,7 @@ import pytest
 import ecnlab
 from ecnlab.scenarios.load import scenario
 from ecnlab.studies import find_study
-from ecnlab.studies.framework.model import AlternativeSetup, RequiredScenario
+from ecnlab.studies.framework.model import InadmissibleSetup, RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.amecn import STUDY, alternatives, measures, open_parameters
 from ecnlab.studies.papers.amecn.networks import (
@@ -164,7 +164,7 @@ def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() ->
 
 
 @pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
-def test_an_alternative_is_a_scenario(alternative: AlternativeSetup) -> None:
+def test_an_alternative_is_a_scenario(alternative: InadmissibleSetup) -> None:
     needs = [changing_load_scenario("rise", "AMECN"), single_link_scenario("AMECN", 20)]
     changed = [need for need in needs if alternative.rewriting(need.scenario) != need.scenario]
     assert changed

@@ -30,7 +30,7 @@ def _shortened(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("item", STUDY.items, ids=lambda item: item.heading)
 def test_every_item_becomes_a_figure_or_a_table_with_its_data(item: StudyItem, results: dict[RequiredScenario, ecnlab.Result]) -> None:
-    with PLAIN.apply_to_matplotlib():
+    with PLAIN.matplotlib_rc_context():
         drawing = item.draw({key: results[need] for key, need in item.needs.items()})
     assert (drawing.figure is None) == (item.kind == "Table")
     assert drawing.data is not None
@@ -232,7 +232,7 @@ def test_jain_s_index_of_two_rates_is_that_of_the_published_table() -> None:
 
 def test_the_figure_of_the_step_has_the_hosts_of_linux_7_2_beside_it(results: dict[RequiredScenario, ecnlab.Result]) -> None:
     item = step.STEP_ITEM
-    with PLAIN.apply_to_matplotlib():
+    with PLAIN.matplotlib_rc_context():
         data = item.draw({key: results[need] for key, need in item.needs.items()}).data
     assert data is not None
     known = data.drop_nulls("Linux 7.2 hosts").select("panel", "curve", "Linux 7.2 hosts").rows()

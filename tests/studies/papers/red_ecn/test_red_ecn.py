@@ -10,11 +10,11 @@ import ecnlab
 from ecnlab.scenarios.load import scenario
 from ecnlab.studies import find_study
 from ecnlab.studies.framework.claims import ClaimVerdict, decide_claim
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.red_ecn import STUDY, claims, fit, open_parameters
 from ecnlab.studies.papers.red_ecn.network import CHOSEN_CHOICE, OpenParameterChoice, goodput_per_source, table_row_scenario
-from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_throughput_kbps
+from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_throughput_kbps_by_row
 from helpers import short_study
 
 
@@ -40,7 +40,7 @@ def test_the_numbers_behind_a_figure_have_the_paper_s_and_ns_2_s_beside_ours(tmp
     data = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.csv")
     row = data.row(by_predicate=(pl.col("scheme") == "RED") & (pl.col("delay_ms") == 250), named=True)
     assert row["published"] == 123.1177
-    assert row["ns2_mean"] == pytest.approx(ns2_throughput_kbps()[1, "RED", 250])
+    assert row["ns2_mean"] == pytest.approx(ns2_throughput_kbps_by_row()[1, "RED", 250])
     assert data["published"].count() == 8
 
 
@@ -51,7 +51,7 @@ def test_datagrams_are_in_the_second_experiment_only() -> None:
 
 def test_what_a_row_is_compared_with_is_complete() -> None:
     rows = {(experiment, scheme, delay) for experiment in EXPERIMENTS for scheme in SCHEMES for delay in DELAYS_MS}
-    assert set(PUBLISHED_KBPS) == set(ns2_throughput_kbps()) == rows
+    assert set(PUBLISHED_KBPS) == set(ns2_throughput_kbps_by_row()) == rows
     assert PUBLISHED_KBPS[1, "RED with ECN", 100] == 122.3003
     assert PUBLISHED_KBPS[2, "RED", 375] == 81.9883
 
@@ -100,7 +100,7 @@ def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() ->
 
 
 @pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
-def test_an_alternative_is_another_scenario(alternative: AlternativeSetup) -> None:
+def test_an_alternative_is_another_scenario(alternative: InadmissibleSetup) -> None:
     tree = table_row_scenario((1, "RED with ECN", 50)).scenario
     assert scenario(alternative.rewriting(tree)).resolved != scenario(tree).resolved
 

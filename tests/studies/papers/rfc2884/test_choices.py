@@ -13,13 +13,13 @@ from ecnlab.studies.papers.rfc2884.choices import ADMITTED_THRESHOLDS, CANDIDATE
 from ecnlab.studies.papers.rfc2884.fairness import CANDIDATE_NEEDS, forced_drop_share
 from ecnlab.studies.papers.rfc2884.router import (
     RedThresholds,
-    smallest_burst,
+    smallest_burst_for_weight,
     thresholds_of_red_queue,
     weight_log_of_burst,
     weight_log_of_red_queue,
 )
 
-_NEED = testbed.bulk_transfer_scenario(10, 0.02)
+_NEED = testbed.competing_bulk_transfers_scenario(10, 0.02)
 
 
 def _queue_tree(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -36,7 +36,7 @@ def _resolved_queue(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
 @pytest.mark.parametrize("min_packets", [5, 10, 20, 30])
 @pytest.mark.parametrize("weight", [4, 5, 7, 9])
 def test_a_burst_gives_the_weight_that_it_is_computed_for(min_packets: int, weight: int) -> None:
-    found = smallest_burst(min_packets, weight)
+    found = smallest_burst_for_weight(min_packets, weight)
     assert weight_log_of_burst(min_packets, found) == weight
     assert weight_log_of_burst(min_packets, found - 1) < weight
 
@@ -54,9 +54,9 @@ def test_each_value_changes_what_it_names_and_the_others_stay() -> None:
         [red_thresholds_rewriting(testbed.TESTBED_THRESHOLDS), choices.red_weight_rewriting(testbed.TESTBED_WEIGHT)], scenario
     )
     assert back == _NEED.scenario
-    exact = choices.red_slope_rewriting("exact")(_NEED.scenario)
+    exact = choices.linux_red_slope_rewriting("exact")(_NEED.scenario)
     assert _queue_tree(red_thresholds_rewriting(RedThresholds(90, 30))(exact))["slope"] == "exact"
-    assert choices.red_slope_rewriting("power-of-two")(exact) == _NEED.scenario
+    assert choices.linux_red_slope_rewriting("power-of-two")(exact) == _NEED.scenario
     other = choices.router_delay_rewriting("10 ms")(_NEED.scenario)
     assert {**other, "network": {**other["network"], "delay": testbed.TESTBED_DELAY}} == _NEED.scenario
 
@@ -71,7 +71,7 @@ def test_the_main_values_leave_every_scenario_as_it_is() -> None:
 def test_every_set_up_is_sound() -> None:
     rewritings = [rewriting for parameter in STUDY.open_parameters for rewriting in parameter.values.values()]
     for rewriting in [*rewritings, *(alternative.rewriting for alternative in STUDY.alternatives)]:
-        for need in (_NEED, testbed.transactions_scenario(5, 10, 0.1, "SACK"), testbed.half_ecn_flows_scenario(0.2)):
+        for need in (_NEED, testbed.competing_transactions_scenario(5, 10, 0.1, "SACK"), testbed.half_ecn_flows_scenario(0.2)):
             assert ecnlab.scenario(rewriting(need.scenario)).warnings == []
 
 
@@ -85,7 +85,7 @@ def test_alternatives_change_what_they_name() -> None:
         groups = {group["name"]: (group["tcp"] | group["tcp"]["quirks"])[name] for group in flows}
         assert groups[testbed.WITH_ECN] != kind
         assert (groups[testbed.WITHOUT_ECN] == kind) == (name == "min_cwnd")
-    sack = testbed.bulk_transfer_scenario(10, 0.1, "SACK").scenario
+    sack = testbed.competing_bulk_transfers_scenario(10, 0.1, "SACK").scenario
     assert no_fast_retransmit(sack) == sack
 
 

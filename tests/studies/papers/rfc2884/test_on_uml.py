@@ -13,7 +13,7 @@ from ecnlab.errors import BackendError
 from ecnlab.studies.framework.runner import select_from_study
 from ecnlab.studies.papers.rfc2884 import STUDY
 from ecnlab.studies.papers.rfc2884.kernels import scenario_on_kernels
-from ecnlab.studies.papers.rfc2884.testbed import transactions_scenario
+from ecnlab.studies.papers.rfc2884.testbed import competing_transactions_scenario
 from helpers import Outcome
 
 
@@ -47,7 +47,7 @@ def test_transactions_are_claimed_of_a_kernel_s_hosts_and_come_out_the_same_agai
     assert ours["gain, high congestion, max_p 0.5"] > 0
     assert ours["rate with ECN, high congestion, max_p 0.5"] > ours["rate with ECN, high congestion, max_p 0.02"] > 0
 
-    cell = transactions_scenario(5, 10, 0.5)
+    cell = competing_transactions_scenario(5, 10, 0.5)
     results, failures = select_from_study(STUDY, [1], claims=["R7"], backend="uml").plan.run_missing(store)
     again = ecnlab.run(ecnlab.scenario(scenario_on_kernels(cell.scenario)), seed=1, backend="uml")
     assert failures == []

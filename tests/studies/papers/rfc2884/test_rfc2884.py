@@ -23,7 +23,7 @@ def _groups_by_name(need: RequiredScenario) -> dict[str, Mapping[str, Any]]:
 
 
 def test_the_testbed_is_that_of_section_4() -> None:
-    resolved = ecnlab.scenario(testbed.bulk_transfer_scenario(10, 0.1).scenario).resolved
+    resolved = ecnlab.scenario(testbed.competing_bulk_transfers_scenario(10, 0.1).scenario).resolved
     links = {link["name"]: link for link in resolved["link"]}
     shaper = links["bottleneck"]["queue"]
     assert (shaper["discipline"], shaper["rate"], shaper["queue"]["aqm"]) == ("cbq", "1500000 bps", "linux-red")
@@ -33,14 +33,14 @@ def test_the_testbed_is_that_of_section_4() -> None:
 
 def test_congestion_is_two_five_or_ten_flows_without_ecn_from_the_start() -> None:
     for load in (2, 5, 10):
-        congesting = _groups_by_name(testbed.bulk_transfer_scenario(load, 0.1))["congesting"]
+        congesting = _groups_by_name(testbed.competing_bulk_transfers_scenario(load, 0.1))["congesting"]
         assert (congesting["count"], congesting["start"], congesting["tcp"]["ecn"], congesting["to"]) == (load, ["0 s"], False, "c")
     assert list(CONGESTION_LEVELS.values()) == [2, 5, 10]
     assert MAX_PS == (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 def test_one_flow_with_ecn_and_one_without_compete_from_20_s_on() -> None:
-    groups = _groups_by_name(testbed.bulk_transfer_scenario(5, 0.1))
+    groups = _groups_by_name(testbed.competing_bulk_transfers_scenario(5, 0.1))
     assert [(groups[name]["tcp"]["ecn"], groups[name]["to"]) for name in (WITH_ECN, WITHOUT_ECN)] == [(True, "on"), (False, "off")]
     assert {groups[name]["start"][0] for name in (WITH_ECN, WITHOUT_ECN)} == {"20 s"}
     assert groups[WITH_ECN]["app"]["bytes"] == 20_000_000
@@ -48,7 +48,7 @@ def test_one_flow_with_ecn_and_one_without_compete_from_20_s_on() -> None:
 
 def test_transactions_are_small_requests_and_5_10_or_20_kb() -> None:
     for kb in testbed.RESPONSES_KB:
-        need = testbed.transactions_scenario(kb, 10, 0.1)
+        need = testbed.competing_transactions_scenario(kb, 10, 0.1)
         app = _groups_by_name(need)[WITH_ECN]["app"]
         assert (app["kind"], app["request"], app["response"], app["connection"]) == ("exchange", "1000 B", f"{1000 * kb} B", "new")
         chosen = ecnlab.scenario(need.scenario)
@@ -57,13 +57,15 @@ def test_transactions_are_small_requests_and_5_10_or_20_kb() -> None:
 
 @pytest.mark.parametrize(("hosts", "recovery"), [("Reno", "reno"), ("SACK", "fack"), ("NewReno", "newreno")])
 def test_the_hosts_are_those_of_linux(hosts: str, recovery: str) -> None:
-    assert {group["tcp"]["recovery"] for group in _groups_by_name(testbed.bulk_transfer_scenario(2, 0.1, hosts)).values()} == {recovery}
+    assert {group["tcp"]["recovery"] for group in _groups_by_name(testbed.competing_bulk_transfers_scenario(2, 0.1, hosts)).values()} == {
+        recovery
+    }
 
 
 def test_the_first_flight_of_linux_2_0_is_two_segments() -> None:
     """Its handshake's ACK raises the window of 1 by 1, so that no response waits for a delayed acknowledgement of a single segment."""
-    assert {group["tcp"]["initial_window"] for group in _groups_by_name(testbed.transactions_scenario(5, 2, 0.1)).values()} == {2}
-    alone = dict(testbed.transactions_scenario(5, 2, 0.1).scenario)
+    assert {group["tcp"]["initial_window"] for group in _groups_by_name(testbed.competing_transactions_scenario(5, 2, 0.1)).values()} == {2}
+    alone = dict(testbed.competing_transactions_scenario(5, 2, 0.1).scenario)
     alone["flows"] = [group for group in alone["flows"] if group["name"] == WITH_ECN]
     result = ecnlab.run(ecnlab.scenario({**alone, "duration": "60 s"}), [1])
     assert result.values("transaction_p95_s", group=WITH_ECN)[0] < 0.3
@@ -170,7 +172,7 @@ def test_every_claim_is_decided_from_the_runs(shortened: Mapping[RequiredScenari
 
 
 def test_the_gain_is_by_seed_and_in_the_user_s_metric(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
-    need = testbed.transactions_scenario(5, 2, 0.1)
+    need = testbed.competing_transactions_scenario(5, 2, 0.1)
     measured = testbed.ecn_gain(testbed.transaction_rate_measure, need)
     assert isinstance(measured, RelativeChange)
     on, off = (shortened[need].values("transactions", group=group) for group in (WITH_ECN, WITHOUT_ECN))
@@ -179,7 +181,7 @@ def test_the_gain_is_by_seed_and_in_the_user_s_metric(shortened: Mapping[Require
 
 
 def test_the_rate_of_transactions_is_over_the_measured_interval() -> None:
-    need = testbed.transactions_scenario(5, 2, 0.1)
+    need = testbed.competing_transactions_scenario(5, 2, 0.1)
     short = ecnlab.scenario({**need.scenario, "duration": "40 s", "measure_from": "30 s"})
     result = ecnlab.run(short, [1])
     (rate,) = testbed.transaction_rate_measure(need, WITH_ECN).values_by_seed(lambda _: result).values()
@@ -187,7 +189,7 @@ def test_the_rate_of_transactions_is_over_the_measured_interval() -> None:
 
 
 def test_the_user_s_throughput_is_the_file_by_its_time() -> None:
-    need = testbed.bulk_transfer_scenario(2, 0.1)
+    need = testbed.competing_bulk_transfers_scenario(2, 0.1)
     small = {**need.scenario, "duration": "60 s"}
     small["flows"] = [{**group, "app": {"kind": "file", "bytes": "200 KB"}} if group["to"] != "c" else group for group in small["flows"]]
     result = ecnlab.run(ecnlab.scenario(small), [1])
@@ -198,7 +200,7 @@ def test_the_user_s_throughput_is_the_file_by_its_time() -> None:
 
 
 def test_what_is_sent_again_is_a_share_and_nothing_of_nothing_is_none(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
-    need = testbed.bulk_transfer_scenario(10, 0.1)
+    need = testbed.competing_bulk_transfers_scenario(10, 0.1)
     parts, whole = ("retransmitted_timeout",), ("retransmitted_fast", "retransmitted_timeout")
     shares = testbed.share_of_columns(need, parts, whole, [{"group": WITHOUT_ECN}]).values_by_seed(shortened.__getitem__)
     assert all(0 <= share <= 1 for share in shares.values())
@@ -220,7 +222,7 @@ def test_a_window_with_several_drops_counts_once() -> None:
 
 
 def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
-    need = testbed.with_event_recording(testbed.bulk_transfer_scenario(10, 0.5))
+    need = testbed.with_event_recording(testbed.competing_bulk_transfers_scenario(10, 0.5))
     values = testbed.windows_with_several_drops(need, WITHOUT_ECN).values_by_seed(shortened.__getitem__)
     result = shortened[need]
     flow = result.table("flows").filter(pl.col("group") == WITHOUT_ECN)["flow"][0]
@@ -235,9 +237,9 @@ def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shorten
 @pytest.mark.parametrize("hosts", list(testbed.HOST_TCP))
 def test_scenarios_on_kernels_have_neither_warnings_nor_refusals(hosts: str) -> None:
     for need in (
-        testbed.bulk_transfer_scenario(10, 0.1, hosts),
-        testbed.with_event_recording(testbed.bulk_transfer_scenario(10, 0.1, hosts)),
-        testbed.transactions_scenario(5, 10, 0.1, hosts),
+        testbed.competing_bulk_transfers_scenario(10, 0.1, hosts),
+        testbed.with_event_recording(testbed.competing_bulk_transfers_scenario(10, 0.1, hosts)),
+        testbed.competing_transactions_scenario(5, 10, 0.1, hosts),
     ):
         chosen = ecnlab.scenario(scenario_on_kernels(need.scenario))
         assert chosen.warnings == []
@@ -246,16 +248,16 @@ def test_scenarios_on_kernels_have_neither_warnings_nor_refusals(hosts: str) -> 
 
 def test_on_kernels_networks_and_queues_stay_and_files_and_runs_are_shorter() -> None:
     for need, seconds in (
-        (testbed.bulk_transfer_scenario(2, 0.1), 140),
-        (testbed.bulk_transfer_scenario(10, 0.5), 820),
+        (testbed.competing_bulk_transfers_scenario(2, 0.1), 140),
+        (testbed.competing_bulk_transfers_scenario(10, 0.5), 820),
         (testbed.half_ecn_flows_scenario(0.1), 120),
-        (testbed.transactions_scenario(5, 2, 0.1), 200),
+        (testbed.competing_transactions_scenario(5, 2, 0.1), 200),
     ):
         there = ecnlab.scenario(scenario_on_kernels(need.scenario))
         here = ecnlab.scenario(need.scenario)
         assert (there.resolved["link"], there.measure_from_s) == (here.resolved["link"], here.measure_from_s)
         assert there.duration_s == seconds
-    files = _groups_by_name(RequiredScenario(scenario_on_kernels(testbed.bulk_transfer_scenario(5, 0.1).scenario)))
+    files = _groups_by_name(RequiredScenario(scenario_on_kernels(testbed.competing_bulk_transfers_scenario(5, 0.1).scenario)))
     assert {files[name]["app"]["bytes"] for name in (WITH_ECN, WITHOUT_ECN)} == {4_000_000}
     assert files[WITH_ECN]["tcp"]["ecn"] is True
     assert files["congesting"]["app"]["kind"] == "bulk"

@@ -19,7 +19,7 @@ def results() -> dict[RequiredScenario, ecnlab.Result]:
 
 @pytest.mark.parametrize("item", STUDY.items, ids=lambda item: item.heading)
 def test_every_item_becomes_a_figure_or_a_table_with_its_data(item: StudyItem, results: dict[RequiredScenario, ecnlab.Result]) -> None:
-    with PLAIN.apply_to_matplotlib():
+    with PLAIN.matplotlib_rc_context():
         drawing = item.draw({key: results[need] for key, need in item.needs.items()})
     assert (drawing.figure is None) == (item.kind == "Table")
     assert drawing.data is not None

@@ -10,7 +10,7 @@
 //!
 //! Explicit values are kept; `auto` values follow the link's rate, also when that changes.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Rate, Span, parameters};
 
 use super::red::{self, QueueUnit, SignalGaps};
@@ -20,7 +20,7 @@ use crate::aqm::entry::{Contradictions, Gauge};
 parameters! {
     /// RED's law with thresholds that may follow from a target delay.
     #[derive(Clone, Copy, Debug)]
-    pub struct Settings {
+    pub struct AutoThresholdSettings {
         /// Average queueing delay from which the thresholds are derived.
         #[source("Floyd, Gummadi and Shenker 2001; ns-2 2.35, targetdelay_")]
         #[when(min_th = "auto")]
@@ -74,7 +74,7 @@ parameters! {
 pub const GAUGES: &[Gauge] =
     &[red::GAUGES[0], red::GAUGES[1], Gauge { name: "max_p", unit: "1", doc: "Current value of the probability at max_th", symbol: "" }];
 
-impl Settings {
+impl AutoThresholdSettings {
     /// RED's law as these settings have it on a link of this rate; `least` is the smallest min_th that auto gives.
     pub(crate) fn red_settings(&self, rate: Rate, least: f64) -> red::Settings {
         let min_th = self.min_th.unwrap_or_else(|| (self.target_delay.seconds() * self.packets_per_second(rate) / 2.0).max(least));
@@ -97,7 +97,7 @@ impl Settings {
     }
 
     /// Contradicting thresholds, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         match (self.min_th, self.max_th) {
             (None, Some(_)) => vec![("max_th", "requires min_th; fix: give both, or neither for a target_delay".to_owned())],
             (None, None) => Vec::new(),
@@ -120,10 +120,10 @@ pub(crate) fn check_max_p_above_zero(max_p: f64) -> Option<(&'static str, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
-    fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&defaults_except("adaptive RED", Settings::PARAMETERS, given))
+    fn settings(given: &[(&str, &str)]) -> AutoThresholdSettings {
+        AutoThresholdSettings::from_values(&default_values_except("adaptive RED", AutoThresholdSettings::PARAMETERS, given))
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn thresholds_that_contradict_each_other_are_refused() {
         let wrong = |given: &[(&str, &str)]| {
-            settings(given).contradictions(Amount::Packets(20.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            settings(given).contradictions(PacketsOrBytes::Packets(20.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(vec!["max_th"], wrong(&[("max_th", "20")]));
         assert_eq!(vec!["min_th"], wrong(&[("min_th", "9"), ("max_th", "8")]));

@@ -23,7 +23,7 @@ pub(crate) trait MaxPController: Send {
     }
 
     /// The link's rate has changed; returns the new thresholds, if they follow it.
-    fn set_link_rate(&mut self, _rate: Rate) -> Option<(f64, f64)> {
+    fn thresholds_for_new_link_rate(&mut self, _rate: Rate) -> Option<(f64, f64)> {
         None
     }
 
@@ -57,13 +57,13 @@ impl<S: MaxPController> AdaptiveRed<S> {
     fn update_ramp(&mut self) {
         let Settings { min_th, max_th, max_p, gentle, .. } = self.settings;
         let begins = if self.controller.gentle_ramp_follows_max_p() { self.max_p } else { max_p };
-        self.red.set_ramp(ProbabilityRamp::new(min_th, max_th, begins, gentle).with_max_p(self.max_p));
+        self.red.set_ramp(ProbabilityRamp::new(min_th, max_th, begins, gentle).with_max_p_keeping_gentle(self.max_p));
     }
 }
 
 impl<S: MaxPController> Aqm for AdaptiveRed<S> {
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
-        let idle = self.red.update_average(arrival);
+        let idle = self.red.update_average_taking_idle_start(arrival);
         let max_p = self.controller.on_arrival(self.red.average_at(arrival.now), arrival.now, self.max_p);
         self.set_max_p(max_p);
         self.red.decide(arrival, idle, rng)
@@ -88,7 +88,7 @@ impl<S: MaxPController> Aqm for AdaptiveRed<S> {
 
     fn set_link_rate(&mut self, rate: Rate) {
         self.red.set_link_rate(rate);
-        if let Some((min_th, max_th)) = self.controller.set_link_rate(rate) {
+        if let Some((min_th, max_th)) = self.controller.thresholds_for_new_link_rate(rate) {
             (self.settings.min_th, self.settings.max_th) = (min_th, max_th);
             self.update_ramp();
         }

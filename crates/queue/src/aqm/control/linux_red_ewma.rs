@@ -35,7 +35,7 @@ pub(crate) fn weight_log(min: u64, burst: u32, avpkt: u32) -> Option<u32> {
 
 /// The logarithm of the slope: the largest power of two by which `probability` over `delta` bytes can be multiplied and stay at most 2.
 /// Nothing if there is none.
-pub(crate) fn slope_log(delta: u64, probability: f64) -> Option<u32> {
+pub(crate) fn probability_slope_log(delta: u64, probability: f64) -> Option<u32> {
     let mut slope = probability / delta as f64;
     (0..32).find(|_| {
         let found = slope > 1.0;
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn the_slope_is_the_next_power_of_two_and_never_steeper_than_asked() {
         // 0.02 over 60000 bytes is 2^-21.5 a byte.
-        let log = slope_log(60_000, 0.02).unwrap();
+        let log = probability_slope_log(60_000, 0.02).unwrap();
         let slope = 1.0 / (1u64 << log) as f64;
         assert!(slope <= 0.02 / 60_000.0 && 2.0 * slope > 0.02 / 60_000.0, "{log}");
-        assert_eq!(None, slope_log(60_000, 0.0));
+        assert_eq!(None, probability_slope_log(60_000, 0.0));
     }
 
     fn decay_table(in_ticks: bool) -> IdleDecayTable {

@@ -82,7 +82,7 @@ impl PiController {
 parameters! {
     /// The base law of PI2 and DualPI2 as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
-    pub struct Settings {
+    pub struct Pi2BaseSettings {
         /// Target queueing delay.
         #[source("RFC 9332, appendix A.1; De Schepper et al. 2016 take 20 ms")]
         #[usual(0.001..=0.1, log)]
@@ -126,8 +126,8 @@ pub(crate) struct SquaredProbability {
 }
 
 impl SquaredProbability {
-    pub(crate) fn new(settings: &Settings) -> SquaredProbability {
-        let Settings { target, alpha, beta, coupling, overload, .. } = *settings;
+    pub(crate) fn new(settings: &Pi2BaseSettings) -> SquaredProbability {
+        let Pi2BaseSettings { target, alpha, beta, coupling, overload, .. } = *settings;
         let saturation = (1.0 / coupling).min(1.0);
         let ceiling = if overload == OverloadPolicy::Drop { 1.0 } else { saturation };
         SquaredProbability {
@@ -158,12 +158,12 @@ impl SquaredProbability {
     }
 
     /// Whether classic packets that are ECN-capable are dropped too.
-    pub(crate) fn is_classic_saturated(&self) -> bool {
+    pub(crate) fn is_dropping_ecn_classic(&self) -> bool {
         self.overload == OverloadPolicy::Drop && self.base.probability >= self.saturation
     }
 
     /// Whether scalable packets are dropped too: p_CL has reached 1 (RFC 9332, figure 7, line 4b).
-    pub(crate) fn is_scalable_saturated(&self) -> bool {
+    pub(crate) fn is_dropping_scalable(&self) -> bool {
         self.overload == OverloadPolicy::Drop && self.base.probability >= 1.0 / self.coupling
     }
 
@@ -175,7 +175,7 @@ impl SquaredProbability {
 }
 
 /// Gauges of algorithms with PI2's controller.
-pub const GAUGES: &[Gauge] = &[
+pub const SQUARED_PROBABILITY_GAUGES: &[Gauge] = &[
     Gauge { name: "probability", unit: "1", doc: "p', the base probability", symbol: "p'" },
     Gauge { name: "classic", unit: "1", doc: "p_C, the probability for classic packets", symbol: "p_C" },
     Gauge { name: "coupled", unit: "1", doc: "p_CL, the probability for scalable packets", symbol: "p_CL" },
@@ -184,10 +184,10 @@ pub const GAUGES: &[Gauge] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     fn squared_probability(settings: &[(&str, &str)]) -> SquaredProbability {
-        SquaredProbability::new(&Settings::from_values(&defaults_except("pi", Settings::PARAMETERS, settings)))
+        SquaredProbability::new(&Pi2BaseSettings::from_values(&default_values_except("pi", Pi2BaseSettings::PARAMETERS, settings)))
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         for (overload, most) in [("drop", 1.0), ("delay", 0.5)] {
             let mut law = squared_probability(&[("overload", overload)]);
             (0..1000).for_each(|_| law.update(Span::from_secs(1)));
-            assert_eq!((most, overload == "drop"), (law.base_probability(), law.is_classic_saturated()), "{overload}");
+            assert_eq!((most, overload == "drop"), (law.base_probability(), law.is_dropping_ecn_classic()), "{overload}");
             (0..1000).for_each(|_| law.update(Span::ZERO));
             assert_eq!(0.0, law.base_probability(), "{overload}");
         }
@@ -227,17 +227,17 @@ mod tests {
     fn scalable_packets_are_dropped_only_once_their_marks_are_certain() {
         for (coupling, low) in [("0.5", false), ("0.99", false), ("1", true), ("2", true), ("49", true)] {
             let mut law = squared_probability(&[("coupling", coupling)]);
-            assert!(!law.is_classic_saturated() && !law.is_scalable_saturated());
+            assert!(!law.is_dropping_ecn_classic() && !law.is_dropping_scalable());
             (0..1000).for_each(|_| law.update(Span::from_secs(1)));
             assert_eq!(
                 (1.0, true, low),
-                (law.base_probability(), law.is_classic_saturated(), law.is_scalable_saturated()),
+                (law.base_probability(), law.is_dropping_ecn_classic(), law.is_dropping_scalable()),
                 "k = {coupling}"
             );
         }
         let mut law = squared_probability(&[("beta", "0")]);
         while law.base_probability() < 1.0 {
-            assert_eq!(law.is_classic_saturated(), law.is_scalable_saturated(), "with k = 2 both kinds saturate at once");
+            assert_eq!(law.is_dropping_ecn_classic(), law.is_dropping_scalable(), "with k = 2 both kinds saturate at once");
             law.update(Span::from_millis(100));
         }
     }
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn at_the_default_coupling_marks_saturate_at_a_quarter_of_classic_drops() {
         let mut law = squared_probability(&[("beta", "0")]);
-        while !law.is_classic_saturated() {
+        while !law.is_dropping_ecn_classic() {
             assert!(law.classic_probability() < 0.25 && law.coupled_probability() < 1.0);
             law.update(Span::from_millis(100));
         }

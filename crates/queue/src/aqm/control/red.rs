@@ -18,12 +18,12 @@
 //! does not end the idle period, so that an average above `max_th` cannot starve the link. That lock-up occurs in real kernels, and ns-2's
 //! `floor` hides it.
 
-use ecnlab_units::quantity::Amount;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters, words};
 
 use crate::aqm::drop_policy::DropPolicy;
 use crate::aqm::entry::{Contradictions, Gauge};
-use crate::aqm::{AVERAGE_GAUGE, Arrival, EnqueueVerdict};
+use crate::aqm::{AVERAGE_GAUGE_NAME, Arrival, EnqueueVerdict};
 
 parameters! {
     /// RED's law as a scenario sets it. Every algorithm that signals by this law shares the table.
@@ -102,11 +102,11 @@ words! {
 
 impl Settings {
     /// Contradicting thresholds, each with its error.
-    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+    pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let Settings { min_th, max_th, .. } = *self;
         let limit_packets = match limit {
-            Amount::Packets(packets) => packets,
-            Amount::Bytes(bytes) => bytes / f64::from(self.mean_packet),
+            PacketsOrBytes::Packets(packets) => packets,
+            PacketsOrBytes::Bytes(bytes) => bytes / f64::from(self.mean_packet),
         };
         let mut problems = Vec::new();
         if min_th >= max_th {
@@ -168,7 +168,7 @@ impl AverageQueue {
 
     /// Takes the arrival in; returns the start of the idle spell that it ended, if any.
     #[inline]
-    pub(crate) fn update(&mut self, arrival: &Arrival) -> Option<Time> {
+    pub(crate) fn update_taking_idle_start(&mut self, arrival: &Arrival) -> Option<Time> {
         let idle = self.idle_since.take();
         let length = match self.unit {
             QueueUnit::Packets => f64::from(arrival.backlog.packets),
@@ -246,7 +246,7 @@ impl ProbabilityRamp {
     }
 
     /// The ramp to another `max_p`; the gentle one is left as it was.
-    pub(crate) fn with_max_p(self, max_p: f64) -> ProbabilityRamp {
+    pub(crate) fn with_max_p_keeping_gentle(self, max_p: f64) -> ProbabilityRamp {
         ProbabilityRamp { max_p, ..self }
     }
 
@@ -279,7 +279,7 @@ impl ProbabilityRamp {
 
 /// Gauges of algorithms based on RED.
 pub const GAUGES: &[Gauge] = &[
-    Gauge { name: AVERAGE_GAUGE, unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge { name: AVERAGE_GAUGE_NAME, unit: "packets", doc: "Average queue length", symbol: "" },
     Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out", symbol: "p_b" },
 ];
 
@@ -355,14 +355,14 @@ impl SignalSpacing {
 mod tests {
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::defaults_except;
+    use crate::aqm::entry::default_values_except;
 
     /// How many gaps are looked at.
     const SIGNALS: usize = 400_000;
     const PLAIN: &[(&str, &str)] = &[("wait", "false"), ("count_self", "false")];
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&defaults_except("red", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_except("red", Settings::PARAMETERS, given))
     }
 
     /// The gaps from signal to signal at a steady probability.
@@ -451,9 +451,9 @@ mod tests {
         for w_q in ["0.002", "0.01", "0.1"] {
             let mut average = average(w_q);
             let constant = -1.0 / math::ln(1.0 - average.w_q);
-            let step = Arrival { backlog: Backlog::of_packets(100), ..Arrival::PLAIN };
+            let step = Arrival { backlog: Backlog::of_1000_byte_packets(100), ..Arrival::PLAIN };
             let packets = (1..).find(|_| {
-                average.update(&step);
+                average.update_taking_idle_start(&step);
                 average.value() >= 100.0 * (1.0 - math::exp(-1.0))
             });
             assert_eq!(constant.ceil() as u64, packets.unwrap(), "w_q {w_q}");
@@ -464,7 +464,7 @@ mod tests {
     fn average_after(w_q: f64, lengths: std::ops::Range<u32>) -> f64 {
         let mut average = average(&w_q.to_string());
         lengths.for_each(|packets| {
-            average.update(&Arrival { backlog: Backlog::of_packets(packets), ..Arrival::PLAIN });
+            average.update_taking_idle_start(&Arrival { backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN });
         });
         average.value()
     }
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn an_idle_link_s_average_can_be_asked_without_an_arrival() {
         let mut average = average("0.5");
-        average.update(&Arrival { backlog: Backlog::of_packets(32), ..Arrival::PLAIN });
+        average.update_taking_idle_start(&Arrival { backlog: Backlog::of_1000_byte_packets(32), ..Arrival::PLAIN });
         average.start_idle(Time::ZERO);
         let four_packets_later = Time::ZERO + average.packet_time * 4;
         assert_eq!((1.0, 16.0), (average.value_at(four_packets_later), average.value()));

@@ -16,7 +16,7 @@ pub static FQ: DisciplineEntry = DisciplineEntry {
     band_names: &["new", "old"],
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Fq),
     child: ChildKind::Aqm("codel"),
-    ..FLOW_QUEUE_DEFAULTS
+    ..FLOW_QUEUE_BASE_ENTRY
 };
 
 /// Stochastic fairness queueing in the registry.
@@ -28,7 +28,7 @@ pub static SFQ: DisciplineEntry = DisciplineEntry {
     source: "McKenney 1990; Linux sfq",
     parameters: SfqParams::PARAMETERS,
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Sfq),
-    ..FLOW_QUEUE_DEFAULTS
+    ..FLOW_QUEUE_BASE_ENTRY
 };
 
 /// Deficit round robin in the registry.
@@ -40,11 +40,11 @@ pub static DRR: DisciplineEntry = DisciplineEntry {
     source: "Shreedhar and Varghese 1995",
     parameters: DrrParams::PARAMETERS,
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),
-    ..FLOW_QUEUE_DEFAULTS
+    ..FLOW_QUEUE_BASE_ENTRY
 };
 
 /// Defaults that the three kinds share.
-const FLOW_QUEUE_DEFAULTS: DisciplineEntry = DisciplineEntry {
+const FLOW_QUEUE_BASE_ENTRY: DisciplineEntry = DisciplineEntry {
     name: "",
     title: "",
     summary: "",
@@ -56,7 +56,7 @@ const FLOW_QUEUE_DEFAULTS: DisciplineEntry = DisciplineEntry {
         Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
     ],
     band_names: &[],
-    lowest_mark: |values| values.get::<OrOff<Span>>("l4s_step").0.map(|_| CongestionLevel::Congested),
+    lowest_mark: |values| values.get_as::<OrOff<Span>>("l4s_step").0.map(|_| CongestionLevel::Congested),
     check: |_, _| Vec::new(),
     test_params: &[("flows", "16")],
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),

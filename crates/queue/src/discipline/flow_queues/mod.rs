@@ -128,14 +128,14 @@ impl<F: QueueItem> FlowQueues<F> {
     }
 
     /// The list in which turns go round.
-    fn rotation_list(&self) -> usize {
+    fn rotation_list_index(&self) -> usize {
         usize::from(self.config.new_first)
     }
 
     /// The queue whose turn it is, and its list.
     fn next_queue(&self) -> Option<(usize, usize)> {
         let front = |list: usize| self.active_lists[list].front().map(|&at| (list, at as usize));
-        front(NEW_FLOWS_LIST).or_else(|| front(self.rotation_list()))
+        front(NEW_FLOWS_LIST).or_else(|| front(self.rotation_list_index()))
     }
 
     /// Whether the queue may send, or be seen to be empty.
@@ -152,7 +152,7 @@ impl<F: QueueItem> FlowQueues<F> {
 
     /// The first queue of a list ends its turn.
     fn end_turn(&mut self, list: usize, at: usize) {
-        let last = self.rotation_list();
+        let last = self.rotation_list_index();
         let queue = &mut self.queues[at];
         if self.config.deficit_rule == TurnEndRule::CreditSpent {
             queue.credit += self.config.quantum;
@@ -167,9 +167,9 @@ impl<F: QueueItem> FlowQueues<F> {
     fn deactivate(&mut self, list: usize, at: usize) {
         self.active_lists[list].pop_front();
         (self.queues[at].list, self.queues[at].left_list) = (None, false);
-        if list != self.rotation_list() {
-            self.queues[at].list = Some(self.rotation_list() as u8);
-            self.active_lists[self.rotation_list()].push_back(at as u32);
+        if list != self.rotation_list_index() {
+            self.queues[at].list = Some(self.rotation_list_index() as u8);
+            self.active_lists[self.rotation_list_index()].push_back(at as u32);
         }
     }
 
@@ -195,11 +195,11 @@ impl<F: QueueItem> FlowQueues<F> {
             QueueLengthUnit::Bytes => queues[at].fifo.bytes(),
         });
         let before = queues[at].fifo.backlog();
-        self.drop_from(at, before.packets.div_ceil(2).min(self.config.batch), now, on_event);
+        self.drop_packets_from_queue(at, before.packets.div_ceil(2).min(self.config.batch), now, on_event);
         self.update_backlog(at, before);
     }
 
-    fn drop_from(&mut self, at: usize, packets: u32, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
+    fn drop_packets_from_queue(&mut self, at: usize, packets: u32, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
         let FlowQueue { fifo, list, .. } = &mut self.queues[at];
         let mut on_event = count_events(&mut self.counters[usize::from(list.unwrap_or_default())], on_event);
         for _ in 0..packets {
@@ -212,19 +212,19 @@ impl<F: QueueItem> FlowQueues<F> {
 
     /// Another hash: what waits moves to the queues where it belongs now, in the order of its arrival. The AQMs of both queues get a report of
     /// each packet that changes its queue.
-    fn perturb_hash(&mut self, now: Time, rng: &mut Rng) {
+    fn rehash_waiting_packets(&mut self, now: Time, rng: &mut Rng) {
         self.salt = Some(rng.next_u64());
         let mut waiting = Vec::new();
         for &at in self.active_lists.iter().flatten() {
-            waiting.extend(self.queues[at as usize].fifo.remove_all().into_iter().map(|queued| (at as usize, queued)));
+            waiting.extend(self.queues[at as usize].fifo.undo_all_arrivals().into_iter().map(|queued| (at as usize, queued)));
             self.fattest.mark_changed(at as usize);
         }
         waiting.sort_by_key(|(_, queued)| queued.enqueued_at);
         for (from, queued) in waiting {
             let at = self.queue_of_flow(queued.packet.flow(), rng);
             if at != from {
-                self.queues[from].fifo.report_moved_out(&queued, now);
-                self.queues[at].fifo.report_moved_in(&queued, now);
+                self.queues[from].fifo.report_moved_out_to_aqm(&queued, now);
+                self.queues[at].fifo.report_moved_in_to_aqm(&queued, now);
             }
             let was_empty = self.queues[at].fifo.is_empty();
             self.queues[at].fifo.append_moved(queued);
@@ -314,7 +314,7 @@ impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
             self.aqms_due = earliest_timer(&self.queues);
         }
         if is_due(self.hash_due, now) {
-            self.perturb_hash(now, rng);
+            self.rehash_waiting_packets(now, rng);
             self.hash_due = self.config.perturb.map(|perturb| now + perturb);
         }
     }
@@ -337,14 +337,14 @@ impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
     }
 
     fn band_count(&self) -> u8 {
-        self.rotation_list() as u8 + 1
+        self.rotation_list_index() as u8 + 1
     }
 
     fn band_len(&self, band: u8) -> usize {
         self.active_lists[usize::from(band)].iter().map(|&at| self.queues[at as usize].fifo.len()).sum()
     }
 
-    fn counters(&self, band: u8) -> &QueueCounters {
+    fn band_counters(&self, band: u8) -> &QueueCounters {
         &self.counters[usize::from(band)]
     }
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.plot import series, style
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetwork
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters
 from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, ResultsByKey, StudyItem
 from ecnlab.studies.papers.aecn import schemes
 
@@ -17,7 +17,9 @@ _SCHEMES = ("ECN", "RED")
 _END_S = 100.0
 
 
-def rates_over_time_item(number: str, flows: int, max_p: float, network: ThesisNetwork, quantity: str = schemes.GOODPUT) -> StudyItem:
+def rates_over_time_item(
+    number: str, flows: int, max_p: float, network: ThesisNetworkParameters, quantity: str = schemes.GOODPUT
+) -> StudyItem:
     """The item of a rate of each group against time, under ECN and under RED."""
     word = "Throughput" if quantity == schemes.THROUGHPUT else "Goodput"
     settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
@@ -33,7 +35,7 @@ def rates_over_time_item(number: str, flows: int, max_p: float, network: ThesisN
     )
 
 
-def queue_over_time_item(number: str, name: str, flows: int, max_p: float, network: ThesisNetwork) -> StudyItem:
+def queue_over_time_item(number: str, name: str, flows: int, max_p: float, network: ThesisNetworkParameters) -> StudyItem:
     """The item of a scheme's queue against time."""
     settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
     tree = schemes.scheme_scenario(name, flows, max_p, network, record={"queue": "10 ms"})

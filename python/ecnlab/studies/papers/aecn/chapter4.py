@@ -10,7 +10,7 @@ from typing import Any
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import CHAPTER_4, GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, SECONDS, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import RequiredScenario, StudyItem
 from ecnlab.studies.papers.aecn import bytime, packets, schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
@@ -49,18 +49,18 @@ _BY_MAX_P = _curve_palette(
     }
 )
 _BY_SCHEME = _curve_palette(
-    {name: (schemes.SCHEME_PALETTE.colour(name, 0), schemes.SCHEME_PALETTE.marker(name, 0), dash) for name, dash in _DASHES.items()}
+    {name: (schemes.SCHEME_PALETTE.colour(name, 0), schemes.SCHEME_PALETTE.marker_of_name(name, 0), dash) for name, dash in _DASHES.items()}
 )
 _BY_GROUP = _curve_palette(
     {
-        f"{name}, {group}": (schemes.GROUP_PALETTE.colour(group, 0), schemes.GROUP_PALETTE.marker(group, 0), _DASHES[name])
+        f"{name}, {group}": (schemes.GROUP_PALETTE.colour(group, 0), schemes.GROUP_PALETTE.marker_of_name(group, 0), _DASHES[name])
         for name in _SCHEMES
         for group in GROUPS
     }
 )
 
 
-def _figure_against_flows(number: str, title: str, quantities: Mapping[str, str], scales: AxisScales) -> StudyItem:
+def _figure_against_flows(number: str, title: str, quantities: Mapping[str, str], scales: AxisSettings) -> StudyItem:
     """ECN and RED at three values of max_p against the number of flows; a panel for each quantity, under its title."""
     panels = [
         CurvePanel(
@@ -86,7 +86,7 @@ def _figure_against_max_p(number: str, quantity: str, y: str, flows: int) -> Stu
         for low, high in THRESHOLD_PAIRS
     ]
     title, caption = f"{y.capitalize()} against max_p, {flows} flows", "All flows together, chapter 4 network."
-    return curve_figure(number, title, caption, panels, AxisScales("max_p", y, MBPS, _MAX_P_AXIS_RANGE), part=_PART, palette=_BY_SCHEME)
+    return curve_figure(number, title, caption, panels, AxisSettings("max_p", y, MBPS, _MAX_P_AXIS_RANGE), part=_PART, palette=_BY_SCHEME)
 
 
 def _measures_by_max_p(quantity: str, name: str, flows: int, **thresholds: Any) -> dict[float, ScenarioMeasure]:
@@ -112,26 +112,26 @@ THROUGHPUT_BY_FLOWS = _figure_against_flows(
     "4.2",
     f"Throughput against the number of flows, {_COMPARED_MAX_PS}",
     {"": THROUGHPUT},
-    AxisScales("number of flows", "throughput", MBPS, _FLOWS_AXIS_RANGE),
+    AxisSettings("number of flows", "throughput", MBPS, _FLOWS_AXIS_RANGE),
 )
 GOODPUT_BY_FLOWS = _figure_against_flows(
     "4.7",
     f"Goodput against the number of flows, {_COMPARED_MAX_PS}",
     {"": GOODPUT},
-    AxisScales("number of flows", "goodput", MBPS, _FLOWS_AXIS_RANGE),
+    AxisSettings("number of flows", "goodput", MBPS, _FLOWS_AXIS_RANGE),
 )
 JAIN_BY_FLOWS = _figure_against_flows(
     "4.13",
     f"Jain's fairness index against the number of flows, {_COMPARED_MAX_PS}",
     {"mean over intervals of 1 s": JAIN, "whole 80 s": "jain_throughput"},
-    AxisScales("number of flows", "Jain's index", DIMENSIONLESS, _FLOWS_AXIS_RANGE, (0, 1)),
+    AxisSettings("number of flows", "Jain's index", DIMENSIONLESS, _FLOWS_AXIS_RANGE, (0, 1)),
 )
 DELAY_ITEM = curve_figure(
     "4.10",
     "One-way delay of each group against the number of flows, RED and ECN",
     "Mean over the packets of a group, max_p 0.5, min_th 10 and max_th 30.",
     [CurvePanel("", {f"{name}, {group}": _one_way_delay_measures_by_flow_count(name, group) for name in _SCHEMES for group in GROUPS})],
-    AxisScales("number of flows", "one-way delay", SECONDS, _FLOWS_AXIS_RANGE, (0, 0.2)),
+    AxisSettings("number of flows", "one-way delay", SECONDS, _FLOWS_AXIS_RANGE, (0, 0.2)),
     part=_PART,
     palette=_BY_GROUP,
 )
@@ -140,7 +140,7 @@ ECNM_ITEM = curve_figure(
     "Goodput of ECN and ECNM against max_p, 120 flows",
     "All flows together, min_th 10 and max_th 30.",
     [CurvePanel("", {name: {max_p: chapter4_measure(GOODPUT, name, 120, max_p) for max_p in SWEPT_MAX_PS} for name in ("ECN", "ECNM")})],
-    AxisScales("max_p", "goodput", MBPS, _MAX_P_AXIS_RANGE),
+    AxisSettings("max_p", "goodput", MBPS, _MAX_P_AXIS_RANGE),
     part=_PART,
     palette=_BY_SCHEME,
 )

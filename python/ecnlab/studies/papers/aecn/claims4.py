@@ -26,7 +26,7 @@ from ecnlab.studies.framework.claims import (
     claimed_at_most,
     claimed_below,
     claimed_between,
-    peak_statements,
+    largest_level_statements,
 )
 from ecnlab.studies.papers.aecn.chapter4 import FLOW_COUNTS, MAX_PS, SWEPT_MAX_PS, THRESHOLD_PAIRS, chapter4_measure, one_way_delay_measure
 from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
@@ -130,16 +130,16 @@ A3 = Claim(
 )
 
 
-def _best_red_setting_statements(flows: int, best: float) -> list[ClaimStatement]:
+def _best_max_p_statements(flows: int, best: float) -> list[ClaimStatement]:
     levels = {f"max_p {max_p:g}": chapter4_measure(JAIN, "ECN", flows, max_p) for max_p in MAX_PS}
-    return peak_statements(f"max_p {best:g}", levels, setting=f"Jain's index, {flows} flows")
+    return largest_level_statements(f"max_p {best:g}", levels, setting=f"Jain's index, {flows} flows")
 
 
 A4 = Claim(
     "A4",
     "The best max_p grows with the number of flows: ECN's Jain index is largest at 0.1 for 30 flows, 0.5 for 60 and 0.8 for 120.",
     ["4.13"],
-    [*_best_red_setting_statements(30, 0.1), *_best_red_setting_statements(60, 0.5), *_best_red_setting_statements(120, 0.8)],
+    [*_best_max_p_statements(30, 0.1), *_best_max_p_statements(60, 0.5), *_best_max_p_statements(120, 0.8)],
     quote=(
         "“ECN with max_p=0.1 is fairest at 30 flows while max_p=0.5 is the fairest at 60 flows and max_p=0.8 at 120 flows” "
         "(section 4.4.4.1, page 36)"
@@ -204,7 +204,7 @@ A5 = Claim(
 )
 
 
-def _steady_goodput_statement(name: str, low: int, high: int) -> ClaimStatement:
+def _goodput_steady_over_max_p_statement(name: str, low: int, high: int) -> ClaimStatement:
     """That a scheme's goodput at 30 flows is nearly the same for all max_p from 0.2 on."""
     goodputs = [chapter4_measure(GOODPUT, name, 30, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS if max_p >= 0.2]
     text = f"{name}, 30 flows, thresholds {low} and {high}: smallest over largest goodput for max_p 0.2 to 1"
@@ -216,7 +216,7 @@ def _steady_goodput_statement(name: str, low: int, high: int) -> ClaimStatement:
     )
 
 
-def _red_best_goodput_statement(low: int, high: int) -> ClaimStatement:
+def _red_goodput_at_best_max_p_statement(low: int, high: int) -> ClaimStatement:
     goodputs = [chapter4_measure(GOODPUT, "RED", 120, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS]
     return ClaimStatement(
         f"RED, 120 flows, thresholds {low} and {high}: goodput at the best max_p", CombinedMeasure(max, goodputs), claimed_below(9), MBPS
@@ -254,9 +254,9 @@ A6 = Claim(
     "10 and 30 has the highest goodput of all, and no max_p makes RED work well.",
     ["4.8", "4.9"],
     [
-        *(_steady_goodput_statement(name, *thresholds) for name in _SCHEMES for thresholds in THRESHOLD_PAIRS),
+        *(_goodput_steady_over_max_p_statement(name, *thresholds) for name in _SCHEMES for thresholds in THRESHOLD_PAIRS),
         *_highest_goodput_statements(),
-        *(_red_best_goodput_statement(*thresholds) for thresholds in THRESHOLD_PAIRS),
+        *(_red_goodput_at_best_max_p_statement(*thresholds) for thresholds in THRESHOLD_PAIRS),
     ],
     quote=(
         "“once max_p is above 0.2, the goodput doesn't change much ECN or RED with 30 flows. In Figure 4.9 …, ECN with max_p=0.8, "

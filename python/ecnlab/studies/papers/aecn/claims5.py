@@ -29,15 +29,15 @@ from ecnlab.studies.framework.claims import (
     claimed_at_most,
     claimed_below,
     claimed_between,
-    order_statements,
-    peak_statements,
+    descending_order_statements,
+    largest_level_statements,
 )
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.claims4 import UNFAIR_STATEMENTS
 from ecnlab.studies.papers.aecn.drop_periods import ECN_60_FLOWS, PAUSE_S, longest_drop_period_s, number_of_drop_periods
 from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 from ecnlab.studies.papers.aecn.published import MAX_TH_30_TO_50, values_of_table_5_1
-from ecnlab.studies.papers.aecn.ratios import ALPHAS, aecn_measure
+from ecnlab.studies.papers.aecn.ratios import ALPHAS, aecn_measure_at_alpha
 from ecnlab.studies.papers.aecn.refinements import BASE_MAX_PS, MAX_THS, ROBUST_MIN_THS, aecn2_measure, aecn3_measure, aecn4_measure
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 from ecnlab.studies.papers.aecn.sweeps import DELAY, FLOW_COUNTS, FLOW_COUNTS_WITHOUT_LOCKOUT, MAX_PS, smallest_over_largest_group
@@ -119,7 +119,7 @@ def _regression_slope_over_parameter(at: Callable[[float], MeasuredQuantity], xs
 
 def _best_alpha_statements(best: float, words: str, at: Callable[[float], MeasuredQuantity], setting: str) -> list[ClaimStatement]:
     """That a quantity is larger at this alpha than at each of the others."""
-    return peak_statements(f"alpha {best:g}", {f"alpha {alpha:g}": at(alpha) for alpha in ALPHAS}, setting=f"{setting}, {words}")
+    return largest_level_statements(f"alpha {best:g}", {f"alpha {alpha:g}": at(alpha) for alpha in ALPHAS}, setting=f"{setting}, {words}")
 
 
 def _falls_above_alpha_2_5_statement(
@@ -132,8 +132,8 @@ def _falls_above_alpha_2_5_statement(
     )
 
 
-def _best_at_alpha_2_5_statements(flows: int) -> list[ClaimStatement]:
-    at = partial(aecn_measure, JAIN, flows)
+def _jain_peak_at_alpha_2_5_statements(flows: int) -> list[ClaimStatement]:
+    at = partial(aecn_measure_at_alpha, JAIN, flows)
     return [
         *_best_alpha_statements(2.5, _JAIN_UNIT, at, f"{flows} flows"),
         _falls_above_alpha_2_5_statement(_JAIN_UNIT, at, f"{flows} flows"),
@@ -146,9 +146,9 @@ A12 = Claim(
     "tends to decrease beyond, too.",
     ["5.16", "5.18", "5.19"],
     [
-        *_best_at_alpha_2_5_statements(60),
-        *_best_at_alpha_2_5_statements(120),
-        _falls_above_alpha_2_5_statement("goodput", partial(aecn_measure, GOODPUT, 120), "120 flows", MBPS),
+        *_jain_peak_at_alpha_2_5_statements(60),
+        *_jain_peak_at_alpha_2_5_statements(120),
+        _falls_above_alpha_2_5_statement("goodput", partial(aecn_measure_at_alpha, GOODPUT, 120), "120 flows", MBPS),
     ],
     quote=(
         "“AECN has the highest Jain's fairness index at the point of α of 2.5 and tends to decrease after this point” (60 flows; section "
@@ -173,7 +173,7 @@ def _difference_aecn_over_ecn(quantity: str, flows: int, max_p: float = 0.5) -> 
     return MeasureDifference(schemes.scheme_measure(quantity, "AECN", flows, max_p), schemes.scheme_measure(quantity, "ECN", flows, max_p))
 
 
-def _mean_rate_statements(quantity: str, name: str) -> list[ClaimStatement]:
+def _rate_aecn_over_ecn_statements(quantity: str, name: str) -> list[ClaimStatement]:
     return [
         ClaimStatement(
             f"{flows} flows, base max_p {max_p:g}: {name}, AECN over ECN",
@@ -190,7 +190,7 @@ A13 = Claim(
     "A13",
     "AECN keeps a higher goodput and throughput than ECN as the number of flows grows, up to 240.",
     ["5.20", "5.21", "5.22", "5.23"],
-    [*_mean_rate_statements(GOODPUT, "goodput"), *_mean_rate_statements(THROUGHPUT, "throughput")],
+    [*_rate_aecn_over_ecn_statements(GOODPUT, "goodput"), *_rate_aecn_over_ecn_statements(THROUGHPUT, "throughput")],
     quote=(
         "“AECN keeps getting higher goodput than ECN when the number of flows increases.” (section 5.6.2.1, page 60); “AECN can also keep "
         "getting higher throughput than standard ECN.” (section 5.6.2.2, page 63)"
@@ -235,7 +235,7 @@ A14 = Claim(
 )
 
 
-def _has_no_drops(result: Result) -> list[float]:
+def _has_no_drops_by_seed(result: Result) -> list[float]:
     """1 for each seed that has no drop, 0 for each that has one."""
     return [float(drops == 0) for drops in result.values("drops")]
 
@@ -259,7 +259,7 @@ A15 = Claim(
         ),
         ClaimStatement(
             "60 flows: runs of AECN without a drop",
-            ScenarioMeasure(schemes.required_scheme_scenario("AECN", 60), _has_no_drops),
+            ScenarioMeasure(schemes.required_scheme_scenario("AECN", 60), _has_no_drops_by_seed),
             claimed_at_least(50),
             PERCENT,
         ),
@@ -297,12 +297,12 @@ A15 = Claim(
 )
 
 
-def _queue_delay_over_ecn(flows: int) -> RelativeChange:
+def _queue_delay_change_aecn_over_ecn(flows: int) -> RelativeChange:
     """Relative increase of the bottleneck's mean queueing delay over ECN's."""
     return RelativeChange(*(schemes.scheme_measure("sojourn_mean_s", name, flows, queue=BOTTLENECK) for name in ("AECN", "ECN")))
 
 
-_QUEUE_DELAYS = [_queue_delay_over_ecn(flows) for flows in FLOW_COUNTS if flows > 120]
+_QUEUE_DELAYS = [_queue_delay_change_aecn_over_ecn(flows) for flows in FLOW_COUNTS if flows > 120]
 
 A16 = Claim(
     "A16",
@@ -390,10 +390,12 @@ def _fairness_trend_with_min_th_statement(
     return ClaimStatement(text, _regression_slope_over_parameter(partial(fairness, flows), ROBUST_MIN_THS), wanted)
 
 
-def _best_min_th_statements(flows: int, best: Sequence[int], name: str) -> list[ClaimStatement]:
+def _group_fairness_peak_at_min_th_statements(flows: int, best: Sequence[int], name: str) -> list[ClaimStatement]:
     """Statements that the groups are closest at the best min_th, or between the best two."""
     levels = {f"min_th {at}": _group_fairness_by_min_th(flows, at) for at in ROBUST_MIN_THS if at not in best}
-    return peak_statements(name, {name: _group_fairness_by_min_th(flows, *best), **levels}, setting=f"{flows} flows, {_GROUP_NAMES}")
+    return largest_level_statements(
+        name, {name: _group_fairness_by_min_th(flows, *best), **levels}, setting=f"{flows} flows, {_GROUP_NAMES}"
+    )
 
 
 A18 = Claim(
@@ -405,8 +407,8 @@ A18 = Claim(
         _fairness_trend_with_min_th_statement(60, _flow_fairness_by_min_th, _JAIN_UNIT, claimed_above(0)),
         _fairness_trend_with_min_th_statement(120, _flow_fairness_by_min_th, _JAIN_UNIT, claimed_below(0)),
         _fairness_trend_with_min_th_statement(60, _group_fairness_by_min_th, _GROUP_NAMES, claimed_above(0)),
-        *_best_min_th_statements(60, [9], "min_th 9"),
-        *_best_min_th_statements(120, [2, 3], "between min_th 2 and 3"),
+        *_group_fairness_peak_at_min_th_statements(60, [9], "min_th 9"),
+        *_group_fairness_peak_at_min_th_statements(120, [2, 3], "between min_th 2 and 3"),
     ],
     reading=(
         "That fairness tends to rise or fall is read of the straight line through its values at min_th 1 to 10. How close the groups are, "
@@ -548,17 +550,17 @@ A25 = Claim(
 )
 
 
-def _mean_over_group_per_flow(flows: int, values: Sequence[float]) -> float:
+def _sum_per_flow(flows: int, values: Sequence[float]) -> float:
     return sum(values) / flows
 
 
-def _heavier_with_more_flows_statements(name: str) -> list[ClaimStatement]:
+def _lockouts_and_signals_heavier_statements(name: str) -> list[ClaimStatement]:
     """That lockouts and signals are heavier with 120 flows than with 60."""
     time, signals = (
         {flows: [schemes.scheme_measure(column, name, flows) for column in columns] for flows in (60, 120)}
         for columns in (("lockout_s",), ("marks", "drops"))
     )
-    of_a_flow = [CombinedMeasure(partial(_mean_over_group_per_flow, flows), parts) for flows, parts in time.items()]
+    of_a_flow = [CombinedMeasure(partial(_sum_per_flow, flows), parts) for flows, parts in time.items()]
     return [
         ClaimStatement(
             f"{name}: time that a flow is locked out, 120 over 60 flows",
@@ -579,7 +581,7 @@ A26 = Claim(
     "A26",
     "Lockouts are much heavier with 120 flows than with 60, and more packets are dropped or marked, under ECN and under RED.",
     ["5.6", "5.7", "5.8", "5.9", "5.10", "5.11"],
-    [statement for name in ("ECN", "RED") for statement in _heavier_with_more_flows_statements(name)],
+    [statement for name in ("ECN", "RED") for statement in _lockouts_and_signals_heavier_statements(name)],
     quote=(
         "“It's obvious that the lockout phenomenon become much heavier for 120 flows than that for 60 flows, and more packets get dropped "
         "or marked.” (section 5.5, page 52)"
@@ -592,7 +594,7 @@ A26 = Claim(
 
 
 def _group_fairness_by_alpha(flows: int) -> Callable[[float], MeasuredQuantity]:
-    return lambda alpha: smallest_over_largest_group(lambda group: aecn_measure(GOODPUT, flows, alpha, group))
+    return lambda alpha: smallest_over_largest_group(lambda group: aecn_measure_at_alpha(GOODPUT, flows, alpha, group))
 
 
 def _fairness_rises_to_alpha_2_6_statements() -> list[ClaimStatement]:
@@ -601,7 +603,7 @@ def _fairness_rises_to_alpha_2_6_statements() -> list[ClaimStatement]:
     upwards = {f"alpha {alpha:g}": at(alpha) for alpha in reversed(ALPHAS) if alpha <= 2.6}
     beyond = {f"alpha {alpha:g}": at(alpha) for alpha in ALPHAS if alpha >= 2.6}
     setting = f"60 flows, {_GROUP_NAMES}"
-    return [*order_statements(upwards, setting=setting), *peak_statements("alpha 2.6", beyond, setting=setting)]
+    return [*descending_order_statements(upwards, setting=setting), *largest_level_statements("alpha 2.6", beyond, setting=setting)]
 
 
 A27 = Claim(

@@ -11,7 +11,9 @@ _RECORD_EVENTS = {"events": True}
 _END_S = 100.0
 
 
-def _marks_or_drops_item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: networks.ThesisNetwork) -> StudyItem:
+def _marks_or_drops_item(
+    number: str, name: str, kind: str, flows: int, max_p: float, chapter: networks.ThesisNetworkParameters
+) -> StudyItem:
     word = "Marked" if kind == "mark" else "Dropped"
     need = RequiredScenario(schemes.scheme_scenario(name, flows, max_p, chapter, record=_RECORD_EVENTS), every_seed=False)
     return StudyItem(
@@ -19,12 +21,12 @@ def _marks_or_drops_item(number: str, name: str, kind: str, flows: int, max_p: f
         title=f"{word} packets, {name}, {flows} flows, max_p {max_p:g}",
         caption=f"{chapter.title.capitalize()} network, first seed.",
         needs={(name,): need},
-        draw=lambda results: _draw_marks_or_drops(results, name, kind),
+        draw=lambda results: _draw_marks_or_drops_over_time(results, name, kind),
         part=schemes.REPORT_PARTS[chapter.title],
     )
 
 
-def _draw_marks_or_drops(results: ResultsByKey, name: str, kind: str) -> DrawnItemContent:
+def _draw_marks_or_drops_over_time(results: ResultsByKey, name: str, kind: str) -> DrawnItemContent:
     result = results[name,].only(results[name,].seeds[0])
     events, lockouts = result.series.events, result.series.lockouts
     figure, (axes,) = style.figure_with_panels(shape=0.72)
@@ -32,8 +34,8 @@ def _draw_marks_or_drops(results: ResultsByKey, name: str, kind: str) -> DrawnIt
     series.set_time_span(axes, _END_S)
     style.legend_above(axes)
     counts = [
-        str(dots.count_marks_or_drops(events, "mark")),
-        str(dots.count_marks_or_drops(events, "drop")),
+        str(dots.count_data_events_of_kind(events, "mark")),
+        str(dots.count_data_events_of_kind(events, "drop")),
         str(lockouts.height),
         str(lockouts["flow"].n_unique()),
     ]

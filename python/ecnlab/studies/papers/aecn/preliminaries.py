@@ -19,7 +19,7 @@ _PALETTE = Palette(
 )
 
 
-def _preliminary_item(number: str, title: str, quantity: str, group: str | None = None) -> StudyItem:
+def _red_and_ecn_item_against_flows(number: str, title: str, quantity: str, group: str | None = None) -> StudyItem:
     curves = {
         label: {float(flows): schemes.scheme_measure(quantity, name, flows, max_p, group=group) for flows in FLOW_COUNTS}
         for label, (name, max_p) in _PRELIMINARY_CURVES.items()
@@ -29,10 +29,10 @@ def _preliminary_item(number: str, title: str, quantity: str, group: str | None 
     return curve_figure(number, title, caption, [panel], flow_axis_scales(quantity), palette=_PALETTE)
 
 
-JAIN_INDEX_ITEM = _preliminary_item("5.3", "Jain's fairness index against the number of flows, RED and ECN", JAIN)
-AGGREGATE_GOODPUT = _preliminary_item("5.4", "Goodput against the number of flows, RED and ECN", GOODPUT)
-AGGREGATE_THROUGHPUT = _preliminary_item("5.12", "Throughput against the number of flows, RED and ECN", THROUGHPUT)
+JAIN_INDEX_ITEM = _red_and_ecn_item_against_flows("5.3", "Jain's fairness index against the number of flows, RED and ECN", JAIN)
+AGGREGATE_GOODPUT = _red_and_ecn_item_against_flows("5.4", "Goodput against the number of flows, RED and ECN", GOODPUT)
+AGGREGATE_THROUGHPUT = _red_and_ecn_item_against_flows("5.12", "Throughput against the number of flows, RED and ECN", THROUGHPUT)
 DELAYS_ITEM = [
-    _preliminary_item(number, f"One-way delay of {group} flows against the number of flows, RED and ECN", DELAY, group)
+    _red_and_ecn_item_against_flows(number, f"One-way delay of {group} flows against the number of flows, RED and ECN", DELAY, group)
     for number, group in zip(("5.13", "5.14", "5.15"), GROUPS, strict=True)
 ]

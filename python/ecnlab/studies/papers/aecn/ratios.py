@@ -8,20 +8,20 @@ from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.published import values_of_table_5_1
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN
-from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, axis_scales, rate_panels_of_all_flows
+from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, axis_scales, total_and_group_rate_panels
 
 ALPHAS = (1.0, 1.5, 2.0, 2.5, 2.6, 2.8, 3.0)
 _PARAMETER_LABEL = "alpha = beta"
 
 
-def aecn_measure(quantity: str, flows: int, alpha: float, group: str | None = None) -> ScenarioMeasure:
+def aecn_measure_at_alpha(quantity: str, flows: int, alpha: float, group: str | None = None) -> ScenarioMeasure:
     """A quantity of AECN with this alpha and beta."""
     return schemes.scheme_measure(quantity, "AECN", flows, group=group, alpha=alpha, beta=alpha)
 
 
 def _jain_by_alpha_item(number: str, flows: int) -> StudyItem:
     panel = CurvePanel(
-        "", {"AECN": {alpha: aecn_measure(JAIN, flows, alpha) for alpha in ALPHAS}}, {"AECN": _published_at_alpha_1(JAIN, flows)}
+        "", {"AECN": {alpha: aecn_measure_at_alpha(JAIN, flows, alpha) for alpha in ALPHAS}}, {"AECN": _published_at_alpha_1(JAIN, flows)}
     )
     title = f"AECN's fairness index against alpha = beta, {flows} flows"
     return curve_figure(
@@ -30,8 +30,8 @@ def _jain_by_alpha_item(number: str, flows: int) -> StudyItem:
 
 
 def _goodput_by_alpha_item(number: str, flows: int) -> StudyItem:
-    panels = rate_panels_of_all_flows(
-        ALPHAS, lambda alpha, group: aecn_measure(GOODPUT, flows, alpha, group), _published_at_alpha_1(GOODPUT, flows)
+    panels = total_and_group_rate_panels(
+        ALPHAS, lambda alpha, group: aecn_measure_at_alpha(GOODPUT, flows, alpha, group), _published_at_alpha_1(GOODPUT, flows)
     )
     title = f"AECN's goodput against alpha = beta, {flows} flows"
     return curve_figure(

@@ -7,7 +7,7 @@ from ecnlab.studies.framework.curves import CurvePanel, curve_figure
 from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
-from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, DELAY, axis_scales, group_curves, rate_panels_of_all_flows
+from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, DELAY, axis_scales, group_curves_panel, total_and_group_rate_panels
 
 # AECN2's base max_p; the thesis does not name the values that it tried.
 BASE_MAX_PS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -35,7 +35,7 @@ def aecn4_measure(quantity: str, flows: int, max_th: int, group: str | None = No
 
 
 def _aecn2_goodput_item() -> StudyItem:
-    panels = rate_panels_of_all_flows(BASE_MAX_PS, lambda base, group: aecn2_measure(GOODPUT, base, group))
+    panels = total_and_group_rate_panels(BASE_MAX_PS, lambda base, group: aecn2_measure(GOODPUT, base, group))
     drawn = axis_scales(_BASE_LABEL, GOODPUT, own_y=True)
     return curve_figure(
         "5.32", "AECN2's goodput against the base max_p, 60 flows", "Chapter 5 network.", panels, drawn, palette=CURVE_PALETTE
@@ -58,7 +58,7 @@ def _aecn3_jain_item(number: str, flows: int) -> StudyItem:
 
 
 def _aecn3_rate_item(number: str, quantity: str, flows: int) -> StudyItem:
-    panels = rate_panels_of_all_flows(ROBUST_MIN_THS, lambda value, group: aecn3_measure(quantity, flows, int(value), group))
+    panels = total_and_group_rate_panels(ROBUST_MIN_THS, lambda value, group: aecn3_measure(quantity, flows, int(value), group))
     drawn = axis_scales(_MIN_TH_LABEL, quantity, own_y=True)
     title = f"AECN3's {drawn.y} against the robust group's min_th, {flows} flows"
     return curve_figure(number, title, _AECN3_CAPTION, panels, drawn, palette=CURVE_PALETTE)
@@ -71,7 +71,7 @@ def _aecn4_jain_figure() -> StudyItem:
 
 
 def _aecn4_goodput_item(number: str, flows: int) -> StudyItem:
-    panels = rate_panels_of_all_flows(MAX_THS, lambda value, group: aecn4_measure(GOODPUT, flows, int(value), group))
+    panels = total_and_group_rate_panels(MAX_THS, lambda value, group: aecn4_measure(GOODPUT, flows, int(value), group))
     drawn = axis_scales(_MAX_TH_LABEL, GOODPUT, own_y=True)
     return curve_figure(
         number, f"AECN4's goodput against max_th, {flows} flows", _aecn4_goodput_caption(flows), panels, drawn, palette=CURVE_PALETTE
@@ -79,7 +79,7 @@ def _aecn4_goodput_item(number: str, flows: int) -> StudyItem:
 
 
 def _aecn4_delay_item() -> StudyItem:
-    panel = group_curves(MAX_THS, lambda value, group: aecn4_measure(DELAY, 120, int(value), group))
+    panel = group_curves_panel(MAX_THS, lambda value, group: aecn4_measure(DELAY, 120, int(value), group))
     title = "AECN4's one-way delay of each group against max_th, 120 flows"
     return curve_figure("5.44", title, _aecn4_goodput_caption(120), [panel], axis_scales(_MAX_TH_LABEL, DELAY), palette=CURVE_PALETTE)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_5, ThesisNetwork, Tree
+from ecnlab.scenarios.networks import CHAPTER_5, ThesisNetworkParameters, Tree
 from ecnlab.studies.framework.claims import ScenarioMeasure
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.framework.reference import THESIS_TABLES, Ns2ReferenceRow, find_ns2_row
@@ -45,7 +45,7 @@ GROUP_PALETTE = Palette(
 
 
 def scheme_scenario(
-    name: str, flows: int, max_p: float = 0.5, network: ThesisNetwork = CHAPTER_5, record: Tree | None = None, **settings: Any
+    name: str, flows: int, max_p: float = 0.5, network: ThesisNetworkParameters = CHAPTER_5, record: Tree | None = None, **settings: Any
 ) -> Tree:
     """A scenario of one of the compared schemes (a key of QUEUES); `settings` override the thesis' parameters of its queue."""
     others = "".join(f", {parameter} {value}" for parameter, value in settings.items())
@@ -56,7 +56,7 @@ def scheme_scenario(
 
 
 def required_scheme_scenario(
-    name: str, flows: int, max_p: float = 0.5, network: ThesisNetwork = CHAPTER_5, **settings: Any
+    name: str, flows: int, max_p: float = 0.5, network: ThesisNetworkParameters = CHAPTER_5, **settings: Any
 ) -> RequiredScenario:
     """The scenario as required by an item or a claim over all seeds; cached, so that equal arguments give one object."""
     return _cached_required_scheme_scenario(name, flows, max_p, network, tuple(sorted(settings.items())))
@@ -64,7 +64,7 @@ def required_scheme_scenario(
 
 @cache
 def _cached_required_scheme_scenario(
-    name: str, flows: int, max_p: float, network: ThesisNetwork, settings: tuple[tuple[str, Any], ...]
+    name: str, flows: int, max_p: float, network: ThesisNetworkParameters, settings: tuple[tuple[str, Any], ...]
 ) -> RequiredScenario:
     return RequiredScenario(scheme_scenario(name, flows, max_p, network, **dict(settings)))
 
@@ -74,7 +74,7 @@ def scheme_measure(
     name: str,
     flows: int,
     max_p: float = 0.5,
-    network: ThesisNetwork = CHAPTER_5,
+    network: ThesisNetworkParameters = CHAPTER_5,
     *,
     group: str | None = None,
     queue: str | None = None,
@@ -88,7 +88,7 @@ def scheme_measure(
     )
 
 
-def ns2_row_of_scheme(name: str, flows: int, max_p: float, network: ThesisNetwork, **settings: Any) -> Ns2ReferenceRow | None:
+def ns2_row_of_scheme(name: str, flows: int, max_p: float, network: ThesisNetworkParameters, **settings: Any) -> Ns2ReferenceRow | None:
     """ns-2's row for a scheme, if any; its tables distinguish `_SETTINGS_IN_NS2_TABLES` only, and have no AECN2."""
     queue = _queue_of_scheme(name, max_p, settings)
     if settings.keys() - _SETTINGS_IN_NS2_TABLES or "balance" in queue:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Tree
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.beyond.measures import scenario_on_several_routers
 from ecnlab.studies.papers.aecn.chapter4 import DELAY_FIGURE_MAX_P
@@ -106,7 +106,7 @@ OPEN_PARAMETERS = (
 )
 
 ALTERNATIVES = (
-    AlternativeSetup(
+    InadmissibleSetup(
         name="gentle",
         evidence=(
             "For: the thesis uses “the n2-s default values” (section 4.3, page 27) of a version that it does not name, and ns-2's own "
@@ -116,7 +116,7 @@ ALTERNATIVES = (
         ),
         rewriting=_queue_settings_rewriting(("red", "ecn", "aecn"), {"gentle": True}),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         name="senders of ns-2 2.35",
         evidence=(
             "For: only that the thesis does not name its version. Against: the defaults of 2.35 came between May 2001 and 2007, and the "
@@ -124,7 +124,7 @@ ALTERNATIVES = (
         ),
         rewriting=_tcp_settings_rewriting({"profile": "ns2", "quirks": {"rtt_report": "base"}}),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         name="robust flows below 90 ms",
         evidence=(
             "For: the thesis' robust flows have 50 ms without queues, and at 60 flows more than 75 ms at times with them, so that the "
@@ -132,7 +132,7 @@ ALTERNATIVES = (
         ),
         rewriting=_queue_settings_rewriting(("aecn",), {"average_rtt": "90 ms"}),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         name="smallest round-trip time in a packet",
         evidence=(
             "For: the variable of appendix A is TCP Vegas' base time, which Vegas' own paper defines as the smallest. Against: the lines "

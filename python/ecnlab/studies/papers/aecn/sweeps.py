@@ -8,7 +8,7 @@ from typing import Any
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, MS, CombinedMeasure, DisplayUnit, MeasuredQuantity, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 
@@ -35,28 +35,28 @@ _QUANTITY_LABELS: Mapping[str, tuple[str, DisplayUnit]] = {
 }
 
 
-def axis_scales(parameter: str, quantity: str, **ranges: Any) -> AxisScales:
+def axis_scales(parameter: str, quantity: str, **ranges: Any) -> AxisSettings:
     """The axes of a figure of this quantity."""
     name, shown = _QUANTITY_LABELS[quantity]
-    return AxisScales(parameter, name, shown, **ranges)
+    return AxisSettings(parameter, name, shown, **ranges)
 
 
-def flow_axis_scales(quantity: str, **ranges: Any) -> AxisScales:
+def flow_axis_scales(quantity: str, **ranges: Any) -> AxisSettings:
     """The axes against the number of flows; the range of Jain's index is that of figures 5.29 and 5.30."""
     return axis_scales("number of flows", quantity, x_range=(0, 500), y_range=(0.2, 1.0) if quantity == JAIN else None, **ranges)
 
 
-def group_curves(values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], title: str = "") -> CurvePanel:
+def group_curves_panel(values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], title: str = "") -> CurvePanel:
     """A curve for each group against a parameter."""
     return CurvePanel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
 
 
-def rate_panels_of_all_flows(
+def total_and_group_rate_panels(
     values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], published: Mapping[float, float] | None = None
 ) -> list[CurvePanel]:
     """Two panels of a rate against a parameter: of all flows, with the thesis' values, and of each group."""
     total = CurvePanel(ALL_FLOWS, {ALL_FLOWS: {value: at(value, None) for value in values}}, {ALL_FLOWS: published or {}})
-    return [total, group_curves(values, at, "each group")]
+    return [total, group_curves_panel(values, at, "each group")]
 
 
 def smallest_over_largest_group(of_group: Callable[[str], MeasuredQuantity]) -> CombinedMeasure:

@@ -37,8 +37,8 @@ _GOODPUT_COLUMNS = {
 
 
 def _draw_table_5_1(results: ResultsByKey) -> DrawnItemContent:
-    jain = [_table_5_1_row(key, TABLE_5_1[key][0], _jain_cell(result)) for key, result in results.items()]
-    goodput = [_table_5_1_row(key, TABLE_5_1[key][1], _goodput_cell(result)) for key, result in results.items()]
+    jain = [_table_5_1_row(key, TABLE_5_1[key][0], _measured_jain_cells(result)) for key, result in results.items()]
+    goodput = [_table_5_1_row(key, TABLE_5_1[key][1], _measured_goodput_cells(result)) for key, result in results.items()]
     tables = [
         ReportTable("Jain's index", ["scheme", "flows", "published", *JAIN_DEFINITIONS.values()], jain),
         ReportTable("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT_COLUMNS.values()], goodput),
@@ -51,11 +51,11 @@ def _table_5_1_row(key: tuple[object, ...], published: float, cells: Sequence[st
     return [str(key[0]), str(key[1]), f"{published:.4f}", *cells]
 
 
-def _jain_cell(result: Result) -> list[str]:
+def _measured_jain_cells(result: Result) -> list[str]:
     return [format_with_interval(result.estimate(definition)) for definition in JAIN_DEFINITIONS]
 
 
-def _goodput_cell(result: Result) -> list[str]:
+def _measured_goodput_cells(result: Result) -> list[str]:
     return [format_with_interval(result.estimate(quantity).scaled(1e-6)) for quantity in _GOODPUT_COLUMNS]
 
 

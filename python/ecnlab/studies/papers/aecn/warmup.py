@@ -58,7 +58,7 @@ def _draw_warm_up_throughput(results: ResultsByKey) -> DrawnItemContent:
     rows = [
         [f"{start} to {end}", *(_mean_throughput_of_span_text(rates, name, start, end) for name in _SCHEMES)] for start, end in _SPANS_S
     ]
-    data = pl.concat(_mean_throughput_of_span_by_seed(rates, name) for name in _SCHEMES)
+    data = pl.concat(_mean_throughput_over_time_frame(rates, name) for name in _SCHEMES)
     return DrawnItemContent(figure, [ReportTable("throughput of all flows (Mbit/s)", ["time (s)", *_SCHEMES], rows)], data)
 
 
@@ -77,7 +77,7 @@ def _mean_throughput_of_span_text(rates: pl.DataFrame, name: str, start: float, 
     return format_with_interval(mean_with_interval([float(mean) for mean in means if isinstance(mean, float)]).scaled(1e-6), 3)
 
 
-def _mean_throughput_of_span_by_seed(rates: pl.DataFrame, name: str) -> pl.DataFrame:
+def _mean_throughput_over_time_frame(rates: pl.DataFrame, name: str) -> pl.DataFrame:
     import polars as pl
 
     means = series.mean_over_seeds(rates.filter(rates["group"] == name), THROUGHPUT).rename({"mean": THROUGHPUT})

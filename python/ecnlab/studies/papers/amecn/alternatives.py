@@ -70,7 +70,7 @@ def _choice_row_cells(results: ResultsByKey, choice: OpenParameterChoice) -> lis
     ]
 
 
-def _draw_alternatives(results: ResultsByKey) -> DrawnItemContent:
+def _draw_load_rise_alternatives_table(results: ResultsByKey) -> DrawnItemContent:
     header = ["alternative", *(f"{scheme}: {name}" for name in _ALTERNATIVE_MEASURES for scheme in SCHEMES)]
     table = ReportTable(
         "the load rises at 25 s", header, [[choice.name, *_choice_row_cells(results, choice)] for choice in ALTERNATIVE_CHOICES]
@@ -94,12 +94,12 @@ ALTERNATIVES_ITEM = StudyItem(
         "Reno as in ns-2 2.35. Published for the use of the link are 94.5 % under MECN and 96.3 % under AMECN."
     ),
     needs={(choice.name, scheme): changing_load_scenario("rise", scheme, choice) for choice in ALTERNATIVE_CHOICES for scheme in SCHEMES},
-    draw=_draw_alternatives,
+    draw=_draw_load_rise_alternatives_table,
     part="What the paper leaves open",
 )
 
 
-def _draw_target_alternatives(results: ResultsByKey) -> DrawnItemContent:
+def _draw_target_alternatives_table(results: ResultsByKey) -> DrawnItemContent:
     found = {
         key: (
             result.estimate_of(measures.mean_bottleneck_wait(result)).scaled(1e3),
@@ -131,6 +131,6 @@ TARGET_ALTERNATIVES_ITEM = StudyItem(
         if setting.ecn or scheme == "ARED"
         for target in _TARGETS_MS
     },
-    draw=_draw_target_alternatives,
+    draw=_draw_target_alternatives_table,
     part="What the paper leaves open",
 )

@@ -123,7 +123,7 @@ def _published_utilisation_gap(kind: str) -> float:
     return round(UTILISATION_PERCENT[kind, "AMECN"] - UTILISATION_PERCENT[kind, "MECN"], 1)
 
 
-def _utilisation_statement(kind: str, scheme: str) -> ClaimStatement:
+def _utilisation_near_published_statement(kind: str, scheme: str) -> ClaimStatement:
     """Statements that the utilization is closer to its printed number than to that of the other scheme."""
     printed, half = UTILISATION_PERCENT[kind, scheme], _published_utilisation_gap(kind) / 2
     wanted = claimed_between(round(printed - half, 2), round(printed + half, 2))
@@ -145,7 +145,7 @@ def _slightly_higher_utilisation_statement(kind: str) -> ClaimStatement:
 
 
 def _utilisation_statements(kind: str) -> list[ClaimStatement]:
-    return [*(_utilisation_statement(kind, scheme) for scheme in SCHEMES), _slightly_higher_utilisation_statement(kind)]
+    return [*(_utilisation_near_published_statement(kind, scheme) for scheme in SCHEMES), _slightly_higher_utilisation_statement(kind)]
 
 
 def _slightly_lower_queue_statement() -> ClaimStatement:
@@ -160,7 +160,7 @@ def _fewer_drops_statements() -> ClaimStatement:
 
 
 def _target_delay_met_statements(scheme: str, target: int) -> ClaimStatement:
-    measured = ScenarioMeasure(single_link_scenario(scheme, target), measures.mean_wait_error_from_target(target))
+    measured = ScenarioMeasure(single_link_scenario(scheme, target), measures.relative_wait_excess_over_target(target))
     return ClaimStatement(
         f"{scheme}, target {target} ms: delay over target",
         measured,
@@ -188,7 +188,7 @@ def _efficiency_at_same_target_statement(target: int) -> ClaimStatement:
     )
 
 
-def _throughput_over_three_links_statement(target: int) -> ClaimStatement:
+def _throughput_at_same_delay_statement(target: int) -> ClaimStatement:
     rival = [parking_lot_scenario("ARED", other) for other in ARED_PARKING_TARGETS_MS]
     delay, throughput = measures.total_wait_of_three_links, measures.total_throughput
     measured = measures.DifferenceAtSameDelay(parking_lot_scenario("AMECN", target), rival, delay, throughput, relative=True)
@@ -307,7 +307,7 @@ MORE_AT_SAME_DELAY = Claim(
     [
         *(_efficiency_at_same_delay_statement(target) for target in REACHABLE_TARGETS_MS),
         *(_efficiency_at_same_target_statement(target) for target in REACHABLE_TARGETS_MS),
-        *(_throughput_over_three_links_statement(target) for target in REACHABLE_PARKING_TARGETS_MS),
+        *(_throughput_at_same_delay_statement(target) for target in REACHABLE_PARKING_TARGETS_MS),
     ],
     quote=(
         "“AMECN gives better throughput for a given average delay. Hence AMECN gives higher throughput for a given targetdelay than ARED "

@@ -40,9 +40,9 @@ def average_queue_return_time(low: float, high: float, change_s: float, latest_s
 
     def return_times(result: Result) -> list[float]:
         end_s = result.header["duration_s"]
-        return [return_time_of_run(samples, end_s) - change_s for samples in _average_queue_samples(result, change_s, end_s)]
+        return [time_back_in_range_s(samples, end_s) - change_s for samples in _average_queue_samples(result, change_s, end_s)]
 
-    def return_time_of_run(samples: Sequence[tuple[float, float]], end_s: float) -> float:
+    def time_back_in_range_s(samples: Sequence[tuple[float, float]], end_s: float) -> float:
         until_latest = [sample for sample in samples if sample[0] < latest_s]
         start_s, extreme = (max if rises else min)(until_latest, key=lambda sample: sample[1])
         if extreme <= high if rises else extreme >= low:
@@ -78,7 +78,7 @@ def mean_bottleneck_wait(result: Result) -> list[float]:
     return result.values("sojourn_mean_s", queue=BOTTLENECK)
 
 
-def mean_wait_error_from_target(target_ms: float) -> ValuesOfResult:
+def relative_wait_excess_over_target(target_ms: float) -> ValuesOfResult:
     """Relative excess of the bottleneck's mean queueing delay over a target."""
     return lambda result: [value * 1e3 / target_ms - 1 for value in mean_bottleneck_wait(result)]
 

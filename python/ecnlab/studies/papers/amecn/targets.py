@@ -37,7 +37,7 @@ def _curve_against_delay(scheme: str, delays: list[Estimate], values: list[Estim
     return lines.Curve(scheme, [delay.mean for delay in delays], values, across=[delay.half_width for delay in delays])
 
 
-def _draw_link_efficiency(results: ResultsByKey) -> DrawnItemContent:
+def _draw_efficiency_against_delay(results: ResultsByKey) -> DrawnItemContent:
     figure, (axes,) = style.figure_with_panels()
     curves = [
         _curve_against_delay(
@@ -96,7 +96,7 @@ def _draw_delay_against_target(results: ResultsByKey) -> DrawnItemContent:
     return DrawnItemContent(figure, data=_estimates_frame(results, {"delay_s": measures.mean_bottleneck_wait}))
 
 
-def _draw_parking_lot(results: ResultsByKey) -> DrawnItemContent:
+def _draw_parking_lot_throughput(results: ResultsByKey) -> DrawnItemContent:
     figure, (axes,) = style.figure_with_panels()
     curves = [
         _curve_against_delay(
@@ -155,7 +155,7 @@ EFFICIENCY_ITEM = StudyItem(
         "point for each target delay from 10 to 120 ms, with the intervals of both quantities."
     ),
     needs=_SINGLE_LINK_NEEDS,
-    draw=_draw_link_efficiency,
+    draw=_draw_efficiency_against_delay,
     part=_ONE_LINK_PART,
 )
 TARGETS_ITEM = StudyItem(
@@ -174,6 +174,6 @@ PARKING_LOT_ITEM = StudyItem(
         "all three links, 10 to 80 ms."
     ),
     needs=_PARKING_LOT_NEEDS,
-    draw=_draw_parking_lot,
+    draw=_draw_parking_lot_throughput,
     part=_SEVERAL_LINKS_PART,
 )

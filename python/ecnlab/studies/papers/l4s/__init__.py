@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies import TITLES
-from ecnlab.studies.framework.model import AlternativeSetup, Study
+from ecnlab.studies.framework.model import InadmissibleSetup, Study
 from ecnlab.studies.papers.l4s import overload, rate_step, step, tables, team
 from ecnlab.studies.papers.l4s.claims import CLAIMS
 from ecnlab.studies.papers.l4s.network import CUBIC, OF_2020, PRAGUE_2020, SCENARIO_1, two_flows, with_dualpi2_of_linux_7_2
@@ -30,7 +30,7 @@ STUDY = Study(
     items=[*tables.ITEMS, *step.ITEMS, rate_step.RATE_STEP_ITEM, *overload.ITEMS, team.TEAM_ITEM, REQUIREMENTS_ITEM],
     claims=[*CLAIMS, *RATE_STEP_CLAIMS, *OVERLOAD_CLAIMS, *TEAM_CLAIMS, *REQUIREMENT_CLAIMS],
     alternatives=[
-        AlternativeSetup(
+        InadmissibleSetup(
             "dualpi2 of Linux 7.2",
             "The published runs have a kernel of August 2020. The L4S team's sch_dualpi2 of that time spares a packet the step unless "
             "it finds more than one in the L queue, as min_qlen_step 2 does today. Linux 7.2 exempts none by default. Against it: the "

@@ -18,7 +18,7 @@ from ecnlab.studies.framework.claims import (
     ScenarioMeasure,
     ratio_or_nan,
 )
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.l4s.network import BOTTLENECK, CONTROLS, CUBIC, LINUX_7_2, PRAGUE, queue_tree
 
@@ -90,7 +90,7 @@ SHARE_ITEM = curve_figure(
         CurvePanel(queue, {ect: {load: share_of_datagrams(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)})
         for queue in QUEUES
     ],
-    AxisScales("load of the datagrams (% of the link)", "share of the throughput", PERCENT, y_range=(0, 105)),
+    AxisSettings("load of the datagrams (% of the link)", "share of the throughput", PERCENT, y_range=(0, 105)),
     part=_PART,
     palette=_PALETTE,
 )
@@ -102,7 +102,7 @@ WAIT_ITEM = curve_figure(
         CurvePanel(queue, {ect: {load: mean_wait(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)})
         for queue in QUEUES
     ],
-    AxisScales("load of the datagrams (% of the link)", "mean wait", MS, own_y=True),
+    AxisSettings("load of the datagrams (% of the link)", "mean wait", MS, own_y=True),
     part=_PART,
     palette=_PALETTE,
 )

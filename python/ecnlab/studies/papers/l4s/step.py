@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ecnlab.plot.style import Palette
 from ecnlab.studies.framework.claims import DisplayUnit
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.papers.l4s.network import CUBIC, LINUX_7_2, LINUX_HOSTS, PRAGUE, TwoFlows, two_flows
 from ecnlab.studies.papers.l4s.published import Sender
 from ecnlab.studies.papers.l4s.tables import PART_STEP, STEP_HOSTS_ITEM, linux_rows
@@ -57,7 +57,7 @@ STEP_ITEM = curve_figure(
         )
         for rtt_ms in RTTS_MS
     ],
-    AxisScales("rate of the link (Mbit/s)", "Prague over CUBIC", RATIO, y_range=(0, 3)),
+    AxisSettings("rate of the link (Mbit/s)", "Prague over CUBIC", RATIO, y_range=(0, 3)),
     part=PART_STEP,
     palette=_PALETTE,
 )

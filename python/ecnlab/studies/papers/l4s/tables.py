@@ -247,7 +247,7 @@ def _draw_shares(results: ResultsByKey) -> DrawnItemContent:
                 yerr=[share.half_width for _, share in points],
                 label=label,
                 color=_RATE_PALETTE.colour(label, 0),
-                marker=_RATE_PALETTE.marker(label, 0),
+                marker=_RATE_PALETTE.marker_of_name(label, 0),
                 linestyle="none",
             )
         axes.set_title(title, loc="left")

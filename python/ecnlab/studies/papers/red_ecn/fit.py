@@ -33,7 +33,7 @@ FITTED_CHOICES = (
 )
 
 
-def _table_rows_of_choice(choice: OpenParameterChoice) -> list[TableRow]:
+def _table_rows_affected_by_choice(choice: OpenParameterChoice) -> list[TableRow]:
     """The rows of the tables that a choice changes; only the second experiment has datagrams."""
     return [row for row in PUBLISHED_KBPS if row[0] == 2 or choice.bursts == CHOSEN_CHOICE.bursts]
 
@@ -42,7 +42,7 @@ def _relative_errors(results: ResultsByKey, choice: OpenParameterChoice) -> dict
     """Relative deviation of each row's mean from the published number."""
     means = {
         row: math.fsum(values) / len(values)
-        for row in _table_rows_of_choice(choice)
+        for row in _table_rows_affected_by_choice(choice)
         if (values := goodput_per_source(results[choice.name, row]))
     }
     return {row: mean / 1e3 / PUBLISHED_KBPS[row] - 1 for row, mean in means.items()}
@@ -68,7 +68,7 @@ def _rms_error_cells(distances: Sequence[float]) -> list[str]:
     return ["as chosen" if math.isnan(distance) else f"{100 * distance:.1f}" for distance in distances]
 
 
-def _draw_fit_to_tables(results: ResultsByKey) -> DrawnItemContent:
+def _fit_table_content(results: ResultsByKey) -> DrawnItemContent:
     import polars as pl
 
     found = {choice.name: _rms_errors_by_table(_relative_errors(results, choice)) for choice in FITTED_CHOICES}
@@ -87,7 +87,9 @@ FIT_ITEM = StudyItem(
         "thing at a time differs from what was chosen: Reno as in ns-2 2.35, 1000 bytes on the wire, 1.5 Mbit/s, 100 s, 8 sources of "
         "datagrams. Table I's number for ECN at 100 ms is below that at 250 ms, so the distance is shown without it too."
     ),
-    needs={(choice.name, row): table_row_scenario(row, choice) for choice in FITTED_CHOICES for row in _table_rows_of_choice(choice)},
-    draw=_draw_fit_to_tables,
+    needs={
+        (choice.name, row): table_row_scenario(row, choice) for choice in FITTED_CHOICES for row in _table_rows_affected_by_choice(choice)
+    },
+    draw=_fit_table_content,
     part="What the paper leaves out",
 )

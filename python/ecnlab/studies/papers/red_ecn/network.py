@@ -10,7 +10,7 @@ from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.framework.claims import ScenarioMeasure
 from ecnlab.studies.framework.model import RequiredScenario
-from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbps
+from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbps_by_row
 
 if TYPE_CHECKING:
     from ecnlab.storage.results import Result
@@ -57,5 +57,5 @@ def goodput_per_source(result: Result) -> list[float]:
 
 def goodput_of_table_row(row: TableRow) -> ScenarioMeasure:
     """Goodput of a source in a row's scenario, with ns-2's number if known."""
-    known = ns2_throughput_kbps().get(row)
+    known = ns2_throughput_kbps_by_row().get(row)
     return ScenarioMeasure(table_row_scenario(row), goodput_per_source, known=None if known is None else known * 1e3)

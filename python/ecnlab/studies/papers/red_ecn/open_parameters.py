@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ecnlab.scenarios.networks import BOTTLENECK, Tree
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
 
 
-def rewrite_to_main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def keep_scenario_unchanged(tree: Mapping[str, Any]) -> Mapping[str, Any]:
     """The scenario of the main set-up."""
     return tree
 
@@ -53,7 +53,7 @@ RATE = OpenParameter(
         "Ten sources got 145.68 kbit/s each at 50 ms (Table I), so the rate is above 1.457 Mbit/s. The two usual rates just above are 1.5 "
         "Mbit/s and a T1's 1.544. At 1.6 and 2 Mbit/s our sources get far more than Table I has (Table F)."
     ),
-    values={"1.5 Mbit/s": rewrite_to_main_setup, "1.544 Mbit/s": _bottleneck_rate_rewriting("1.544 Mbps")},
+    values={"1.5 Mbit/s": keep_scenario_unchanged, "1.544 Mbit/s": _bottleneck_rate_rewriting("1.544 Mbps")},
     main="1.5 Mbit/s",
 )
 TCP = OpenParameter(
@@ -69,7 +69,7 @@ TCP = OpenParameter(
     values={
         "Tahoe": _tcp_parameters_rewriting(variant="tahoe"),
         "Reno, at most 20 packets": _tcp_parameters_rewriting(max_rwnd=20),
-        "Reno": rewrite_to_main_setup,
+        "Reno": keep_scenario_unchanged,
     },
     main="Reno",
 )
@@ -77,7 +77,7 @@ DURATION = OpenParameter(
     name="duration",
     paper="“send data continuously throughout the simulation” (section III.A). No duration.",
     reason="100 s is usual in such studies, as in the three others here. Half and twice of it bound the effect of slow start.",
-    values={"50 s": _duration_rewriting("50 s"), "100 s": rewrite_to_main_setup, "200 s": _duration_rewriting("200 s")},
+    values={"50 s": _duration_rewriting("50 s"), "100 s": keep_scenario_unchanged, "200 s": _duration_rewriting("200 s")},
     main="100 s",
 )
 BURSTS = OpenParameter(
@@ -88,13 +88,13 @@ BURSTS = OpenParameter(
         "datagrams sends 50 kbit/s in the mean, so that is 5 to 8 sources; more are possible, since datagrams are dropped too. 10 would be "
         "as many as there are TCP sources."
     ),
-    values={"6": _datagram_source_count_rewriting(6), "8": rewrite_to_main_setup, "10": _datagram_source_count_rewriting(10)},
+    values={"6": _datagram_source_count_rewriting(6), "8": keep_scenario_unchanged, "10": _datagram_source_count_rewriting(10)},
     main="8",
 )
 OPEN_PARAMETERS = (RATE, TCP, DURATION, BURSTS)
 
 ALTERNATIVES = (
-    AlternativeSetup(
+    InadmissibleSetup(
         "max_p of 1",
         (
             "For: Figure 2 prints p_b without max_p. Against: it cites Floyd and Jacobson 1993, whose p_b has it, ns-2's default is 0.1, "
@@ -102,12 +102,12 @@ ALTERNATIVES = (
         ),
         _queue_parameters_rewriting(max_p=1),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         "gentle RED",
         "For: ns-2's default since 2001. Against: Figure 2 drops every packet from max_th on.",
         _queue_parameters_rewriting(gentle=True),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         "NewReno",
         (
             "For: usual in 2010. Against: section II.A has fast recovery end with the first ACK that is not a duplicate, which is Reno's, "
@@ -115,7 +115,7 @@ ALTERNATIVES = (
         ),
         _tcp_parameters_rewriting(variant="newreno"),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         "SACK",
         (
             "For: “modern TCP implementations” (section IV). Against: section II.A counts SACK among modifications, and does not describe "
@@ -123,7 +123,7 @@ ALTERNATIVES = (
         ),
         _tcp_parameters_rewriting(variant="sack1"),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         "sources' delays differ by up to a packet time",
         (
             "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: “All links from bulk "

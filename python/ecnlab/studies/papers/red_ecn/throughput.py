@@ -21,7 +21,7 @@ from ecnlab.studies.framework.model import (
     format_with_interval,
 )
 from ecnlab.studies.papers.red_ecn.network import goodput_per_source, table_row_scenario
-from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, ns2_throughput_kbps
+from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, ns2_throughput_kbps_by_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,14 +55,14 @@ def _draw_throughput_by_delay(results: ResultsByKey, experiment: int) -> DrawnIt
     rows = [((scheme, delay), _estimate_kbps(results, (scheme, delay))) for scheme in SCHEMES for delay in SWEPT_DELAYS_MS]
     frame = estimates_frame(["scheme", "delay_ms"], "throughput_kbps", rows)
     places = [(experiment, scheme, delay) for (scheme, delay), _ in rows]
-    ns2, published = ([table.get(place) for place in places] for table in (ns2_throughput_kbps(), PUBLISHED_KBPS))
+    ns2, published = ([table.get(place) for place in places] for table in (ns2_throughput_kbps_by_row(), PUBLISHED_KBPS))
     return DrawnItemContent(figure, data=frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
 
 
 def _draw_published_and_ns2_points(axes: Axes, experiment: int) -> None:
     """The paper's own numbers, and ns-2's."""
     lines.draw_reference_points(axes, _reference_curves(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, half=True)
-    lines.draw_reference_points(axes, _reference_curves(ns2_throughput_kbps(), experiment), "ns-2", palette=_PALETTE)
+    lines.draw_reference_points(axes, _reference_curves(ns2_throughput_kbps_by_row(), experiment), "ns-2", palette=_PALETTE)
 
 
 def _reference_curves(table: Mapping[TableRow, float], experiment: int) -> list[lines.Curve]:
@@ -70,30 +70,30 @@ def _reference_curves(table: Mapping[TableRow, float], experiment: int) -> list[
     return [lines.Curve(scheme, DELAYS_MS, points) for scheme, points in numbers.items()]
 
 
-def _link_utilisation(result: Result) -> list[float]:
+def _link_utilisation_percent(result: Result) -> list[float]:
     return [100 * used for used in result.values("utilisation", queue=BOTTLENECK)]
 
 
-def _retransmitted_percent(result: Result) -> list[float]:
+def _duplicate_packets_percent(result: Result) -> list[float]:
     """The share of TCP's packets that arrived more than once, in per cent."""
     arrived, useful = (result.values(name, group="bulk") for name in ("throughput_bps", "goodput_bps"))
     return [100 * (1 - first / all_) for first, all_ in zip(useful, arrived, strict=True)]
 
 
 _EXPLAINING_COLUMNS: Mapping[str, tuple[Callable[[Result], list[float]], int]] = {
-    "use of the link (%)": (_link_utilisation, 2),
-    "arrived again (%)": (_retransmitted_percent, 2),
+    "use of the link (%)": (_link_utilisation_percent, 2),
+    "arrived again (%)": (_duplicate_packets_percent, 2),
     "timeouts": (lambda result: result.values("timeouts", group="bulk"), 0),
 }
 
 
-def _draw_throughput_table(results: ResultsByKey, experiment: int) -> DrawnItemContent:
+def _throughput_table_content(results: ResultsByKey, experiment: int) -> DrawnItemContent:
     rows = [
         [
             scheme,
             str(delay),
             f"{PUBLISHED_KBPS[experiment, scheme, delay]:.4f}",
-            f"{ns2_throughput_kbps()[experiment, scheme, delay]:.1f}",
+            f"{ns2_throughput_kbps_by_row()[experiment, scheme, delay]:.1f}",
             format_with_interval(_estimate_kbps(results, (scheme, delay)), 1),
             *(
                 format_with_interval(results[scheme, delay].estimate_of(measure(results[scheme, delay])), digits)
@@ -123,7 +123,7 @@ def _throughput_figure(number: str, experiment: int, title: str, caption: str) -
 
 
 def _throughput_table(number: str, experiment: int, title: str) -> StudyItem:
-    draw = partial(_draw_throughput_table, experiment=experiment)
+    draw = partial(_throughput_table_content, experiment=experiment)
     caption = (
         "The paper's numbers, ns-2's from our script with the same choices, and ours, in the mean over ten TCP sources. ECN's gain has two "
         "parts: the bottleneck idles less, and fewer packets arrive twice, which a source without SACK sends again after a timeout."

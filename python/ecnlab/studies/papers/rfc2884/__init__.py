@@ -22,6 +22,6 @@ STUDY = Study(
     claims=CLAIMS,
     open_parameters=OPEN_PARAMETERS,
     alternatives=ALTERNATIVES,
-    networks={"The testbed of section 4.1": testbed.bulk_transfer_scenario(testbed.CONGESTION_LEVELS["low"], 0.1)},
+    networks={"The testbed of section 4.1": testbed.competing_bulk_transfers_scenario(testbed.CONGESTION_LEVELS["low"], 0.1)},
     on_kernels=scenario_on_kernels,
 )

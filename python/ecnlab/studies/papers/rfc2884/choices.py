@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
 from ecnlab.studies.papers.rfc2884 import testbed
 from ecnlab.studies.papers.rfc2884.router import (
     LIMIT_PACKETS,
     RedThresholds,
+    red_queue_with_thresholds_and_weight,
     thresholds_of_red_queue,
     weight_log_of_red_queue,
-    with_red_thresholds,
 )
 
 Scenario = Mapping[str, Any]
@@ -34,24 +34,28 @@ CANDIDATE_THRESHOLDS = tuple(
 MAX_FORCED_SHARE = 0.01
 
 
-def _replace_red_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Scenario:
+def _change_red_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Scenario:
     network = scenario["network"]
     return {**scenario, "network": {**network, "queue": change(network["queue"])}}
 
 
 def red_thresholds_rewriting(thresholds: RedThresholds) -> ScenarioRewriting:
     """A scenario with other thresholds and its own weight."""
-    return lambda scenario: _replace_red_queue(scenario, lambda red: with_red_thresholds(red, thresholds, weight_log_of_red_queue(red)))
+    return lambda scenario: _change_red_queue(
+        scenario, lambda red: red_queue_with_thresholds_and_weight(red, thresholds, weight_log_of_red_queue(red))
+    )
 
 
 def red_weight_rewriting(weight: int) -> ScenarioRewriting:
     """A scenario with the weight 2^-weight and its own thresholds."""
-    return lambda scenario: _replace_red_queue(scenario, lambda red: with_red_thresholds(red, thresholds_of_red_queue(red), weight))
+    return lambda scenario: _change_red_queue(
+        scenario, lambda red: red_queue_with_thresholds_and_weight(red, thresholds_of_red_queue(red), weight)
+    )
 
 
-def red_slope_rewriting(slope: str) -> ScenarioRewriting:
+def linux_red_slope_rewriting(slope: str) -> ScenarioRewriting:
     """A scenario with this slope of RED's probability (`linux-red`, parameter `slope`)."""
-    return lambda scenario: _replace_red_queue(scenario, lambda red: {**red, "slope": slope})
+    return lambda scenario: _change_red_queue(scenario, lambda red: {**red, "slope": slope})
 
 
 def router_delay_rewriting(delay: str) -> ScenarioRewriting:
@@ -72,7 +76,7 @@ def tcp_parameters_rewriting(changes: Mapping[str, Any], applies: Callable[[Mapp
 def with_ns2_red(scenario: Scenario) -> Scenario:
     """A scenario with ns-2's RED: the same thresholds and weight, counted in packets, and no signal before 1/p_b packets."""
 
-    def ns2_red_queue(red: Mapping[str, Any]) -> Mapping[str, Any]:
+    def to_ns2_red_queue(red: Mapping[str, Any]) -> Mapping[str, Any]:
         thresholds = thresholds_of_red_queue(red)
         return {
             "aqm": "ecn",
@@ -83,7 +87,7 @@ def with_ns2_red(scenario: Scenario) -> Scenario:
             "max_p": red["probability"],
         }
 
-    return _replace_red_queue(scenario, ns2_red_queue)
+    return _change_red_queue(scenario, to_ns2_red_queue)
 
 
 def _has_linux_2_0_profile(tcp: Mapping[str, Any]) -> bool:
@@ -130,7 +134,7 @@ OPEN_PARAMETERS = (
         "probability, maxp.” (section 2.1.1, page 3)",
         reason="Linux before 3.3 rounds the slope down to a power of two, so that the probability at max is between half of max_p and "
         "max_p; with the main thresholds max_p 0.3 and 0.5 are the same RED. The RFC's words have max_p itself.",
-        values={"power of two": red_slope_rewriting("power-of-two"), "exact": red_slope_rewriting("exact")},
+        values={"power of two": linux_red_slope_rewriting("power-of-two"), "exact": linux_red_slope_rewriting("exact")},
         main="power of two",
     ),
     OpenParameter(
@@ -145,7 +149,7 @@ OPEN_PARAMETERS = (
 )
 
 ALTERNATIVES = (
-    AlternativeSetup(
+    InadmissibleSetup(
         name="ns-2's RED",
         evidence="The study had it until November 2026: with wait, no packet is signalled before 1/p_b packets have passed, so that it "
         "signals a third as often at the same average. For it: nothing in the RFC. Against it: section 4 has Linux 2.1 for the router, and "
@@ -153,13 +157,13 @@ ALTERNATIVES = (
         "(August 1998). That the testbed ran this code is an inference.",
         rewriting=with_ns2_red,
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         name="thresholds 10 and 30",
         evidence="For it: a short queue, which the RFC's rates of transactions suggest. Against it: section 4.4 has the average between "
         "the thresholds, and with these most drops are forced at high congestion and max_p 0.02 (Table 4.4.2).",
         rewriting=red_thresholds_rewriting(RedThresholds(max_packets=30, min_packets=10)),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         name="Linux 2.0 without fast retransmit",
         evidence="For it: a tcp_input.c of Linux 2.0.30 or later counts an acknowledgement as a duplicate only if len != th->doff*4, "
         "that is, if it carries data. By the letter, one-way transfers never retransmit fast. Against it: the comment above that line asks "
@@ -168,7 +172,7 @@ ALTERNATIVES = (
         "2.0.32 itself was not seen.",
         rewriting=tcp_parameters_rewriting({"dupthresh": 1000}, _has_linux_2_0_profile),
     ),
-    AlternativeSetup(
+    InadmissibleSetup(
         name="a mark may leave a window of 1",
         evidence="For it: section 4 has hosts that conform to RFC 2481, whose section 6.1.2 halves the window down to one segment. Against "
         "it: sections 3.2 and 5.2 of RFC 2884 say that the response equals fast retransmit, and Linux's keeps a threshold of at least 2.",

@@ -23,7 +23,7 @@ from ecnlab.studies.framework.claims import (
     claimed_above,
     claimed_below,
     claimed_between,
-    order_statements,
+    descending_order_statements,
 )
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884 import testbed
@@ -34,13 +34,13 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     RESPONSES_KB,
     WITH_ECN,
     WITHOUT_ECN,
-    bulk_transfer_scenario,
+    competing_bulk_transfers_scenario,
+    competing_transactions_scenario,
     ecn_gain,
     file_throughput_measure,
     share_of_columns,
     sum_of_columns,
     transaction_rate_measure,
-    transactions_scenario,
 )
 
 if TYPE_CHECKING:
@@ -70,44 +70,44 @@ def retransmissions_measure(need: RequiredScenario, group: str) -> ScenarioMeasu
     return sum_of_columns(need, [FAST_RETRANSMITS, TIMEOUT_RETRANSMITS], [{"group": group}])
 
 
-def has_retransmissions_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
+def runs_with_retransmissions_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """Whether a group retransmitted anything in a run, 1 or 0: its mean is the share of such runs."""
 
-    def has_retransmissions(result: Result) -> Sequence[float]:
+    def has_retransmissions_by_seed(result: Result) -> Sequence[float]:
         counts = zip(result.values(FAST_RETRANSMITS, group=group), result.values(TIMEOUT_RETRANSMITS, group=group), strict=True)
         return [float(fast + timeout > 0) for fast, timeout in counts]
 
-    return ScenarioMeasure(need, has_retransmissions)
+    return ScenarioMeasure(need, has_retransmissions_by_seed)
 
 
-def signals_of_kind(need: RequiredScenario, kind: str) -> ScenarioMeasure:
+def congestion_signals_measure(need: RequiredScenario, kind: str) -> ScenarioMeasure:
     """RED's congestion signals to one of two equally large kinds of flows: marks with ECN, drops without."""
-    return sum_of_columns(need, [_SIGNAL_OF_KIND[kind]], testbed.flow_groups_of_kind(kind))
+    return sum_of_columns(need, [_SIGNAL_OF_KIND[kind]], testbed.group_places_of_ecn_kind(kind))
 
 
 def bulk_throughput_gain(load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
     """ECN's gain in the throughput of 20 MB."""
-    return ecn_gain(file_throughput_measure, bulk_transfer_scenario(load, max_p, hosts))
+    return ecn_gain(file_throughput_measure, competing_bulk_transfers_scenario(load, max_p, hosts))
 
 
 def transaction_rate_gain(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
     """ECN's gain in transactions per second."""
-    return ecn_gain(transaction_rate_measure, transactions_scenario(response_kb, load, max_p, hosts))
+    return ecn_gain(transaction_rate_measure, competing_transactions_scenario(response_kb, load, max_p, hosts))
 
 
-def _statements_by_load(of: Callable[[int], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
-    return _gain_rises_between_published_ends_statements(
+def _gain_by_load_statements(of: Callable[[int], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
+    return _gain_and_rise_near_published_statements(
         "max_p 0.1, {}", {_LOAD_NAMES[load]: of(int(load)) for load in published}, list(published.values())
     )
 
 
-def _statements_by_max_p(of: Callable[[float], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
-    return _gain_rises_between_published_ends_statements(
+def _gain_by_max_p_statements(of: Callable[[float], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
+    return _gain_and_rise_near_published_statements(
         "high congestion, {}", {f"max_p {max_p:g}": of(max_p) for max_p in published}, list(published.values())
     )
 
 
-def _gain_rises_between_published_ends_statements(
+def _gain_and_rise_near_published_statements(
     where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]
 ) -> list[ClaimStatement]:
     """Statements that a gain's first and last values and its rise are about those of the RFC."""
@@ -127,12 +127,14 @@ def _gain_near_published_statements(where: str, gains: Mapping[str, MeasuredQuan
     ]
 
 
-def _ecn_advantage(load: int, max_p: float) -> MeasureDifference:
-    need = bulk_transfer_scenario(load, max_p)
+def _ecn_throughput_difference(load: int, max_p: float) -> MeasureDifference:
+    need = competing_bulk_transfers_scenario(load, max_p)
     return MeasureDifference(file_throughput_measure(need, WITH_ECN), file_throughput_measure(need, WITHOUT_ECN))
 
 
-def _statements_at_levels(of: Callable[[int, float], MeasuredQuantity], max_p: float, levels: Sequence[str]) -> dict[str, MeasuredQuantity]:
+def _measures_by_congestion_level(
+    of: Callable[[int, float], MeasuredQuantity], max_p: float, levels: Sequence[str]
+) -> dict[str, MeasuredQuantity]:
     return {f"{level} congestion": of(CONGESTION_LEVELS[level], max_p) for level in levels}
 
 
@@ -143,19 +145,19 @@ _FAIRNESS_MAX_PS = (0.02, 0.05, 0.1, 0.2)
 _MAX_P_PAIRS = tuple(combinations(_FAIRNESS_MAX_PS, 2))
 
 
-def _published_fairness_index_change(background_ecn: bool, low: float, high: float) -> float:
+def _published_index_change_by_max_p(background_ecn: bool, low: float, high: float) -> float:
     """Difference of the RFC's index between two values of max_p."""
     return round(FAIRNESS[background_ecn, low] - FAIRNESS[background_ecn, high], 6)
 
 
-def _published_fairness_index_bias(max_p: float) -> float:
+def _published_index_change_by_background_ecn(max_p: float) -> float:
     """Difference of the RFC's index between background flows with and without ECN."""
     return round(FAIRNESS[True, max_p] - FAIRNESS[False, max_p], 6)
 
 
 # The largest differences in the RFC's table: between two max_p with one kind of background, and between the kinds at one max_p.
-_LARGEST_CHANGE = max(abs(_published_fairness_index_change(ecn, *pair)) for ecn in (True, False) for pair in _MAX_P_PAIRS)
-_LARGEST_BIAS = max(abs(_published_fairness_index_bias(max_p)) for max_p in _FAIRNESS_MAX_PS)
+_LARGEST_CHANGE = max(abs(_published_index_change_by_max_p(ecn, *pair)) for ecn in (True, False) for pair in _MAX_P_PAIRS)
+_LARGEST_BIAS = max(abs(_published_index_change_by_background_ecn(max_p)) for max_p in _FAIRNESS_MAX_PS)
 # A share: almost all is nine of ten, hardly any the rest.
 _FEW_PERCENT = claimed_below(10.0)
 _MINORITY_PERCENT = claimed_below(50.0)
@@ -164,7 +166,7 @@ _ALMOST_NONE_PERCENT = claimed_below(0.5)
 _OCCASIONAL_PERCENT = claimed_below(1.0)
 
 
-def _range_within_published_difference(difference: float) -> ClaimedRange:
+def _claimed_within_1_5_times(difference: float) -> ClaimedRange:
     """Range of plus or minus 1.5 times a printed difference."""
     limit = round(1.5 * abs(difference), 5)
     return claimed_between(-limit, limit)
@@ -174,7 +176,7 @@ def _fairness_index(max_p: float, *, background_ecn: bool) -> ScenarioMeasure:
     return ScenarioMeasure(testbed.fairness_scenario(max_p, background_ecn=background_ecn), _JAIN)
 
 
-def _fairness_index_by_max_p_text(background_ecn: bool) -> str:
+def _background_ecn_text(background_ecn: bool) -> str:
     return f"background {WITH_ECN if background_ecn else WITHOUT_ECN}"
 
 
@@ -185,11 +187,11 @@ R1 = Claim(
     [
         *(
             ClaimStatement(
-                f"index, {_fairness_index_by_max_p_text(ecn)}, max_p {low:g} over max_p {high:g}",
+                f"index, {_background_ecn_text(ecn)}, max_p {low:g} over max_p {high:g}",
                 MeasureDifference(_fairness_index(low, background_ecn=ecn), _fairness_index(high, background_ecn=ecn)),
-                _range_within_published_difference(_LARGEST_CHANGE),
+                _claimed_within_1_5_times(_LARGEST_CHANGE),
                 DIMENSIONLESS,
-                _published_fairness_index_change(ecn, low, high),
+                _published_index_change_by_max_p(ecn, low, high),
             )
             for ecn in (True, False)
             for low, high in _MAX_P_PAIRS
@@ -198,9 +200,9 @@ R1 = Claim(
             ClaimStatement(
                 f"index, background with ECN over background without, max_p {max_p:g}",
                 MeasureDifference(_fairness_index(max_p, background_ecn=True), _fairness_index(max_p, background_ecn=False)),
-                _range_within_published_difference(_LARGEST_BIAS),
+                _claimed_within_1_5_times(_LARGEST_BIAS),
                 DIMENSIONLESS,
-                _published_fairness_index_bias(max_p),
+                _published_index_change_by_background_ecn(max_p),
             )
             for max_p in _FAIRNESS_MAX_PS
         ),
@@ -221,7 +223,7 @@ R2 = Claim(
     [
         ClaimStatement(
             f"marks over drops, max_p {max_p:g}",
-            testbed.ecn_gain(signals_of_kind, testbed.half_ecn_flows_scenario(max_p)),
+            testbed.ecn_gain(congestion_signals_measure, testbed.half_ecn_flows_scenario(max_p)),
             claimed_between(-10, 10),
             PERCENT,
             0.0,
@@ -258,13 +260,15 @@ R3 = Claim(
             statement
             for max_p in MAX_PS
             for statement in (
-                *order_statements(
-                    _statements_at_levels(bulk_throughput_gain, max_p, ("high", "moderate", "low")),
+                *descending_order_statements(
+                    _measures_by_congestion_level(bulk_throughput_gain, max_p, ("high", "moderate", "low")),
                     PERCENT_POINTS,
                     f"gain, max_p {max_p:g}",
                 ),
-                *order_statements(
-                    _statements_at_levels(_ecn_advantage, max_p, ("low", "moderate", "high")), KBPS, f"advantage, max_p {max_p:g}"
+                *descending_order_statements(
+                    _measures_by_congestion_level(_ecn_throughput_difference, max_p, ("low", "moderate", "high")),
+                    KBPS,
+                    f"advantage, max_p {max_p:g}",
                 ),
                 ClaimStatement(
                     f"gain, max_p {max_p:g}, high congestion", bulk_throughput_gain(_HIGH_LOAD, max_p), claimed_above(0), PERCENT
@@ -290,7 +294,7 @@ R4 = Claim(
     "R4",
     "20 MB, Reno, high congestion: ECN's gain rises from 10 % to 60 % as max_p goes from 0.02 to 0.5.",
     ["5.2.3"],
-    _statements_by_max_p(lambda max_p: bulk_throughput_gain(_HIGH_LOAD, max_p), BULK_BY_MAX_P["Reno"]),
+    _gain_by_max_p_statements(lambda max_p: bulk_throughput_gain(_HIGH_LOAD, max_p), BULK_BY_MAX_P["Reno"]),
     quote="“for the case of high congestion as we vary the drop probability from 0.02 to 0.5 the relative advantage of ECN increases from "
     "10% to 60%.” (section 5.2, page 10)",
     reading=_ABOUT_READING,
@@ -299,7 +303,9 @@ R4 = Claim(
     "queue means larger windows, so that fewer losses wait for a timeout.",
 )
 _BULK_NEEDS: Mapping[str, RequiredScenario] = {
-    f"{_LOAD_NAMES[load]}, max_p {max_p:g}": bulk_transfer_scenario(load, max_p) for load in CONGESTION_LEVELS.values() for max_p in MAX_PS
+    f"{_LOAD_NAMES[load]}, max_p {max_p:g}": competing_bulk_transfers_scenario(load, max_p)
+    for load in CONGESTION_LEVELS.values()
+    for max_p in MAX_PS
 }
 _EXCEPTED_RUN_NAME = f"{_LOAD_NAMES[_HIGH_LOAD]}, max_p 0.02"
 _EXCEPTED_RUN = _BULK_NEEDS[_EXCEPTED_RUN_NAME]
@@ -317,7 +323,7 @@ R5 = Claim(
         ),
         ClaimStatement(
             f"runs in which ECN's flow retransmits, {_EXCEPTED_RUN_NAME}",
-            has_retransmissions_measure(_EXCEPTED_RUN, WITH_ECN),
+            runs_with_retransmissions_measure(_EXCEPTED_RUN, WITH_ECN),
             _MINORITY_PERCENT,
             PERCENT,
         ),
@@ -360,8 +366,8 @@ R6 = Claim(
     "20 MB, SACK: ECN's gain rises from 5 % to 15 % with congestion at max_p 0.1, and from 10 % to 40 % with max_p at high congestion.",
     ["5.2.2", "5.2.3"],
     [
-        *_statements_by_load(lambda load: bulk_throughput_gain(load, 0.1, "SACK"), BULK_BY_LOAD["SACK"]),
-        *_statements_by_max_p(lambda max_p: bulk_throughput_gain(_HIGH_LOAD, max_p, "SACK"), BULK_BY_MAX_P["SACK"]),
+        *_gain_by_load_statements(lambda load: bulk_throughput_gain(load, 0.1, "SACK"), BULK_BY_LOAD["SACK"]),
+        *_gain_by_max_p_statements(lambda max_p: bulk_throughput_gain(_HIGH_LOAD, max_p, "SACK"), BULK_BY_MAX_P["SACK"]),
     ],
     quote="“ECN-SACK improves performance from about 5% at low congestion to about 15% at high congestion. In the scenario where high "
     "congestion is maintained and the maximum drop probability is moved from 0.02 to 0.5, the relative advantage of ECN-SACK improves "
@@ -375,8 +381,8 @@ R6 = Claim(
 
 def _transaction_gain_statements(hosts: str) -> list[ClaimStatement]:
     return [
-        *_statements_by_load(lambda load: transaction_rate_gain(5, load, 0.1, hosts), SHORT_BY_LOAD[hosts]),
-        *_statements_by_max_p(lambda max_p: transaction_rate_gain(5, _HIGH_LOAD, max_p, hosts), SHORT_BY_MAX_P[hosts]),
+        *_gain_by_load_statements(lambda load: transaction_rate_gain(5, load, 0.1, hosts), SHORT_BY_LOAD[hosts]),
+        *_gain_by_max_p_statements(lambda max_p: transaction_rate_gain(5, _HIGH_LOAD, max_p, hosts), SHORT_BY_MAX_P[hosts]),
     ]
 
 
@@ -390,7 +396,7 @@ R7 = Claim(
         *(
             ClaimStatement(
                 f"rate with ECN, high congestion, max_p {max_p:g}",
-                transaction_rate_measure(transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN),
+                transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN),
                 claimed_about(value),
                 PER_SECOND,
                 value,
@@ -400,8 +406,8 @@ R7 = Claim(
         ClaimStatement(
             "rate with ECN, high congestion, max_p 0.5 over max_p 0.02",
             MeasureDifference(
-                transaction_rate_measure(transactions_scenario(5, _HIGH_LOAD, 0.5), WITH_ECN),
-                transaction_rate_measure(transactions_scenario(5, _HIGH_LOAD, 0.02), WITH_ECN),
+                transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, 0.5), WITH_ECN),
+                transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, 0.02), WITH_ECN),
             ),
             claimed_about(round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1)),
             PER_SECOND,
@@ -435,11 +441,11 @@ R8 = Claim(
 )
 
 
-def _gain_by_size_statements(load: int) -> list[ClaimStatement]:
+def _gain_and_timeouts_of_short_responses_statements(load: int) -> list[ClaimStatement]:
     shortest, longest = RESPONSES_KB[0], RESPONSES_KB[-1]
     gains = MeasureDifference(transaction_rate_gain(shortest, load, 0.1), transaction_rate_gain(longest, load, 0.1))
     timeouts = MeasureDifference(
-        *(timeout_share_of_retransmissions(transactions_scenario(kb, load, 0.1), WITHOUT_ECN) for kb in (shortest, longest))
+        *(timeout_share_of_retransmissions(competing_transactions_scenario(kb, load, 0.1), WITHOUT_ECN) for kb in (shortest, longest))
     )
     return [
         ClaimStatement(f"gain, {_LOAD_NAMES[load]}, {shortest} KB over {longest} KB", gains, claimed_above(0), PERCENT_POINTS),
@@ -456,7 +462,11 @@ R9 = Claim(
     "R9",
     "ECN's gain is smaller for longer responses, because flows without ECN then recover by fast retransmit more often.",
     ["5.3.5", "5.3.6"],
-    [statement for level in ("moderate", "high") for statement in _gain_by_size_statements(CONGESTION_LEVELS[level])],
+    [
+        statement
+        for level in ("moderate", "high")
+        for statement in _gain_and_timeouts_of_short_responses_statements(CONGESTION_LEVELS[level])
+    ],
     quote="“As the transactional data size increases, ECN's advantage diminishes because the probability of recovering from a Fast "
     "Retransmit increases for NON ECN.” (section 5.3, page 13)",
     reading="The RFC names no level and no max_p: moderate and high congestion at its example, max_p 0.1, between the smallest and the "
@@ -501,7 +511,7 @@ def _gain_against_reno_statement(hosts: str, load: int, max_p: float) -> ClaimSt
     return ClaimStatement(
         f"gain, {hosts} over Reno, {where}",
         gap,
-        _range_within_published_difference(difference),
+        _claimed_within_1_5_times(difference),
         PERCENT_POINTS,
         difference if hosts == "SACK" else None,
     )
@@ -547,7 +557,7 @@ def _larger_gain_for_short_transfers_statements(hosts: str) -> list[ClaimStateme
         _published_gains_by_setting(SHORT_BY_LOAD, SHORT_BY_MAX_P, hosts),
     )
 
-    def printed_gains(at: tuple[int, float]) -> tuple[MeasuredQuantity, MeasuredQuantity]:
+    def bulk_and_transaction_gains(at: tuple[int, float]) -> tuple[MeasuredQuantity, MeasuredQuantity]:
         return bulk_throughput_gain(*at, hosts), transaction_rate_gain(5, *at, hosts)
 
     def place_text(at: tuple[int, float]) -> str:
@@ -555,17 +565,17 @@ def _larger_gain_for_short_transfers_statements(hosts: str) -> list[ClaimStateme
 
     return [
         *(
-            ClaimStatement(f"gain, 20 MB, {place_text(at)}", printed_gains(at)[0], claimed_above(0), PERCENT, value)
+            ClaimStatement(f"gain, 20 MB, {place_text(at)}", bulk_and_transaction_gains(at)[0], claimed_above(0), PERCENT, value)
             for at, value in long.items()
         ),
         *(
-            ClaimStatement(f"gain, 5 KB, {place_text(at)}", printed_gains(at)[1], claimed_above(0), PERCENT, value)
+            ClaimStatement(f"gain, 5 KB, {place_text(at)}", bulk_and_transaction_gains(at)[1], claimed_above(0), PERCENT, value)
             for at, value in short.items()
         ),
         *(
             ClaimStatement(
                 f"gain, 5 KB over 20 MB, {place_text(at)}",
-                MeasureDifference(*reversed(printed_gains(at))),
+                MeasureDifference(*reversed(bulk_and_transaction_gains(at))),
                 claimed_above(0),
                 PERCENT_POINTS,
                 value - long[at],
@@ -597,11 +607,11 @@ R13 = Claim(
     ["5.1"],
     [
         ClaimStatement(
-            f"index, {_fairness_index_by_max_p_text(ecn)}, max_p 0.02 over max_p 0.2",
+            f"index, {_background_ecn_text(ecn)}, max_p 0.02 over max_p 0.2",
             MeasureDifference(_fairness_index(0.02, background_ecn=ecn), _fairness_index(0.2, background_ecn=ecn)),
-            claimed_about(_published_fairness_index_change(ecn, 0.02, 0.2)),
+            claimed_about(_published_index_change_by_max_p(ecn, 0.02, 0.2)),
             DIMENSIONLESS,
-            _published_fairness_index_change(ecn, 0.02, 0.2),
+            _published_index_change_by_max_p(ecn, 0.02, 0.2),
         )
         for ecn in (True, False)
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ecnlab.stats.estimates import Estimate, mean_with_interval
 from ecnlab.studies.framework.claims import PERCENT, DisplayUnit, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     NeedKey,
@@ -24,7 +24,7 @@ from ecnlab.studies.papers.rfc2884.choices import (
     apply_rewritings,
     red_thresholds_rewriting,
 )
-from ecnlab.studies.papers.rfc2884.claims import signals_of_kind
+from ecnlab.studies.papers.rfc2884.claims import congestion_signals_measure
 from ecnlab.studies.papers.rfc2884.published import FAIRNESS
 from ecnlab.studies.papers.rfc2884.router import RedThresholds
 from ecnlab.studies.papers.rfc2884.testbed import (
@@ -34,7 +34,7 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     TESTBED_THRESHOLDS,
     WITH_ECN,
     WITHOUT_ECN,
-    bulk_transfer_scenario,
+    competing_bulk_transfers_scenario,
     share_of_columns,
 )
 
@@ -52,14 +52,14 @@ AVERAGE_QUEUE_ITEM = curve_figure(
             "",
             {
                 f"{level} congestion": {
-                    max_p: ScenarioMeasure(bulk_transfer_scenario(load, max_p), "average_mean_packets", queue=SHAPER_LINK)
+                    max_p: ScenarioMeasure(competing_bulk_transfers_scenario(load, max_p), "average_mean_packets", queue=SHAPER_LINK)
                     for max_p in MAX_PS
                 }
                 for level, load in CONGESTION_LEVELS.items()
             },
         )
     ],
-    AxisScales("max_p", "average queue", _IN_PACKETS, y_range=(0, TESTBED_THRESHOLDS.max_packets), ticks=MAX_PS),
+    AxisSettings("max_p", "average queue", _IN_PACKETS, y_range=(0, TESTBED_THRESHOLDS.max_packets), ticks=MAX_PS),
     part=REGION_PART,
     palette=testbed.PALETTE,
 )
@@ -78,12 +78,12 @@ FORCED_DROPS_ITEM = curve_figure(
         CurvePanel(
             "",
             {
-                f"{level} congestion": {max_p: forced_drop_share(bulk_transfer_scenario(load, max_p)) for max_p in MAX_PS}
+                f"{level} congestion": {max_p: forced_drop_share(competing_bulk_transfers_scenario(load, max_p)) for max_p in MAX_PS}
                 for level, load in CONGESTION_LEVELS.items()
             },
         )
     ],
-    AxisScales("max_p", "forced drops", PERCENT, y_range=(0, 100), ticks=MAX_PS),
+    AxisSettings("max_p", "forced drops", PERCENT, y_range=(0, 100), ticks=MAX_PS),
     part=REGION_PART,
     palette=testbed.PALETTE,
 )
@@ -96,10 +96,10 @@ def _candidate_scenarios() -> dict[NeedKey, RequiredScenario]:
         rewritten = red_thresholds_rewriting(pair)
         for level, load in CONGESTION_LEVELS.items():
             for max_p in MAX_PS:
-                found[pair, level, max_p] = RequiredScenario(rewritten(bulk_transfer_scenario(load, max_p).scenario))
+                found[pair, level, max_p] = RequiredScenario(rewritten(competing_bulk_transfers_scenario(load, max_p).scenario))
         for name, rewritings in STRICTEST_SETUPS.items():
             found[pair, name, MAX_PS[0]] = RequiredScenario(
-                apply_rewritings(rewritings, rewritten(bulk_transfer_scenario(CONGESTION_LEVELS["high"], MAX_PS[0]).scenario))
+                apply_rewritings(rewritings, rewritten(competing_bulk_transfers_scenario(CONGESTION_LEVELS["high"], MAX_PS[0]).scenario))
             )
     return found
 
@@ -119,7 +119,7 @@ def has_few_forced_drops(shares: dict[NeedKey, Estimate], pair: RedThresholds) -
     )
 
 
-def _draw_red_candidates(results: ResultsByKey) -> DrawnItemContent:
+def _candidate_thresholds_table_content(results: ResultsByKey) -> DrawnItemContent:
     shares = _forced_drop_shares(results)
     columns = [*CONGESTION_LEVELS, *STRICTEST_SETUPS]
     rows = []
@@ -152,7 +152,7 @@ CANDIDATE_TABLE = StudyItem(
     "main pair and admit none. "
     "The admitted pairs were fixed with seeds 1 to 20.",
     needs=CANDIDATE_NEEDS,
-    draw=_draw_red_candidates,
+    draw=_candidate_thresholds_table_content,
     part=REGION_PART,
 )
 
@@ -195,20 +195,20 @@ SIGNALS_ITEM = curve_figure(
             {
                 WITH_ECN: {
                     max_p: share_of_columns(
-                        testbed.half_ecn_flows_scenario(max_p), ("marks",), ("sent",), testbed.flow_groups_of_kind(WITH_ECN)
+                        testbed.half_ecn_flows_scenario(max_p), ("marks",), ("sent",), testbed.group_places_of_ecn_kind(WITH_ECN)
                     )
                     for max_p in _MAX_PS
                 },
                 WITHOUT_ECN: {
                     max_p: share_of_columns(
-                        testbed.half_ecn_flows_scenario(max_p), ("drops",), ("sent",), testbed.flow_groups_of_kind(WITHOUT_ECN)
+                        testbed.half_ecn_flows_scenario(max_p), ("drops",), ("sent",), testbed.group_places_of_ecn_kind(WITHOUT_ECN)
                     )
                     for max_p in _MAX_PS
                 },
             },
         ),
     ],
-    AxisScales("max_p", "marked or dropped", PERCENT, ticks=_MAX_PS),
+    AxisSettings("max_p", "marked or dropped", PERCENT, ticks=_MAX_PS),
     part=FAIRNESS_PART,
     palette=testbed.PALETTE,
 )
@@ -220,12 +220,12 @@ SIGNAL_COUNTS_ITEM = curve_figure(
         CurvePanel(
             "",
             {
-                name: {max_p: signals_of_kind(testbed.half_ecn_flows_scenario(max_p), name) for max_p in _MAX_PS}
+                name: {max_p: congestion_signals_measure(testbed.half_ecn_flows_scenario(max_p), name) for max_p in _MAX_PS}
                 for name in (WITH_ECN, WITHOUT_ECN)
             },
         )
     ],
-    AxisScales("max_p", "marks or drops", _IN_PACKETS, ticks=_MAX_PS),
+    AxisSettings("max_p", "marks or drops", _IN_PACKETS, ticks=_MAX_PS),
     part=FAIRNESS_PART,
     palette=testbed.PALETTE,
 )

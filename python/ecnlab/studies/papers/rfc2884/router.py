@@ -36,7 +36,7 @@ def weight_log_of_burst(min_packets: int, burst: int) -> int:
     return next(log for log in range(1, 32) if wanted <= (1 - (1 - 2.0**-log) ** burst) * 2**log)
 
 
-def smallest_burst(min_packets: int, weight: int) -> int:
+def smallest_burst_for_weight(min_packets: int, weight: int) -> int:
     """The smallest burst from which tc derives the weight 2^-weight."""
     return next(packets for packets in range(min_packets, MAX_BURST_PACKETS) if weight_log_of_burst(min_packets, packets) == weight)
 
@@ -48,7 +48,7 @@ def linux_red_queue(thresholds: RedThresholds, weight: int, max_p: float) -> Tre
         "limit": f"{LIMIT_PACKETS * PACKET_BYTES} B",
         "min": f"{thresholds.min_packets * PACKET_BYTES} B",
         "max": f"{thresholds.max_packets * PACKET_BYTES} B",
-        "burst": smallest_burst(thresholds.min_packets, weight),
+        "burst": smallest_burst_for_weight(thresholds.min_packets, weight),
         "avpkt": f"{PACKET_BYTES} B",
         "bandwidth": "1500 kbps",
         "probability": max_p,
@@ -58,7 +58,7 @@ def linux_red_queue(thresholds: RedThresholds, weight: int, max_p: float) -> Tre
     }
 
 
-def with_red_thresholds(red: Mapping[str, Any], thresholds: RedThresholds, weight: int) -> Tree:
+def red_queue_with_thresholds_and_weight(red: Mapping[str, Any], thresholds: RedThresholds, weight: int) -> Tree:
     """Such a queue with these thresholds and this weight, otherwise unchanged."""
     of_both = linux_red_queue(thresholds, weight, red["probability"])
     return {**red, **{key: of_both[key] for key in ("min", "max", "burst")}}

@@ -55,7 +55,7 @@ BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
 
 
 @cache
-def bulk_transfer_scenario(load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
+def competing_bulk_transfers_scenario(load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
     """Transfers of 20 MB with and without ECN, and `load` congesting flows (section 5.2)."""
     app = {"kind": "file", "bytes": f"{FILE_MB} MB"}
     return RequiredScenario(
@@ -66,7 +66,7 @@ def bulk_transfer_scenario(load: int, max_p: float, hosts: str = "Reno") -> Requ
 
 
 @cache
-def transactions_scenario(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
+def competing_transactions_scenario(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
     """Request-response transactions, one connection each, with and without ECN, and `load` congesting flows (section 5.3)."""
     app = {"kind": "exchange", "request": "1 KB", "response": f"{response_kb} KB"}
     title = f"{response_kb} KB, {hosts}, {load} congesting flows, max_p {max_p:g}"
@@ -94,7 +94,7 @@ def half_ecn_flows_scenario(max_p: float) -> RequiredScenario:
     )
 
 
-def flow_groups_of_kind(name: str) -> list[Place]:
+def group_places_of_ecn_kind(name: str) -> list[Place]:
     """The groups with or without ECN in a run with equally many of both."""
     return [{"group": name}, {"group": BACKGROUND_GROUPS[name]}]
 
@@ -107,11 +107,11 @@ def file_throughput_measure(need: RequiredScenario, group: str) -> ScenarioMeasu
 def transaction_rate_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """The metric of transactions: completions per second of the measured interval."""
 
-    def rates(result: Result) -> list[float]:
+    def transactions_per_second_by_seed(result: Result) -> list[float]:
         measured_s = result.header["duration_s"] - result.header["measure_from_s"]
         return [count / measured_s for count in result.values("transactions", group=group)]
 
-    return ScenarioMeasure(need, rates)
+    return ScenarioMeasure(need, transactions_per_second_by_seed)
 
 
 def ecn_gain(metric: Callable[[RequiredScenario, str], MeasuredQuantity], need: RequiredScenario) -> RelativeChange:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ecnlab.studies.framework.claims import COUNT, KBPS, PERCENT, MeasuredQuantity
-from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import RequiredScenario, StudyItem
 from ecnlab.studies.papers.rfc2884 import published, testbed
 from ecnlab.studies.papers.rfc2884.claims import (
@@ -23,10 +23,10 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     RESPONSES_KB,
     WITH_ECN,
     WITHOUT_ECN,
-    bulk_transfer_scenario,
+    competing_bulk_transfers_scenario,
+    competing_transactions_scenario,
     file_throughput_measure,
     transaction_rate_measure,
-    transactions_scenario,
     windows_with_several_drops,
     with_event_recording,
 )
@@ -39,7 +39,7 @@ _CONGESTING_LABEL, _MAX_P_LABEL = "congesting flows", "max_p"
 Metric = Callable[[RequiredScenario, str], MeasuredQuantity]
 
 
-def _with_and_without_ecn(metric: Metric, needs: Mapping[float, RequiredScenario]) -> dict[str, dict[float, MeasuredQuantity]]:
+def _metric_with_and_without_ecn(metric: Metric, needs: Mapping[float, RequiredScenario]) -> dict[str, dict[float, MeasuredQuantity]]:
     """A metric with ECN and without it."""
     return {group: {x: metric(need, group) for x, need in needs.items()} for group in (WITH_ECN, WITHOUT_ECN)}
 
@@ -54,26 +54,26 @@ def _bulk_transfer_measures_by_congestion_level(
 ) -> dict[str, dict[float, MeasuredQuantity]]:
     """A measure of 20 MB transfers with Reno, for each congestion level and max_p."""
     return {
-        f"{level} congestion": {max_p: measure(bulk_transfer_scenario(load, max_p)) for max_p in MAX_PS}
+        f"{level} congestion": {max_p: measure(competing_bulk_transfers_scenario(load, max_p)) for max_p in MAX_PS}
         for level, load in CONGESTION_LEVELS.items()
     }
 
 
-def _transfer_figure_item(number: str, part: str, title: str, caption: str, panel: CurvePanel, scales: AxisScales) -> StudyItem:
+def _transfer_figure_item(number: str, part: str, title: str, caption: str, panel: CurvePanel, scales: AxisSettings) -> StudyItem:
     return curve_figure(number, title, caption, [panel], scales, part=part, palette=testbed.PALETTE)
 
 
 def _bulk_transfer_items() -> list[StudyItem]:
-    by_load: dict[float, RequiredScenario] = {load: bulk_transfer_scenario(load, 0.1) for load in _LOAD_COUNTS}
-    by_max_p = {max_p: bulk_transfer_scenario(_HIGH_LOAD, max_p) for max_p in MAX_PS}
+    by_load: dict[float, RequiredScenario] = {load: competing_bulk_transfers_scenario(load, 0.1) for load in _LOAD_COUNTS}
+    by_max_p = {max_p: competing_bulk_transfers_scenario(_HIGH_LOAD, max_p) for max_p in MAX_PS}
     return [
         _transfer_figure_item(
             "5.2.1",
             BULK_PART,
             "User's throughput of 20 MB against congestion",
             "Reno, max_p 0.1: the file's size by the time that its transfer took.",
-            CurvePanel("", _with_and_without_ecn(file_throughput_measure, by_load)),
-            AxisScales(_CONGESTING_LABEL, "throughput", KBPS, y_range=(0, 450)),
+            CurvePanel("", _metric_with_and_without_ecn(file_throughput_measure, by_load)),
+            AxisSettings(_CONGESTING_LABEL, "throughput", KBPS, y_range=(0, 450)),
         ),
         _transfer_figure_item(
             "5.2.2",
@@ -85,7 +85,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
                 _gains_by_host_kind(lambda hosts, load: bulk_throughput_gain(int(load), 0.1, hosts), _LOAD_COUNTS),
                 published.BULK_BY_LOAD,
             ),
-            AxisScales(_CONGESTING_LABEL, "gain", PERCENT),
+            AxisSettings(_CONGESTING_LABEL, "gain", PERCENT),
         ),
         _transfer_figure_item(
             "5.2.3",
@@ -97,7 +97,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
                 _gains_by_host_kind(lambda hosts, max_p: bulk_throughput_gain(_HIGH_LOAD, max_p, hosts), MAX_PS),
                 published.BULK_BY_MAX_P,
             ),
-            AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
         ),
         curve_figure(
             "5.2.4",
@@ -112,7 +112,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
                     },
                 )
             ],
-            AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
             part=BULK_PART,
             palette=testbed.PALETTE,
         ),
@@ -121,8 +121,8 @@ def _bulk_transfer_items() -> list[StudyItem]:
             BULK_PART,
             "Retransmissions of 20 MB",
             "Reno, 10 congesting flows: packets sent again as a share of all that were sent.",
-            CurvePanel("", _with_and_without_ecn(retransmitted_share, by_max_p)),
-            AxisScales(_MAX_P_LABEL, "sent again", PERCENT, ticks=MAX_PS),
+            CurvePanel("", _metric_with_and_without_ecn(retransmitted_share, by_max_p)),
+            AxisSettings(_MAX_P_LABEL, "sent again", PERCENT, ticks=MAX_PS),
         ),
         _transfer_figure_item(
             "5.2.6",
@@ -132,11 +132,13 @@ def _bulk_transfer_items() -> list[StudyItem]:
             CurvePanel(
                 "",
                 _gains_by_host_kind(
-                    lambda hosts, max_p: timeout_share_of_retransmissions(bulk_transfer_scenario(_HIGH_LOAD, max_p, hosts), WITHOUT_ECN),
+                    lambda hosts, max_p: timeout_share_of_retransmissions(
+                        competing_bulk_transfers_scenario(_HIGH_LOAD, max_p, hosts), WITHOUT_ECN
+                    ),
                     MAX_PS,
                 ),
             ),
-            AxisScales(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
         ),
         _transfer_figure_item(
             "5.2.7",
@@ -144,7 +146,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
             "Retransmissions after a timeout at each level of congestion, 20 MB without ECN",
             "Reno: packets sent again after a timeout as a share of all that were sent again.",
             CurvePanel("", _bulk_transfer_measures_by_congestion_level(lambda need: timeout_share_of_retransmissions(need, WITHOUT_ECN))),
-            AxisScales(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
         ),
         _transfer_figure_item(
             "5.2.8",
@@ -157,7 +159,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
                     lambda need: windows_with_several_drops(with_event_recording(need), WITHOUT_ECN)
                 ),
             ),
-            AxisScales(_MAX_P_LABEL, "windows with several drops", COUNT, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "windows with several drops", COUNT, ticks=MAX_PS),
         ),
         _transfer_figure_item(
             "5.2.9",
@@ -165,7 +167,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
             "Retransmissions at each level of congestion, 20 MB with ECN",
             "Reno: packets of a transfer that were sent again.",
             CurvePanel("", _bulk_transfer_measures_by_congestion_level(lambda need: retransmissions_measure(need, WITH_ECN))),
-            AxisScales(_MAX_P_LABEL, "packets sent again", COUNT, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "packets sent again", COUNT, ticks=MAX_PS),
         ),
     ]
 
@@ -178,9 +180,12 @@ def _transaction_items() -> list[StudyItem]:
             "Transactions a second against congestion, 5 KB",
             "Reno, max_p 0.1: completed transactions over three minutes.",
             CurvePanel(
-                "", _with_and_without_ecn(transaction_rate_measure, {load: transactions_scenario(5, load, 0.1) for load in _LOAD_COUNTS})
+                "",
+                _metric_with_and_without_ecn(
+                    transaction_rate_measure, {load: competing_transactions_scenario(5, load, 0.1) for load in _LOAD_COUNTS}
+                ),
             ),
-            AxisScales(_CONGESTING_LABEL, "transactions", PER_SECOND),
+            AxisSettings(_CONGESTING_LABEL, "transactions", PER_SECOND),
         ),
         _transfer_figure_item(
             "5.3.2",
@@ -189,10 +194,12 @@ def _transaction_items() -> list[StudyItem]:
             "Reno, 10 congesting flows; half-filled markers are the RFC's numbers, taken for those with ECN.",
             CurvePanel(
                 "",
-                _with_and_without_ecn(transaction_rate_measure, {max_p: transactions_scenario(5, _HIGH_LOAD, max_p) for max_p in MAX_PS}),
+                _metric_with_and_without_ecn(
+                    transaction_rate_measure, {max_p: competing_transactions_scenario(5, _HIGH_LOAD, max_p) for max_p in MAX_PS}
+                ),
                 {WITH_ECN: published.RATE_BY_MAX_P},
             ),
-            AxisScales(_MAX_P_LABEL, "transactions", PER_SECOND, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "transactions", PER_SECOND, ticks=MAX_PS),
         ),
         _transfer_figure_item(
             "5.3.3",
@@ -204,7 +211,7 @@ def _transaction_items() -> list[StudyItem]:
                 _gains_by_host_kind(lambda hosts, load: transaction_rate_gain(5, int(load), 0.1, hosts), _LOAD_COUNTS),
                 published.SHORT_BY_LOAD,
             ),
-            AxisScales(_CONGESTING_LABEL, "gain", PERCENT),
+            AxisSettings(_CONGESTING_LABEL, "gain", PERCENT),
         ),
         _transfer_figure_item(
             "5.3.4",
@@ -216,7 +223,7 @@ def _transaction_items() -> list[StudyItem]:
                 _gains_by_host_kind(lambda hosts, max_p: transaction_rate_gain(5, _HIGH_LOAD, max_p, hosts), MAX_PS),
                 published.SHORT_BY_MAX_P,
             ),
-            AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
         ),
         curve_figure(
             "5.3.5",
@@ -231,7 +238,7 @@ def _transaction_items() -> list[StudyItem]:
                     },
                 )
             ],
-            AxisScales("response (KB)", "gain", PERCENT, ticks=RESPONSES_KB),
+            AxisSettings("response (KB)", "gain", PERCENT, ticks=RESPONSES_KB),
             part=SHORT_PART,
             palette=testbed.PALETTE,
         ),
@@ -244,13 +251,14 @@ def _transaction_items() -> list[StudyItem]:
                     "",
                     {
                         f"{level} congestion": {
-                            kb: timeout_share_of_retransmissions(transactions_scenario(kb, load, 0.1), WITHOUT_ECN) for kb in RESPONSES_KB
+                            kb: timeout_share_of_retransmissions(competing_transactions_scenario(kb, load, 0.1), WITHOUT_ECN)
+                            for kb in RESPONSES_KB
                         }
                         for level, load in CONGESTION_LEVELS.items()
                     },
                 )
             ],
-            AxisScales("response (KB)", "after a timeout", PERCENT, y_range=(0, 105), ticks=RESPONSES_KB),
+            AxisSettings("response (KB)", "after a timeout", PERCENT, y_range=(0, 105), ticks=RESPONSES_KB),
             part=SHORT_PART,
             palette=testbed.PALETTE,
         ),
@@ -263,7 +271,7 @@ def _transaction_items() -> list[StudyItem]:
                     "", {f"{kb} KB": {max_p: transaction_rate_gain(kb, _HIGH_LOAD, max_p) for max_p in MAX_PS} for kb in RESPONSES_KB}
                 )
             ],
-            AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
+            AxisSettings(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
             part=SHORT_PART,
             palette=testbed.PALETTE,
         ),

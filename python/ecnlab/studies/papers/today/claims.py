@@ -22,7 +22,7 @@ from ecnlab.studies.framework.claims import (
     claimed_at_least,
     claimed_at_most,
     claimed_below,
-    order_statements,
+    descending_order_statements,
 )
 from ecnlab.studies.framework.panels import PanelMeasure
 from ecnlab.studies.papers.today.measures import (
@@ -65,7 +65,7 @@ def _ecn_gains_over_queues(measure: PanelMeasure, flows: Sequence[int]) -> Itera
             )
 
 
-def _goodput_order_statements() -> Iterable[ClaimStatement]:
+def _goodput_order_of_groups_statements() -> Iterable[ClaimStatement]:
     for queue in _SINGLE_QUEUES:
         for small, large in pairwise(GROUPS):
             a, b = (
@@ -120,7 +120,7 @@ CLAIMS = [
         "A shared queue is unfair to long round-trip times (A10): robust flows have more goodput than average flows, and these more than "
         "fragile flows.",
         ["3"],
-        list(_goodput_order_statements()),
+        list(_goodput_order_of_groups_statements()),
         reading="A10 asks robust flows over each of the two other groups; average over fragile flows is asked here alone",
         own=True,
     ),
@@ -253,7 +253,9 @@ CLAIMS = [
         "T11",
         "The better the loss recovery, the less goodput ECN gains.",
         ["9"],
-        order_statements({name: _ecn_gain_with_recovery(name) for name in LOSS_RECOVERIES}, PERCENT_POINTS, setting="gain in goodput"),
+        descending_order_statements(
+            {name: _ecn_gain_with_recovery(name) for name in LOSS_RECOVERIES}, PERCENT_POINTS, setting="gain in goodput"
+        ),
         reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",
         own=True,
     ),

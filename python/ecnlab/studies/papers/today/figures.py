@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetwork
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters
 from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
@@ -17,7 +17,7 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.framework.panels import NeedsByCase, PanelAppearance, PanelMeasure, measures_figure_item
+from ecnlab.studies.framework.panels import NeedsByCase, PanelGridStyle, PanelMeasure, measures_figure_item
 from ecnlab.studies.papers.today import measures, scenarios
 from ecnlab.studies.papers.today.measures import (
     DELAY,
@@ -111,7 +111,7 @@ def _scenarios_by_flow_count(host: str, queues: Sequence[str]) -> NeedsByCase:
 
 
 def _scenarios_by_queue(
-    hosts: Sequence[str], network: ThesisNetwork = CHAPTER_5, flows: int = 60
+    hosts: Sequence[str], network: ThesisNetworkParameters = CHAPTER_5, flows: int = 60
 ) -> dict[tuple[str, float | str], RequiredScenario]:
     return {
         (host, queue): hosts_over_queue_scenario(host, queue, flows, network)
@@ -127,7 +127,7 @@ GROWTH_ITEM = measures_figure_item(
     f"CUBIC with ECN, at DropTail without; {_AS_IN_THESIS}. A share of the packets sent is dropped.",
     _scenarios_by_flow_count(CUBIC_ECN, list(QUEUE_BY_NAME)),
     [MEAN_WAIT, DROPS, GOODPUT, JAIN],
-    PanelAppearance("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
+    PanelGridStyle("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
     also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, TIMEOUTS],
 )
 UNLIKE_RTTS_ITEM = measures_figure_item(
@@ -136,7 +136,7 @@ UNLIKE_RTTS_ITEM = measures_figure_item(
     f"60 flows, a third of them fragile (200 ms), average (100 ms) and robust (50 ms); {_AS_IN_THESIS}.",
     _scenarios_by_queue((CUBIC, CUBIC_ECN)),
     [*GOODPUT_OF_GROUPS.values(), EVENNESS],
-    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
     also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
 )
 WIDER_LINK_ITEM = measures_figure_item(
@@ -145,7 +145,7 @@ WIDER_LINK_ITEM = measures_figure_item(
     "60 flows, a third of them fragile (300 ms), average (100 ms) and robust (20 ms); as in Figure 3 but for the network.",
     _scenarios_by_queue((CUBIC, CUBIC_ECN), CHAPTER_4),
     [*GOODPUT_OF_GROUPS.values(), EVENNESS],
-    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
     also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
 )
 LOCKOUT_ITEM = measures_figure_item(
@@ -154,12 +154,12 @@ LOCKOUT_ITEM = measures_figure_item(
     f"Share of the flows that deliver nothing new for a long spell at least once between 20 and 100 s, and timeouts; {_AS_IN_THESIS}.",
     _scenarios_by_queue((CUBIC, CUBIC_ECN), flows=240),
     [LOCKED_OUT, TIMEOUTS],
-    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
     also=[JAIN, DROPS, MARKS],
 )
 
 
-def _draw_exchange_rates(results: ResultsByKey) -> DrawnItemContent:
+def _draw_exchange_rates_and_times(results: ResultsByKey) -> DrawnItemContent:
     figure, panels = style.figure_with_panels(2, 1, shape=0.72, sharex=True)
     kinds = {kind: [q for q in QUEUE_BY_NAME if kind in scenarios.client_kinds_over(q)] for kind in (WITH_ECN, WITHOUT_ECN, "scalable")}
     found, names = [], list(QUEUE_BY_NAME)
@@ -186,7 +186,7 @@ SHORT_EXCHANGES_ITEM = StudyItem(
     "DropTail all without: exchanges that a client ends in a second, and what one takes. Behind DualPI2 ten more clients use DCTCP "
     f"in its low-latency queue. Empty round trip 100 ms; {_AS_IN_THESIS}.",
     {(queue,): scenarios.exchange_clients_scenario(queue) for queue in QUEUE_BY_NAME},
-    _draw_exchange_rates,
+    _draw_exchange_rates_and_times,
 )
 BESIDE_DATAGRAMS_ITEM = measures_figure_item(
     "7",
@@ -200,7 +200,7 @@ BESIDE_DATAGRAMS_ITEM = measures_figure_item(
         if host == CUBIC or queue != "DropTail"
     },
     [measures.LONG_GOODPUT, measures.DATAGRAMS],
-    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
     also=[MEAN_WAIT, JAIN, DROPS, MARKS],
 )
 DATA_CENTRE_ITEM = measures_figure_item(
@@ -209,7 +209,7 @@ DATA_CENTRE_ITEM = measures_figure_item(
     f"Against the number of flows: its own step at 20 packets, FQ-CoDel with CE at 1 ms, and DualPI2's low-latency queue; {_AS_IN_THESIS}.",
     _scenarios_by_flow_count(DCTCP, list(SCALABLE_QUEUES)),
     [MEAN_WAIT, DROPS, GOODPUT, JAIN],
-    PanelAppearance("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
+    PanelGridStyle("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
     also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, *GOODPUT_OF_GROUPS.values()],
 )
 RECOVERY_ITEM = measures_figure_item(
@@ -218,7 +218,7 @@ RECOVERY_ITEM = measures_figure_item(
     f"60 flows over RED with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021; {_AS_IN_THESIS}.",
     {(word, name): hosts_over_queue_scenario(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in LOSS_RECOVERIES},
     [GOODPUT, TIMEOUTS],
-    PanelAppearance("recovery", scenarios.HOST_PALETTE),
+    PanelGridStyle("recovery", scenarios.HOST_PALETTE),
     also=[JAIN, MEAN_WAIT, DROPS, MARKS],
 )
 ITEMS = [

@@ -64,7 +64,7 @@ def _overview_row_of_queue(results: ResultsByKey, queue: str) -> list[Estimate]:
     ]
 
 
-def _draw_overview(results: ResultsByKey) -> DrawnItemContent:
+def _overview_table_content(results: ResultsByKey) -> DrawnItemContent:
     rows = {queue: _overview_row_of_queue(results, queue) for queue in MARKING_QUEUES}
     cells = [
         [queue, *(format_with_interval(one, digits) for one, digits in zip(row, _OVERVIEW_COLUMNS.values(), strict=True))]
@@ -84,6 +84,6 @@ OVERVIEW_ITEM = StudyItem(
     "CUBIC with ECN over each queue, and what it gains over CUBIC without ECN, paired by seed; wait, fairness and lockout with ECN. "
     f"Chapter 5 network, packets of 1000 bytes, buffers of {scenarios.BUFFER_PACKETS} packets.",
     _overview_scenarios(),
-    _draw_overview,
+    _overview_table_content,
     kind="Table",
 )

@@ -12,7 +12,7 @@ from functools import cache
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetwork, Tree
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters, Tree
 from ecnlab.studies.framework.model import RequiredScenario
 
 BUFFER_PACKETS = 120
@@ -87,7 +87,7 @@ def sender_tcp(host: str, queue: str = "") -> Tree:
     return {"profile": "linux", "packet_size": 1000, **HOST_TCP[host], **scalable}
 
 
-def hosts_over_queue_scenario(host: str, queue: str, flows: int = 60, network: ThesisNetwork = CHAPTER_5) -> RequiredScenario:
+def hosts_over_queue_scenario(host: str, queue: str, flows: int = 60, network: ThesisNetworkParameters = CHAPTER_5) -> RequiredScenario:
     """Hosts of one kind over a queue, over all seeds; cached, so that equal arguments give one object."""
     return _cached_hosts_over_queue_scenario(host, queue, flows, network.title)
 
@@ -131,15 +131,15 @@ _NETWORK_SETTINGS = {network.title: network for network in (CHAPTER_4, CHAPTER_5
 
 @cache
 def _cached_hosts_over_queue_scenario(host: str, queue: str, flows: int, network: str) -> RequiredScenario:
-    return RequiredScenario(_host_group(host, queue, flows, _NETWORK_SETTINGS[network]))
+    return RequiredScenario(_hosts_over_queue_tree(host, queue, flows, _NETWORK_SETTINGS[network]))
 
 
 def _hosts_beside_other_traffic_scenario(queue: str, host: str, others: list[Tree], flows: int, what: str) -> RequiredScenario:
-    tree = _host_group(host, queue, flows, CHAPTER_5)
+    tree = _hosts_over_queue_tree(host, queue, flows, CHAPTER_5)
     return RequiredScenario({**tree, "name": f"{tree['name']}, {what}", "flows": [*tree["flows"], *others]})
 
 
-def _host_group(host: str, queue: str, flows: int, network: ThesisNetwork) -> Tree:
+def _hosts_over_queue_tree(host: str, queue: str, flows: int, network: ThesisNetworkParameters) -> Tree:
     title = f"{host} over {queue}, {network.title}, {flows} flows"
     tree = networks.thesis_network_scenario(network, title, flows, (SCALABLE_QUEUES if host == DCTCP else QUEUE_BY_NAME)[queue], ecn=True)
     return {**tree, "flows": [{**flow, "tcp": sender_tcp(host, queue)} for flow in tree["flows"]]}

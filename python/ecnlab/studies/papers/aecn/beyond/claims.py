@@ -74,7 +74,7 @@ def _flow_count_estimate_statement(flows: int) -> ClaimStatement:
     return ClaimStatement(f"estimate of {flows} flows", estimated, claimed_between(0.75 * flows, 1.25 * flows), COUNT)
 
 
-def _power_comparison_statements() -> Iterable[ClaimStatement]:
+def _power_aecn_over_ecn_statements() -> Iterable[ClaimStatement]:
     for flows in power.FLOW_COUNTS:
         a, b = scenario_on_changed_network("AECN", flows=flows), scenario_on_changed_network("ECN", flows=flows)
         yield ClaimStatement(
@@ -85,7 +85,7 @@ def _power_comparison_statements() -> Iterable[ClaimStatement]:
         )
 
 
-def _fragile_group_power_statements() -> Iterable[ClaimStatement]:
+def _fragile_power_aecn_over_ecn_statements() -> Iterable[ClaimStatement]:
     fragile = power.POWER_OF_GROUPS["fragile"]
     for flows in power.FLOW_COUNTS:
         a, b = scenario_on_changed_network("AECN", flows=flows), scenario_on_changed_network("ECN", flows=flows)
@@ -204,7 +204,7 @@ CLAIMS = [
         "F9",
         "AECN has more power than ECN.",
         ["B7"],
-        list(_power_comparison_statements()),
+        list(_power_aecn_over_ecn_statements()),
         reading="goodput over the mean one-way delay of all flows' packets",
         why="Power counts AECN's fairness against it: more of the goodput goes to the fragile group, whose packets travel 75 ms "
         "longer than the robust group's whatever the queue does (F10).",
@@ -214,7 +214,7 @@ CLAIMS = [
         "F10",
         "AECN has more power than ECN for the fragile group.",
         ["B7"],
-        list(_fragile_group_power_statements()),
+        list(_fragile_power_aecn_over_ecn_statements()),
         why="It holds but with the last round-trip time in the packets and 480 flows, where the gain is as small as its interval.",
         own=True,
     ),

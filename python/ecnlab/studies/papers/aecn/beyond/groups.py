@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -21,14 +21,15 @@ from ecnlab.studies.papers.aecn.beyond.scenarios import Change
 SCHEMES = ("RED", "ECN", "AECN", "AECN2")
 _GROUP_SIZES = ((20, 20, 20), (40, 10, 10), (10, 40, 10), (10, 10, 40))
 GROUP_SIZE_CHANGES: dict[str, Change] = {
-    "/".join(map(str, counts)): scenarios.with_group_sizes(dict(zip(GROUPS, counts, strict=True)))
+    "/".join(map(str, counts)): scenarios.group_sizes_change(dict(zip(GROUPS, counts, strict=True)))
     if len(set(counts)) > 1
-    else scenarios.unchanged_scenario
+    else scenarios.leave_scenario_unchanged
     for counts in _GROUP_SIZES
 }
-UNEQUAL_SIZES = [name for name, change in GROUP_SIZE_CHANGES.items() if change is not scenarios.unchanged_scenario]
+UNEQUAL_SIZES = [name for name, change in GROUP_SIZE_CHANGES.items() if change is not scenarios.leave_scenario_unchanged]
 DELAY_SPREAD_CHANGES: dict[float, Change] = {
-    100 * share: scenarios.with_spread_access_delays(share) if share else scenarios.unchanged_scenario for share in (0, 0.25, 0.5, 0.75)
+    100 * share: scenarios.spread_access_delays_change(share) if share else scenarios.leave_scenario_unchanged
+    for share in (0, 0.25, 0.5, 0.75)
 }
 
 _GOODPUT_PER_FLOW_OF_GROUP = [
@@ -42,7 +43,7 @@ GROUP_SIZES_ITEM = measures_figure_item(
     "the mean over 1-second intervals; the group measure is the smallest over the largest of the groups' mean goodput of a flow.",
     {(scheme, name): scenario_on_changed_network(scheme, change) for scheme in SCHEMES for name, change in GROUP_SIZE_CHANGES.items()},
     [JAIN, EVENNESS, GOODPUT],
-    PanelAppearance("fragile/average/robust", scenarios.SCHEME_PALETTE, columns=1),
+    PanelGridStyle("fragile/average/robust", scenarios.SCHEME_PALETTE, columns=1),
     also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
     part=REPORT_PART,
 )
@@ -57,7 +58,7 @@ SPREAD_DELAYS_ITEM = measures_figure_item(
         for share, change in DELAY_SPREAD_CHANGES.items()
     },
     [JAIN, EVENNESS, GOODPUT],
-    PanelAppearance("spread of the delay (%)", scenarios.SCHEME_PALETTE),
+    PanelGridStyle("spread of the delay (%)", scenarios.SCHEME_PALETTE),
     also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
     part=REPORT_PART,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
 from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PERCENT, DisplayUnit, ratio_or_nan
 from ecnlab.studies.framework.model import RequiredScenario
-from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult, values_of_result_column
+from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult, result_column_getter
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.scenarios import Change
@@ -25,7 +25,7 @@ _FIRST_QUEUE = schemes.GOODPUT
 
 
 def scenario_on_changed_network(
-    scheme: str, change: Change = scenarios.unchanged_scenario, flows: int = scenarios.FLOW_COUNT
+    scheme: str, change: Change = scenarios.leave_scenario_unchanged, flows: int = scenarios.FLOW_COUNT
 ) -> RequiredScenario:
     """A scheme on the changed network, over all seeds; cached, so that equal arguments give one object."""
     return _cached_scenario_on_changed_network(scheme, change, flows)
@@ -55,14 +55,14 @@ def column_summed_over_groups(groups: Sequence[str], quantity: str = _FIRST_QUEU
 def mean_goodput_per_flow(groups: Sequence[str]) -> ValuesOfResult:
     """Mean goodput per flow of these groups."""
 
-    def goodputs_of_result(result: Result) -> list[float]:
+    def mean_goodputs_by_seed(result: Result) -> list[float]:
         flows = column_summed_over_groups(groups, "flows")(result)
         return [ratio_or_nan(rate, count) for rate, count in zip(column_summed_over_groups(groups)(result), flows, strict=True)]
 
-    return goodputs_of_result
+    return mean_goodputs_by_seed
 
 
-def smallest_over_largest_goodput(*parts: Sequence[str]) -> ValuesOfResult:
+def smallest_over_largest_group_goodput(*parts: Sequence[str]) -> ValuesOfResult:
     """Minimum over maximum of the parts' mean goodput per flow; 1 is equal. A part is a set of groups."""
 
     def quotients_of_result(result: Result) -> list[float]:
@@ -77,12 +77,12 @@ def quotient_of_values(above: ValuesOfResult, below: ValuesOfResult) -> ValuesOf
     return lambda result: [ratio_or_nan(a, b) for a, b in zip(above(result), below(result), strict=True)]
 
 
-JAIN = PanelMeasure("Jain's index", schemes.JAIN, values_of_result_column(schemes.JAIN), DIMENSIONLESS, top=1)
-GOODPUT = PanelMeasure("goodput", "goodput_first", values_of_result_column(_FIRST_QUEUE), MBPS)
+JAIN = PanelMeasure("Jain's index", schemes.JAIN, result_column_getter(schemes.JAIN), DIMENSIONLESS, top=1)
+GOODPUT = PanelMeasure("goodput", "goodput_first", result_column_getter(_FIRST_QUEUE), MBPS)
 EVENNESS = PanelMeasure(
-    "smallest over largest group", "evenness", smallest_over_largest_goodput(*([group] for group in GROUPS)), DIMENSIONLESS, top=1
+    "smallest over largest group", "evenness", smallest_over_largest_group_goodput(*([group] for group in GROUPS)), DIMENSIONLESS, top=1
 )
-MEAN_WAIT = PanelMeasure("mean wait", "wait", values_of_result_column("sojourn_mean_s", queue=BOTTLENECK), MS)
-LINK_UTILISATION = PanelMeasure("link used", "utilisation", values_of_result_column("utilisation", queue=BOTTLENECK), PERCENT)
-DROPS = PanelMeasure("drops", "drops", values_of_result_column("drops"), COUNT)
-MARKS = PanelMeasure("marks", "marks", values_of_result_column("marks"), COUNT)
+MEAN_WAIT = PanelMeasure("mean wait", "wait", result_column_getter("sojourn_mean_s", queue=BOTTLENECK), MS)
+LINK_UTILISATION = PanelMeasure("link used", "utilisation", result_column_getter("utilisation", queue=BOTTLENECK), PERCENT)
+DROPS = PanelMeasure("drops", "drops", result_column_getter("drops"), COUNT)
+MARKS = PanelMeasure("marks", "marks", result_column_getter("marks"), COUNT)

@@ -18,7 +18,7 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item, values_of_result_column
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item, result_column_getter
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     GBPS_A_SECOND,
@@ -43,18 +43,18 @@ SCHEMES = ("RED", "ECN", "AECN")
 
 def _power_of_group(group: str) -> PanelMeasure:
     """Power of a group: its goodput over its mean one-way delay."""
-    values = quotient_of_values(column_summed_over_groups([group]), values_of_result_column("delay_mean_s", group=group))
+    values = quotient_of_values(column_summed_over_groups([group]), result_column_getter("delay_mean_s", group=group))
     return PanelMeasure(f"power, {group}", f"power_{group}", values, GBPS_A_SECOND)
 
 
 POWER = PanelMeasure(
     "power, all flows",
     "power",
-    quotient_of_values(values_of_result_column("goodput_first_bps"), values_of_result_column("delay_mean_s")),
+    quotient_of_values(result_column_getter("goodput_first_bps"), result_column_getter("delay_mean_s")),
     GBPS_A_SECOND,
 )
 POWER_OF_GROUPS = {group: _power_of_group(group) for group in GROUPS}
-_DELAY = PanelMeasure("mean delay", "delay_mean", values_of_result_column("delay_mean_s"), MS)
+_DELAY = PanelMeasure("mean delay", "delay_mean", result_column_getter("delay_mean_s"), MS)
 
 POWER_ITEM = measures_figure_item(
     "B7",
@@ -62,7 +62,7 @@ POWER_ITEM = measures_figure_item(
     "Goodput over mean one-way delay, of all flows and of each group, base max_p 0.5, chapter 5 network.",
     {(scheme, flows): scenario_on_changed_network(scheme, flows=flows) for scheme in SCHEMES for flows in FLOW_COUNTS},
     [POWER, *POWER_OF_GROUPS.values()],
-    PanelAppearance("number of flows", scenarios.SCHEME_PALETTE, ticks=FLOW_COUNTS),
+    PanelGridStyle("number of flows", scenarios.SCHEME_PALETTE, ticks=FLOW_COUNTS),
     also=[GOODPUT, _DELAY, MEAN_WAIT, JAIN],
     part=REPORT_PART,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, PERCENT
-from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item, values_of_result_column
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item, result_column_getter
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -28,11 +28,11 @@ LONG_FLOW_SHARE = PanelMeasure(
     DIMENSIONLESS,
 )
 LONG_GOODPUT = PanelMeasure(
-    "goodput of long flows", "long_goodput_first", values_of_result_column("goodput_first_bps", group=scenarios.LONG_GROUP), MBPS
+    "goodput of long flows", "long_goodput_first", result_column_getter("goodput_first_bps", group=scenarios.LONG_GROUP), MBPS
 )
 _GOODPUT_PER_LONG_FLOW = PanelMeasure("a long flow", "long_flow", mean_goodput_per_flow(_LONG_GROUP), KBPS_A_FLOW)
 _GOODPUT_PER_CROSS_FLOW = PanelMeasure("a cross flow", "cross_flow", mean_goodput_per_flow(_CROSS_GROUPS), KBPS_A_FLOW)
-_LINK_UTILISATION = PanelMeasure("first link used", "utilisation", values_of_result_column("utilisation", queue="hop 1"), PERCENT)
+_LINK_UTILISATION = PanelMeasure("first link used", "utilisation", result_column_getter("utilisation", queue="hop 1"), PERCENT)
 
 SEVERAL_ROUTERS_ITEM = measures_figure_item(
     "B6",
@@ -42,7 +42,7 @@ SEVERAL_ROUTERS_ITEM = measures_figure_item(
     "many links it crosses.",
     {(scheme, SEVERAL_ROUTERS): scenario_on_several_routers(scheme) for scheme in SCHEMES},
     [LONG_FLOW_SHARE, LONG_GOODPUT, GOODPUT],
-    PanelAppearance("network", scenarios.SCHEME_PALETTE, columns=3),
+    PanelGridStyle("network", scenarios.SCHEME_PALETTE, columns=3),
     also=[_GOODPUT_PER_LONG_FLOW, _GOODPUT_PER_CROSS_FLOW, JAIN, _LINK_UTILISATION, DROPS, MARKS],
     part=REPORT_PART,
 )

@@ -54,32 +54,34 @@ def thesis_network(scheme: str, flows: int = FLOW_COUNT, record: Tree | None = N
     )
 
 
-def with_group_sizes(counts: Mapping[str, int]) -> Change:
+def group_sizes_change(counts: Mapping[str, int]) -> Change:
     """Groups of these sizes instead of equal ones, with the same total access capacity."""
     rate = f"{CHAPTER_5.access_mbps / sum(counts.values())!r} Mbps"
 
-    def resize_group(tree: Tree) -> Tree:
+    def resize_all_groups(tree: Tree) -> Tree:
         return _replace_each_flow_group(
             tree, lambda flow: {**flow, "count": counts[flow["name"]], "access": {**flow["access"], "rate": rate}}
         )
 
-    return resize_group
+    return resize_all_groups
 
 
-def with_spread_access_delays(share: float) -> Change:
+def spread_access_delays_change(share: float) -> Change:
     """Access delays drawn uniformly from the group's delay plus or minus this `share` of it."""
 
-    def delay_range(group: str) -> str:
+    def uniform_delay_text(group: str) -> str:
         middle = CHAPTER_5.delays_ms[group]
         return f"uniform {middle * (1 - share):g} ms to {middle * (1 + share):g} ms"
 
-    def spread_group(tree: Tree) -> Tree:
-        return _replace_each_flow_group(tree, lambda flow: {**flow, "access": {**flow["access"], "delay": delay_range(flow["name"])}})
+    def spread_delays_of_all_groups(tree: Tree) -> Tree:
+        return _replace_each_flow_group(
+            tree, lambda flow: {**flow, "access": {**flow["access"], "delay": uniform_delay_text(flow["name"])}}
+        )
 
-    return spread_group if share else unchanged_scenario
+    return spread_delays_of_all_groups if share else leave_scenario_unchanged
 
 
-def with_datagram_sources(kind: str, load: float, sources: int = 10) -> Change:
+def datagram_sources_change(kind: str, load: float, sources: int = 10) -> Change:
     """Sources of datagrams beside the TCP flows that offer this share of the bottleneck together and answer to nothing.
 
     `kind` is "cbr", a constant rate, or "pareto", bursts and pauses of 0.5 s in the mean, both with a heavy tail (shape 1.5).
@@ -92,19 +94,19 @@ def with_datagram_sources(kind: str, load: float, sources: int = 10) -> Change:
     return lambda tree: {**tree, "flows": [*tree["flows"], flow]} if load else tree
 
 
-def with_share_of_ecn_flows(share: float) -> Change:
+def share_of_ecn_flows_change(share: float) -> Change:
     """Only this share of each group uses ECN; the other flows form a group with the suffix ` plain`."""
 
-    def split_group(flow: Tree) -> list[Tree]:
+    def split_group_by_ecn(flow: Tree) -> list[Tree]:
         capable = round(flow["count"] * share)
         plain = {key: value for key, value in flow["tcp"].items() if key not in ("ecn_response", "ecn_echo")} | {"ecn": False}
         parts = [{**flow, "count": capable}, {**flow, "name": f"{flow['name']} plain", "count": flow["count"] - capable, "tcp": plain}]
         return [part for part in parts if part["count"]]
 
-    return lambda tree: {**tree, "flows": [part for flow in tree["flows"] for part in split_group(flow)]}
+    return lambda tree: {**tree, "flows": [part for flow in tree["flows"] for part in split_group_by_ecn(flow)]}
 
 
-def unchanged_scenario(tree: Tree) -> Tree:
+def leave_scenario_unchanged(tree: Tree) -> Tree:
     """The scenario as it is."""
     return tree
 

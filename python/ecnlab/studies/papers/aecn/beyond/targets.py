@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ecnlab.studies.framework.claims import MS, PERCENT
 from ecnlab.studies.framework.model import RequiredScenario
-from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, ValuesOfResult, measures_figure_item
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, ValuesOfResult, measures_figure_item
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.groups import DELAY_SPREAD_CHANGES, GROUP_SIZE_CHANGES
 from ecnlab.studies.papers.aecn.beyond.measures import (
@@ -52,7 +52,7 @@ TARGETS_ITEM = measures_figure_item(
     "flows. The senders of AMECN answer to marks of two levels; flows without ECN are Reno under both.",
     {(scheme, network): scheme_scenario_on_network(scheme, network) for scheme in SCHEMES for network in [*NETWORKS, SEVERAL_ROUTERS]},
     [MEAN_WAIT, LINK_UTILISATION, JAIN],
-    PanelAppearance("network", scenarios.SCHEME_PALETTE, columns=1),
+    PanelGridStyle("network", scenarios.SCHEME_PALETTE, columns=1),
     also=[GOODPUT, _P99_WAIT, DROPS, MARKS],
     part=REPORT_PART,
 )

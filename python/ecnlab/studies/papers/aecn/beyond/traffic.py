@@ -5,7 +5,7 @@ from __future__ import annotations
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS
 from ecnlab.studies.framework.model import StudyItem
-from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -20,7 +20,7 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     column_summed_over_groups,
     mean_goodput_per_flow,
     scenario_on_changed_network,
-    smallest_over_largest_goodput,
+    smallest_over_largest_group_goodput,
 )
 from ecnlab.studies.papers.aecn.beyond.scenarios import Change
 
@@ -28,7 +28,7 @@ SCHEMES = ("RED", "ECN", "AECN")
 DATAGRAM_KINDS = {"cbr": "at a constant rate", "pareto": "in bursts with heavy tails"}
 DATAGRAM_LOADS = (0.3, 0.5)
 DATAGRAM_GOODPUT: dict[str, dict[float, Change]] = {
-    kind: {0.0: scenarios.unchanged_scenario} | {100 * load: scenarios.with_datagram_sources(kind, load) for load in DATAGRAM_LOADS}
+    kind: {0.0: scenarios.leave_scenario_unchanged} | {100 * load: scenarios.datagram_sources_change(kind, load) for load in DATAGRAM_LOADS}
     for kind in DATAGRAM_KINDS
 }
 
@@ -51,7 +51,7 @@ def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
             for load, change in DATAGRAM_GOODPUT[kind].items()
         },
         [TCP_GOODPUT, EVENNESS, GOODPUT_PER_TCP_FLOW, _GOODPUT_PER_FRAGILE_FLOW],
-        PanelAppearance("offered by datagrams (%)", scenarios.SCHEME_PALETTE),
+        PanelGridStyle("offered by datagrams (%)", scenarios.SCHEME_PALETTE),
         also=[_GOODPUT_PER_ROBUST_FLOW, MEAN_WAIT, LINK_UTILISATION, DROPS, MARKS],
         part=REPORT_PART,
     )
@@ -60,7 +60,7 @@ def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
 CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagram_load_figure_item("B3", "cbr"), _datagram_load_figure_item("B4", "pareto")
 
 ECN_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-PARTIAL_ECN_CHANGES: dict[float, Change] = {100 * share: scenarios.with_share_of_ecn_flows(share) for share in ECN_SHARES}
+PARTIAL_ECN_CHANGES: dict[float, Change] = {100 * share: scenarios.share_of_ecn_flows_change(share) for share in ECN_SHARES}
 PLAIN_GROUPS = [f"{group} plain" for group in GROUPS]
 _GROUPS_WITH_PLAIN = [[group, f"{group} plain"] for group in GROUPS]
 
@@ -68,7 +68,7 @@ _GROUPS_WITH_PLAIN = [[group, f"{group} plain"] for group in GROUPS]
 GOODPUT_PER_ECN_FLOW = PanelMeasure("a flow with ECN", "capable_flow", mean_goodput_per_flow(GROUPS), KBPS_A_FLOW)
 GOODPUT_PER_PLAIN_FLOW = PanelMeasure("a flow without", "plain_flow", mean_goodput_per_flow(PLAIN_GROUPS), KBPS_A_FLOW)
 EVENNESS_OF_GROUPS = PanelMeasure(
-    "smallest over largest group", "evenness", smallest_over_largest_goodput(*_GROUPS_WITH_PLAIN), DIMENSIONLESS, top=1
+    "smallest over largest group", "evenness", smallest_over_largest_group_goodput(*_GROUPS_WITH_PLAIN), DIMENSIONLESS, top=1
 )
 
 PARTIAL_ECN_ITEM = measures_figure_item(
@@ -82,7 +82,7 @@ PARTIAL_ECN_ITEM = measures_figure_item(
         for share, change in PARTIAL_ECN_CHANGES.items()
     },
     [GOODPUT_PER_ECN_FLOW, GOODPUT_PER_PLAIN_FLOW, GOODPUT, EVENNESS_OF_GROUPS],
-    PanelAppearance("flows with ECN (%)", scenarios.SCHEME_PALETTE),
+    PanelGridStyle("flows with ECN (%)", scenarios.SCHEME_PALETTE),
     also=[JAIN, LINK_UTILISATION, DROPS, MARKS],
     part=REPORT_PART,
 )
