@@ -14,7 +14,7 @@ mod traces;
 
 use ecnlab_queue::{Child, Limit, QueueConfig};
 use ecnlab_scenario::{Registry, Scenario};
-use ecnlab_sim::{Buffer, LinkSpec, NoProbe, Options, Simulation};
+use ecnlab_sim::{LinkSpec, NoProbe, PipeOrQueue, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Time, Values};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn main() {
 /// Times a whole network; `start` is when its file began to be read.
 fn network(scenario: &Scenario, start: f64, without_fast_path: bool) -> Value {
     let duration = Time::ZERO + scenario.duration;
-    let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, NoProbe);
+    let mut simulation = Simulation::new(&scenario.network, &RunTimesAndSeed { duration, measure_from: Time::ZERO, seed: 1 }, NoProbe);
     if without_fast_path {
         simulation.disable_fast_path();
     }
@@ -57,9 +57,9 @@ fn network(scenario: &Scenario, start: f64, without_fast_path: bool) -> Value {
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
     let grows = scenario.network.apps.iter().any(|app| app.member_template.is_some());
-    let came = if grows { finished.report.reals("total", "transactions")[0] } else { 0.0 };
+    let came = if grows { finished.report.column_as_reals("total", "transactions")[0] } else { 0.0 };
     let flows = scenario.network.flows.len() + came as usize;
-    let of_queue = |column| finished.report.reals("queues", column)[0];
+    let of_queue = |column| finished.report.column_as_reals("queues", column)[0];
     json!({
         "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,
         "fast_path_share": finished.fast_path_share(),
@@ -72,7 +72,7 @@ fn network(scenario: &Scenario, start: f64, without_fast_path: bool) -> Value {
 
 /// Times the queue of a link by itself, in turn with drop-tail in a buffer as large.
 fn queue(link: &LinkSpec) -> Value {
-    let Buffer::Queue(spec) = &link.buffer else { panic!("the first link has a measured queue") };
+    let PipeOrQueue::Queue(spec) = &link.buffer else { panic!("the first link has a measured queue") };
     let entry = Registry::builtin().aqm("droptail").expect("drop-tail is built in");
     let plain = QueueConfig::fifo(entry, Values::defaults(entry.parameters), limit(&spec.config));
     let mut ns = [Vec::new(), Vec::new()];

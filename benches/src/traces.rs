@@ -2,7 +2,7 @@
 
 use ecnlab_scenario::Scenario;
 use ecnlab_sim::measures::Column;
-use ecnlab_sim::{IpVersion, NoProbe, Options, Probe, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{IpVersion, NoProbe, Probe, RunTimesAndSeed, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::Time;
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ fn tracer(scenario: &Scenario, format: TraceFormat) -> Tracer {
 }
 
 fn discard_output(tracer: &mut Tracer) {
-    drop(tracer.drain_rows(1));
+    drop(tracer.drain_rows_if_at_least(1));
     if let Some(bytes) = tracer.bytes_mut() {
         bytes.clear();
     }
@@ -45,9 +45,9 @@ fn discard_output(tracer: &mut Tracer) {
 /// Seconds that a run takes; the probe is emptied between two slices.
 fn run_timed<P: Probe>(scenario: &Scenario, probe: P, mut between_slices: impl FnMut(&mut P)) -> f64 {
     let duration = Time::ZERO + scenario.duration;
-    let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, probe);
+    let mut simulation = Simulation::new(&scenario.network, &RunTimesAndSeed { duration, measure_from: Time::ZERO, seed: 1 }, probe);
     let start = cpu_seconds();
-    while !simulation.advance(duration, SLICE_EVENTS) {
+    while !simulation.advance_with_event_limit(duration, SLICE_EVENTS) {
         between_slices(simulation.probe_mut());
     }
     cpu_seconds() - start
@@ -57,7 +57,7 @@ fn run_timed<P: Probe>(scenario: &Scenario, probe: P, mut between_slices: impl F
 fn count_events(scenario: &Scenario) -> (u64, u64) {
     let (mut all, mut seen) = (0, 0);
     run_timed(scenario, tracer(scenario, TraceFormat::Table), |tracer| {
-        let Some(table) = tracer.drain_rows(1) else { return };
+        let Some(table) = tracer.drain_rows_if_at_least(1) else { return };
         all += table.height() as u64;
         if let Column::Name { index, names } = table.column("event") {
             seen += index.iter().filter(|&&at| matches!(&*names[at as usize], "enqueued" | "dequeued")).count() as u64;

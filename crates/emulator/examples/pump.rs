@@ -19,7 +19,7 @@ use ecnlab_emulator::host::{Host, HostSpec};
 use ecnlab_emulator::sys::clock::{monotonic_time, thread_cpu_time};
 use ecnlab_emulator::sys::process;
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{NoProbe, Options, Simulation};
+use ecnlab_sim::{NoProbe, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Span, Time};
 
 const FLOW: AddressSlot = AddressSlot { group: 0, number: 0 };
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         thread::spawn(move || if counts { receive(&receiver, &stop) } else { Vec::new() })
     };
 
-    let options = Options { duration: Time::ZERO + Span::from_secs(seconds), measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + Span::from_secs(seconds), measure_from: Time::ZERO, seed: 1 };
     let simulation = Simulation::new(&(*scenario.network).clone().with_external_hosts(), &options, NoProbe);
     process::set_timer_slack(1)?;
     let class = process::set_realtime_scheduling(process::REALTIME_PRIORITY)

@@ -12,7 +12,7 @@ use ecnlab_emulator::event_loop::{EventLoop, FinishedRun, NoHosts, TimeMode};
 use ecnlab_emulator::host::{Host, HostSpec};
 use ecnlab_emulator::sys::socket::{Socket, SocketOption};
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{IpVersion, Options, Simulation};
+use ecnlab_sim::{IpVersion, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Location, Reader};
 
@@ -69,7 +69,7 @@ fn drive(family: AddressFamily, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRu
     let file = Shared::default();
     let version = if family == AddressFamily::V4 { IpVersion::V4 } else { IpVersion::V6 };
     let tap = PacketCapture::new(Vec::new(), 2000, version, Box::new(file.clone()));
-    let options = Options { duration: Time::ZERO + scenario().duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario().duration, measure_from: Time::ZERO, seed: 1 };
     let simulation = Simulation::new(&(*scenario().network).clone().with_external_hosts(), &options, tap);
     let sender = hosts[0].namespace.run_inside(|| {
         let socket = Socket::datagrams(family == AddressFamily::V6)?;
@@ -161,7 +161,7 @@ fn what_the_queue_decides_is_what_hosts_get_and_what_the_capture_shows() {
         assert_eq!((PACKETS as u64, received as u64, 0), (counts.read_from_hosts, counts.delivered, counts.tun_tx_drops));
         assert_eq!(counts.delivered, driven.lateness.count());
         let (run, _) = driven.simulation.finish();
-        let queue = |column| run.report.reals("queues", column)[0] as usize;
+        let queue = |column| run.report.column_as_reals("queues", column)[0] as usize;
         // One is on the wire and three wait; more if the sender was interrupted meanwhile.
         assert!((2..PACKETS).contains(&received), "{counts:?}");
         assert_eq!(PACKETS - received, queue("drops"));

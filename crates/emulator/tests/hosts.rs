@@ -192,7 +192,11 @@ fn an_application_that_waits_for_its_user_is_not_locked_out() {
     for kind in kinds {
         let idle = flows("idle", &format!("tcp = {{ profile = \"linux\" }}\napp = {{ kind = \"{kind}\" }}"));
         let Some(outcome) = ran(AddressFamily::V4, "3 s", &idle) else { return };
-        assert_eq!((0.0, 0), (outcome.run.report.reals("flows", "lockouts").iter().sum(), outcome.metadata.connections.broken), "{kind}");
+        assert_eq!(
+            (0.0, 0),
+            (outcome.run.report.column_as_reals("flows", "lockouts").iter().sum(), outcome.metadata.connections.broken),
+            "{kind}"
+        );
     }
 }
 
@@ -203,7 +207,7 @@ fn round_trips_are_those_of_the_network() {
     {
         let bulk = flows("bulk", &format!("tcp = {{ profile = \"linux\"{control} }}"));
         let Some(outcome) = ran(AddressFamily::V4, "2 s", &bulk) else { return };
-        let flows = |column| outcome.run.report.reals("flows", column)[0];
+        let flows = |column| outcome.run.report.column_as_reals("flows", column)[0];
         let (base, smallest, mean) = (flows("base_rtt_s"), flows("rtt_min_s"), flows("rtt_mean_s"));
         assert!(smallest > base * 0.9 && smallest < mean && mean < base + 0.2, "base {base}, smallest {smallest}, mean {mean}");
     }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{Problem, Scenario as ValidScenario};
 use ecnlab_sim::measures;
-use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, Simulation, Tracer};
+use ecnlab_sim::{
+    NoProbe, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, RunTimesAndSeed, Simulation, Tracer,
+};
 use ecnlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -264,9 +266,9 @@ impl Scenario {
         let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
         let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE_EVENTS };
         drop(failure::take_failure());
-        let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
+        let mut simulation = Simulation::new(&self.0.network, &RunTimesAndSeed { duration, measure_from, seed }, probe);
         loop {
-            let over = simulation.advance(duration, slice);
+            let over = simulation.advance_with_event_limit(duration, slice);
             if let Some(failure) = failure::take_failure() {
                 return Err(RunFailure::AqmFailed(Box::new(failure)));
             }

@@ -141,7 +141,7 @@ impl TraceFile {
     }
 
     fn write_rows(&mut self, tracer: &mut Tracer, min_rows: u64) -> io::Result<()> {
-        let Some(table) = tracer.drain_rows(min_rows) else { return Ok(()) };
+        let Some(table) = tracer.drain_rows_if_at_least(min_rows) else { return Ok(()) };
         let mut rows = match self.sink.take() {
             Some(TraceFormatWriter::Rows(rows)) => rows,
             Some(TraceFormatWriter::EmptyRows(out)) => Box::new(TableWriter::with_columns_of(&table, out)?),

@@ -44,7 +44,7 @@ impl QueueItem for Datagram {
         self.0[TYPE_OF_SERVICE] = self.0[TYPE_OF_SERVICE] & !0b11 | ecn as u8;
     }
 
-    fn flow(&self) -> u64 {
+    fn flow_key(&self) -> u64 {
         self.0[SOURCE].iter().fold(0, |flow, &byte| flow << 8 | u64::from(byte))
     }
 
@@ -97,7 +97,7 @@ fn report(now: Time, event: &QueueEvent<Datagram>) {
         QueueEvent::Marked(packet, cause) => ("marked", *packet, cause),
         QueueEvent::Dropped(packet, cause) => ("dropped", packet, cause),
     };
-    println!("{:6.3} s  {did} a packet of 10.0.0.{} ({cause})", now.seconds(), packet.flow() & 0xff);
+    println!("{:6.3} s  {did} a packet of 10.0.0.{} ({cause})", now.seconds(), packet.flow_key() & 0xff);
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

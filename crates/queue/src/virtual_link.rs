@@ -250,7 +250,7 @@ impl<T> QueueItem for Datagram<T> {
         self.ecn = ecn;
     }
 
-    fn flow(&self) -> u64 {
+    fn flow_key(&self) -> u64 {
         self.flow
     }
 

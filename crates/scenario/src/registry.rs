@@ -32,7 +32,7 @@ pub fn registry(known: &Registry) -> Json {
 /// Every table of a run: its name, the meaning of a row, and its columns. Each column has name, kind, unit, meaning, and its possible words
 /// if they are fixed.
 pub fn columns() -> Json {
-    columns_of(&ecnlab_sim::tables())
+    columns_of(&ecnlab_sim::describe_tables())
 }
 
 /// Units accepted in scenarios, by the unit of results: all spellings of each, and its factor.
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_profile_is_what_it_has() {
         for profile in profile::PROFILES {
-            let values = profile.values();
+            let values = profile.values_with_defaults();
             for row in profile_json(profile)["parameters"].as_array().unwrap() {
                 let (name, text) = (row["name"].as_str().unwrap(), row["example"].as_str().unwrap());
                 let mut shown = values.clone();

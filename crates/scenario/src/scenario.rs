@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Buffer, FlowSpec, FlowTemplate, Network, RowPolicy};
+use ecnlab_sim::{FlowSpec, FlowTemplate, Network, PipeOrQueue, RowPolicy};
 use ecnlab_transport::Transport;
 use ecnlab_transport::settings::{CongestionControlName, KernelControlName};
 use ecnlab_units::Span;
@@ -112,7 +112,7 @@ impl Scenario {
     /// Parts that need a kernel and that the simulator does not have, each with its path and the remedy.
     pub fn problems_without_kernel(&self) -> Vec<Problem> {
         let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
-            Buffer::Queue(queue) if queue.config.as_kernel_qdisc().is_some() => Some(link.name.display_name()),
+            PipeOrQueue::Queue(queue) if queue.config.as_kernel_qdisc().is_some() => Some(link.name.display_name()),
             _ => None,
         });
         let say = "the simulator has no kernel; fix: use --backend uml, or give the queue an aqm";

@@ -1,7 +1,7 @@
 //! Warnings of combinations of links, groups and times that are hardly intended, and that span several sections.
 
 use ecnlab_queue::{Child, QueueConfig};
-use ecnlab_sim::Buffer;
+use ecnlab_sim::PipeOrQueue;
 use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_transport::Traffic;
@@ -114,7 +114,7 @@ fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig,
 
 /// Warns of links that go down during the run and never come up again.
 fn check_link_that_stays_down(reader: &mut Reader, root: &TableInput, edge: &Edge, duration: Span) {
-    let Buffer::Queue(queue) = &edge.spec.buffer else { return };
+    let PipeOrQueue::Queue(queue) = &edge.spec.buffer else { return };
     let comes_up = |down: &LinkChange| {
         let mut ups = queue.changes.iter().filter(|change| change.state == Some(LinkState::Up));
         ups.any(|up| up.repeat_interval.is_some() || (down.repeat_interval.is_none() && up.time >= down.time))

@@ -1,7 +1,7 @@
 //! With Accurate ECN each sender knows of all marks that reached its receiver once all acknowledgements have arrived, in random networks.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{NoProbe, Options, Simulation};
+use ecnlab_sim::{NoProbe, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Rng, Time};
 
 const CASES: u64 = 150;
@@ -70,11 +70,11 @@ fn each_sender_knows_of_all_marks_once_its_acknowledgements_have_arrived() {
         let (text, have_option) = random_network(&mut Rng::for_role(seed, "network"));
         let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{text}: {why:?}"));
         let duration = Time::ZERO + scenario.duration;
-        let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed }, NoProbe);
+        let mut simulation = Simulation::new(&scenario.network, &RunTimesAndSeed { duration, measure_from: Time::ZERO, seed }, NoProbe);
         simulation.advance_to(duration);
         for flow in 0..2 * FLOWS_OF_A_GROUP as u32 {
             // A flow whose SYN was lost twice, or whose SYN-ACK, has no Accurate ECN.
-            let Some(counts) = simulation.mark_counts(flow) else { continue };
+            let Some(counts) = simulation.accurate_ecn_mark_counts(flow) else { continue };
             (flows, marked) = (flows + 1, marked + counts.received);
             // Without the option the sender has the number modulo eight, and takes the largest where an ACK reports more than seven packets.
             let has_option = have_option[(u64::from(flow) / FLOWS_OF_A_GROUP) as usize];
@@ -84,7 +84,7 @@ fn each_sender_knows_of_all_marks_once_its_acknowledgements_have_arrived() {
             }
         }
         let (run, _) = simulation.finish();
-        let done = run.report.reals("flows", "completion_s");
+        let done = run.report.column_as_reals("flows", "completion_s");
         assert!(done.iter().all(|time| time.is_finite()), "not all files have ended: {done:?}\n{text}");
     }
     assert!(flows > 800 && marked > 10_000, "{flows} flows with {marked} marks");

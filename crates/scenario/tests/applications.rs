@@ -2,7 +2,7 @@
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
-use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
+use ecnlab_sim::{NoProbe, Probe, Recorder, RecordingConfig, Run, RunTimesAndSeed, Simulation};
 use ecnlab_transport::application::{APPLICATIONS, AllowedTransport};
 use ecnlab_transport::{Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
@@ -39,7 +39,7 @@ app = APP
 "#;
 
 fn run(scenario: &Scenario) -> Run {
-    let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
+    let options = RunTimesAndSeed { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
     let mut simulation = Simulation::new(&scenario.network, &options, NoProbe);
     simulation.advance_to(options.duration);
     simulation.finish().0
@@ -67,7 +67,7 @@ fn every_application_sends_over_what_may_carry_it() {
         for (carrier, fits) in [(TCP, true), (UDP, entry.allowed_transport == AllowedTransport::Either)] {
             if fits {
                 let run = run(&scenario(carrier, &example(entry.name), "10 s"));
-                let goodput = run.report.reals("groups", "goodput_bps")[0];
+                let goodput = run.report.column_as_reals("groups", "goodput_bps")[0];
                 assert!(goodput > 0.0, "{} over {carrier}", entry.name);
             }
         }
@@ -76,7 +76,7 @@ fn every_application_sends_over_what_may_carry_it() {
 
 /// Total of a column of the only group.
 fn flow_total(run: &Run, column: &str) -> f64 {
-    run.report.reals("groups", column)[0]
+    run.report.column_as_reals("groups", column)[0]
 }
 
 /// Transmission time of this many bytes at 10 Mbps.
@@ -197,7 +197,7 @@ impl Probe for Codepoints {
 fn a_response_is_ecn_capable_from_its_first_packet_on_once_the_handshake_agreed() {
     for (ecn, expected) in [("true", Ecn::Ect0), ("false", Ecn::NotEct)] {
         let scenario = scenario(&format!("tcp = {{ profile = \"linux\", ecn = {ecn} }}"), "\"exchange\"", "1 s");
-        let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
+        let options = RunTimesAndSeed { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
         let sent = Simulation::new(&scenario.network, &options, Codepoints::default()).finish().1.0;
         assert!(sent.len() > 40 && sent.iter().all(|&found| found == expected), "ecn = {ecn}: {sent:?}");
     }
@@ -266,7 +266,7 @@ fn a_list_in_a_file_is_the_list_in_the_scenario() {
 
 /// Start, duration and size of each recorded transaction.
 fn transfers(scenario: &Scenario, seed: u64) -> (Run, Vec<(f64, f64, u64)>) {
-    let options = Options { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
+    let options = RunTimesAndSeed { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
     let recording = RecordingConfig { transfers: true, ..RecordingConfig::default() };
     let (run, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(recording, options.duration)).finish();
     let tables = recorder.tables(&run.names).unwrap();
@@ -303,9 +303,10 @@ fn the_same_traffic_is_offered_under_every_scheme_of_a_seed() {
 #[test]
 fn flows_that_come_and_go_have_no_rows_and_no_part_in_fairness() {
     let run = run(&scenario(TCP, "{ kind = \"arrivals\", flows_per_second = 20, size = \"10 KB\" }", "20 s"));
-    assert!(run.report.reals("flows", "sent").is_empty());
-    assert!(run.report.reals("total", "jain_goodput")[0].is_nan());
-    let (transactions, goodput) = (run.report.reals("groups", "transactions")[0], run.report.reals("groups", "goodput_bps")[0]);
+    assert!(run.report.column_as_reals("flows", "sent").is_empty());
+    assert!(run.report.column_as_reals("total", "jain_goodput")[0].is_nan());
+    let (transactions, goodput) =
+        (run.report.column_as_reals("groups", "transactions")[0], run.report.column_as_reals("groups", "goodput_bps")[0]);
     assert!(transactions > 300.0 && goodput * 20.0 / 8.0 >= transactions * 10_000.0, "{transactions} transactions, {goodput} bit/s");
 }
 
@@ -322,7 +323,7 @@ fn a_flow_has_the_rate_of_its_number_in_whichever_place_it_comes() {
         let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
         let (run, mut rows) = transfers(&scenario, 1);
         rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let slowdown = run.report.reals("completions", "slowdown_mean")[0];
+        let slowdown = run.report.column_as_reals("completions", "slowdown_mean")[0];
         (slowdown, rows.into_iter().map(|(_, took, _)| took).collect::<Vec<_>>())
     };
     // One after another in one slot, and several at once.
@@ -344,7 +345,7 @@ const TWO_RATES: &str = "access = { to = \"a\", rate = [\"1 Mbps\", \"10 Mbps\"]
 fn completions_by_size_are_those_of_the_transactions() {
     let scenario = scenario(TCP, "{ kind = \"arrivals\", flows_per_second = 20, size = \"mix 3 KB: 0.5, 30 KB: 0.5\" }", "50 s");
     let (run, rows) = transfers(&scenario, 1);
-    let of = |column| run.report.reals("completions", column);
+    let of = |column| run.report.column_as_reals("completions", column);
     assert_eq!((vec![2e3, 2e4], vec![5e3, 5e4]), (of("size_from_bytes"), of("size_to_bytes")));
     for (at, size) in [3_000, 30_000].into_iter().enumerate() {
         let took: Vec<_> = rows.iter().filter(|row| row.2 == size).map(|row| row.1).collect();

@@ -4,7 +4,7 @@ use ecnlab_queue::Limit;
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::network::{LinkChange, LinkState, QueueSpec};
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
-use ecnlab_sim::{Buffer, NoProbe, Options, Simulation};
+use ecnlab_sim::{NoProbe, PipeOrQueue, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Rate, Span, Time};
 
 const QUEUE: &str = "queue = { aqm = \"droptail\", limit = 100 }";
@@ -54,13 +54,13 @@ fn problems(link: &str, behind: &str) -> Vec<(String, String)> {
 
 fn queue(scenario: &Scenario, link: usize) -> &QueueSpec {
     match &scenario.network.links[link].buffer {
-        Buffer::Queue(queue) => queue,
-        Buffer::Pipe { .. } => panic!("link {link} has no queue"),
+        PipeOrQueue::Queue(queue) => queue,
+        PipeOrQueue::Pipe { .. } => panic!("link {link} has no queue"),
     }
 }
 
 fn fingerprint(scenario: &Scenario) -> u64 {
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     Simulation::new(&scenario.network, &options, NoProbe).finish().0.fingerprint
 }
 

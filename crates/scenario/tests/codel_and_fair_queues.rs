@@ -1,14 +1,14 @@
 //! CoDel and the fair queues in simulation, compared with RFC 8289, RFC 8290 and the deficit round robin paper.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{NoProbe, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::Time;
 
 fn run(text: &str) -> Run {
     let scenario =
         Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
     let [duration, measure_from] = [scenario.duration, scenario.measure_from].map(|span| Time::ZERO + span);
-    Simulation::new(&scenario.network, &Options { duration, measure_from, seed: 1 }, NoProbe).finish().0
+    Simulation::new(&scenario.network, &RunTimesAndSeed { duration, measure_from, seed: 1 }, NoProbe).finish().0
 }
 
 /// Flows over one bottleneck with a delay of 5 ms, measured after a fifth of the time.
@@ -53,7 +53,7 @@ app = { kind = "transactions", bytes = "100 B", gap = "100 ms", gap_distribution
 }
 
 fn queue_value(run: &Run, column: &str) -> f64 {
-    run.report.reals("queues", column)[0]
+    run.report.column_as_reals("queues", column)[0]
 }
 
 /// Jain's index.
@@ -103,7 +103,7 @@ fn flows_with_unlike_round_trips_share_evenly_in_flow_queues_and_not_in_one_queu
     let index = |queue: &str| {
         let run = over_bottleneck(100, "10 Mbps", queue, &groups);
         assert!(queue_value(&run, "utilisation") > 0.99, "{queue}");
-        jain(&run.report.reals("flows", "goodput_bps"))
+        jain(&run.report.column_as_reals("flows", "goodput_bps"))
     };
     // A packet takes 7 ms at a flow's sixth of the link, and the target must exceed that (RFC 8290, section 5.2.2). Below it the queue of a
     // flow with a long RTT runs empty after each mark, since a host does not grow cwnd during the reduction, and others use its share.
@@ -120,7 +120,7 @@ fn flows_with_unlike_round_trips_share_evenly_in_flow_queues_and_not_in_one_queu
 fn flows_with_unlike_packets_get_the_same_bytes_from_flow_queues_and_not_from_one_queue() {
     let groups =
         [("large", 1500), ("small", 300)].map(|(name, size)| bulk(name, 3, 20, &format!(r#"profile = "linux", packet_size = {size}"#)));
-    let index = |queue: &str| jain(&over_bottleneck(100, "10 Mbps", queue, &groups).report.reals("flows", "throughput_bps"));
+    let index = |queue: &str| jain(&over_bottleneck(100, "10 Mbps", queue, &groups).report.column_as_reals("flows", "throughput_bps"));
     for queue in [r#"discipline = "fq", limit = 1000"#, r#"discipline = "sfq", limit = 127"#, r#"discipline = "drr", limit = 200"#] {
         let index = index(&format!("{{ {queue} }}"));
         assert!(index > 0.99, "{queue}: {index}");
@@ -135,7 +135,7 @@ fn sparse_wait(queue: &str) -> [f64; 2] {
     let run = over_bottleneck(100, "10 Mbps", queue, &[bulk("bulk", 6, 20, r#"profile = "linux""#), sparse()]);
     assert!(queue_value(&run, "utilisation") > 0.99, "{queue}");
     let own_ms = 15.0 + 140.0 * 8.0 / 10e3;
-    ["delay_mean_s", "delay_p95_s"].map(|column| (run.report.reals("flows", column)[6] * 1e3 - own_ms) / 1.2)
+    ["delay_mean_s", "delay_p95_s"].map(|column| (run.report.column_as_reals("flows", column)[6] * 1e3 - own_ms) / 1.2)
 }
 
 #[test]

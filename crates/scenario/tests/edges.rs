@@ -4,7 +4,7 @@ mod reading;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Buffer, NoProbe, Options, Recorder, RecordingConfig, Run, Simulation};
+use ecnlab_sim::{NoProbe, PipeOrQueue, Recorder, RecordingConfig, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::Time;
 use reading::read;
 
@@ -52,7 +52,7 @@ fn read_valid(text: &str, overrides: &[(&str, &str)]) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> Run {
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
@@ -63,8 +63,8 @@ fn routes(scenario: &Scenario) -> [String; 2] {
     [&flow.forward, &flow.back].map(|route| route.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
-fn is_plain_buffer(buffer: &Buffer, packets: u32) -> bool {
-    matches!(buffer, Buffer::Pipe { limit } if *limit == packets)
+fn is_plain_buffer(buffer: &PipeOrQueue, packets: u32) -> bool {
+    matches!(buffer, PipeOrQueue::Pipe { limit } if *limit == packets)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_way_back_is_like_the_link_and_has_a_plain_buffer_unless_it_says_otherwise
     let scenario = read_valid(TWO_WAY, &[]);
     let [there, back] = [&scenario.network.links[0], &scenario.network.links[1]];
     assert_eq!((there.rate, there.delay), (back.rate, back.delay));
-    assert!(matches!(there.buffer, Buffer::Queue(_)) && is_plain_buffer(&back.buffer, 1000));
+    assert!(matches!(there.buffer, PipeOrQueue::Queue(_)) && is_plain_buffer(&back.buffer, 1000));
     assert_eq!(vec!["bottleneck"], scenario.queues);
 
     let other = [("link.0.reverse.rate", "64 kbps"), ("link.0.reverse.limit", "7")];
@@ -183,7 +183,8 @@ fn a_link_that_is_hardly_meant_so_is_warned_of() {
 
 /// Counts of the queue: arrivals, departures, marks, and drops by the AQM, above the AQM's limit and by a full buffer.
 fn queue_counts(run: &Run) -> [f64; 6] {
-    ["arrivals", "departures", "marks", "drops_early", "drops_forced", "drops_overflow"].map(|column| run.report.reals("queues", column)[0])
+    ["arrivals", "departures", "marks", "drops_early", "drops_forced", "drops_overflow"]
+        .map(|column| run.report.column_as_reals("queues", column)[0])
 }
 
 #[test]
@@ -200,7 +201,7 @@ fn where_data_is_marked_an_acknowledgement_is_dropped() {
             "data alone is marked and never dropped: {queue:?} {marks} {early} {forced}"
         );
         let [arrivals, departures, marks, early, forced, overflow] = queue_counts(&with_acks);
-        assert_eq!(0.0, with_acks.report.reals("flows", "drops").iter().sum::<f64>(), "{queue:?}: what is dropped is no data");
+        assert_eq!(0.0, with_acks.report.column_as_reals("flows", "drops").iter().sum::<f64>(), "{queue:?}: what is dropped is no data");
         assert!(marks > 0.0 && early > 0.0, "{queue:?}: {marks} marks, {early} early drops");
         assert_eq!(0.0, overflow, "{queue:?}");
         let waiting = arrivals - departures - early - forced;
@@ -213,7 +214,7 @@ fn an_acknowledgement_that_a_queue_drops_is_an_event_and_told_from_data() {
     let scenario = read_valid(TWO_WAY, &[("measure_from", "0 s")]);
     let duration = Time::ZERO + scenario.duration;
     let recorder = Recorder::new(RecordingConfig { events: true, ..RecordingConfig::default() }, duration);
-    let options = Options { duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration, measure_from: Time::ZERO, seed: 1 };
     let (run, recorder) = Simulation::new(&scenario.network, &options, recorder).finish();
     let tables = recorder.tables(&run.names).unwrap();
     let events = &tables.iter().find(|(name, _)| *name == "events").unwrap().1;
@@ -256,6 +257,6 @@ udp = { packet_size = 1000 }
 app = { kind = "cbr", rate = "500 kbps" }
 "#;
     let run = run(&read_valid(ONE_WAY, &[]));
-    let of = |column| run.report.reals("flows", column)[0];
+    let of = |column| run.report.column_as_reals("flows", column)[0];
     assert!(of("goodput_bps") > 4.5e5 && (of("base_rtt_s") - 0.258).abs() < 1e-9, "{} {}", of("goodput_bps"), of("base_rtt_s"));
 }

@@ -7,8 +7,10 @@ use ecnlab_queue::{KernelQdisc, QueueItem, Registry, SignalCause};
 use ecnlab_scenario::{Scenario, no_files};
 use ecnlab_sim::network::Network;
 use ecnlab_sim::probe::PacketCreationContext;
-use ecnlab_sim::queue_log::QueueLogEvent;
-use ecnlab_sim::{Buffer, Direction, ExternalPacket, NoProbe, Options, Packet, PacketId, PacketKind, Probe, Run, SimOutput, Simulation};
+use ecnlab_sim::queue_log::MeasuredQueueEvent;
+use ecnlab_sim::{
+    Direction, ExternalPacket, NoProbe, Packet, PacketId, PacketKind, PipeOrQueue, Probe, Run, RunTimesAndSeed, SimOutput, Simulation,
+};
 use ecnlab_units::{Ecn, Span, Time};
 
 /// Packets in the order of their creation.
@@ -24,10 +26,10 @@ impl Probe for ExternalDriver {
             flow: packet.flow,
             direction: if is_ack { Direction::Back } else { Direction::Forward },
             size: packet.size,
-            payload: if is_ack { 0 } else { made.endpoint.packet_payload(packet.seq, packet.size) },
+            payload: if is_ack { 0 } else { made.endpoint.payload_of_packet(packet.seq, packet.size) },
             retransmission: packet.flags.is_retransmission(),
             ecn: packet.ecn,
-            rtt: made.endpoint.reported_rtt(),
+            rtt: made.endpoint.rtt_written_into_packets(),
             connection_id: packet.connection_id,
             segment_type: packet.segment_type(),
             ece: packet.flags.ece(),
@@ -91,12 +93,12 @@ fn scenario(queue: &str) -> Scenario {
     Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{queue}: {why:#?}"))
 }
 
-fn options(scenario: &Scenario) -> Options {
-    Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 7 }
+fn options(scenario: &Scenario) -> RunTimesAndSeed {
+    RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 7 }
 }
 
 /// Runs the network with packets injected at their times.
-fn run_with_packets(network: &Network, options: &Options, packets: &[(Time, ExternalPacket)]) -> Run {
+fn run_with_packets(network: &Network, options: &RunTimesAndSeed, packets: &[(Time, ExternalPacket)]) -> Run {
     let mut simulation = Simulation::new(network, options, NoProbe);
     let mut underway = BTreeMap::new();
     let mut settle = |simulation: &mut Simulation<NoProbe>, entered: Option<u32>| {
@@ -148,17 +150,17 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
         }
         // A simulated host ignores packets of a closed connection, and a driver counts all arrivals.
         let once = scenario.groups.iter().position(|name| name == "requests").unwrap() as f64;
-        let is_once: Vec<bool> = inside.report.reals("flows", "group").iter().map(|group| *group == once).collect();
+        let is_once: Vec<bool> = inside.report.column_as_reals("flows", "group").iter().map(|group| *group == once).collect();
         for column in ["sent", "marks", "drops", "throughput_bps", "goodput_first_bps", "delay_mean_s", "delay_p99_s"] {
             let counts_arrivals = !matches!(column, "sent" | "marks" | "drops");
             let of = |run: &Run| {
-                let rows = run.report.reals("flows", column).into_iter().zip(&is_once);
+                let rows = run.report.column_as_reals("flows", column).into_iter().zip(&is_once);
                 rows.filter(|(_, once)| !(counts_arrivals && **once)).map(|(value, _)| value.to_bits()).collect::<Vec<_>>()
             };
             assert_eq!(of(&inside), of(&outside), "{queue}: {column}");
         }
         assert_eq!(inside.packet_hops, outside.packet_hops, "{queue}");
-        let lost: f64 = ["marks", "drops"].iter().flat_map(|column| inside.report.reals("flows", column)).sum();
+        let lost: f64 = ["marks", "drops"].iter().flat_map(|column| inside.report.column_as_reals("flows", column)).sum();
         assert!(lost > 100.0, "{queue}: {lost} marks and drops");
     }
 }
@@ -170,12 +172,12 @@ struct ActionRecorder(Vec<(&'static str, Ecn)>);
 impl Probe for ActionRecorder {
     const OBSERVES_QUEUES: bool = true;
 
-    fn on_queue_event(&mut self, _now: Time, queue: u32, deed: QueueLogEvent) {
+    fn on_queue_event(&mut self, _now: Time, queue: u32, deed: MeasuredQueueEvent) {
         let told = match deed {
-            QueueLogEvent::Arrived(frame) => ("came", frame.ecn()),
-            QueueLogEvent::Marked(frame, _) => ("marked", frame.ecn()),
-            QueueLogEvent::Dropped(frame, _) => ("dropped", frame.ecn()),
-            QueueLogEvent::Departed { frame, .. } => ("left", frame.ecn()),
+            MeasuredQueueEvent::Arrived(frame) => ("came", frame.ecn()),
+            MeasuredQueueEvent::Marked(frame, _) => ("marked", frame.ecn()),
+            MeasuredQueueEvent::Dropped(frame, _) => ("dropped", frame.ecn()),
+            MeasuredQueueEvent::Departed { frame, .. } => ("left", frame.ecn()),
             _ => return,
         };
         if queue == 0 {
@@ -187,7 +189,7 @@ impl Probe for ActionRecorder {
 #[test]
 fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let scenario = scenario(r#"{ kernel = "red", limit = 60000, ecn = true, mode = "adaptive" }"#);
-    let Buffer::Queue(queue) = &scenario.network.links[0].buffer else { panic!("a queue") };
+    let PipeOrQueue::Queue(queue) = &scenario.network.links[0].buffer else { panic!("a queue") };
     let arguments = [("ecn", "true"), ("limit", "60000"), ("mode", "adaptive")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(Some(&KernelQdisc { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.config.as_kernel_qdisc());
     let mut network = (*scenario.network).clone();
@@ -228,14 +230,14 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let (came, dropped) = (("came", Ecn::Ect0), ("dropped", Ecn::Ect0));
     let told = [came, came, came, ("marked", Ecn::Ce), ("left", Ecn::Ce), came, dropped, dropped].into_iter();
     assert_eq!(told.collect::<Vec<_>>(), deeds.0);
-    let of = |column| run.report.reals("queues", column);
+    let of = |column| run.report.column_as_reals("queues", column);
     assert_eq!([4.0, 1.0, 1.0], [of("arrivals")[0], of("departures")[0], of("marks")[0]]);
     assert_eq!([1.0, 1.0], [of("drops_early")[0], of("drops_overflow")[0]]);
-    assert_eq!((1.0, 2.0), (run.report.reals("flows", "marks")[0], run.report.reals("flows", "drops")[0]));
+    assert_eq!((1.0, 2.0), (run.report.column_as_reals("flows", "marks")[0], run.report.column_as_reals("flows", "drops")[0]));
     assert!(of("sojourn_mean_s")[0] > 0.05 && of("length_max_packets")[0] == 3.0);
 }
 
-const OPTIONS: Options = Options { duration: Time::from_picos(1_000_000_000_000), measure_from: Time::ZERO, seed: 1 };
+const OPTIONS: RunTimesAndSeed = RunTimesAndSeed { duration: Time::from_picos(1_000_000_000_000), measure_from: Time::ZERO, seed: 1 };
 
 fn at(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{IncrementalRecorder, NoProbe, Options, Probe, Recorder, Run, Simulation};
+use ecnlab_sim::{IncrementalRecorder, NoProbe, Probe, Recorder, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Rng, Span, Time};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
@@ -199,8 +199,8 @@ fn random_scenario(draw: &mut Draw) -> (String, Scenario) {
     }
 }
 
-fn options(scenario: &Scenario, seed: u64) -> Options {
-    Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed }
+fn options(scenario: &Scenario, seed: u64) -> RunTimesAndSeed {
+    RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed }
 }
 
 type Tables = Vec<(&'static str, Table)>;
@@ -215,7 +215,7 @@ fn run(scenario: &Scenario, seed: u64, is_fast: bool, advance: impl FnOnce(&mut 
     }
     advance(&mut simulation);
     let (run, recorder) = simulation.finish();
-    let tables = recorder.tables(&run.names).expect("the recording is small");
+    let tables = recorder.into_tables(&run.names).expect("the recording is small");
     (run, tables)
 }
 
@@ -249,7 +249,7 @@ fn advance_in_slices(simulation: &mut Simulation<impl Probe>, draw: &mut Draw) {
     for _ in 0..40 {
         until += Span::from_micros(draw.below(100_000));
         match draw.below(3) {
-            0 => drop(simulation.advance(until, draw.below(500))),
+            0 => drop(simulation.advance_with_event_limit(until, draw.below(500))),
             _ => simulation.advance_to(until),
         }
     }
@@ -377,7 +377,7 @@ fn a_data_packet_and_its_ack_take_one_event() {
     let options = options(&scenario, 1);
     let mut simulation = Simulation::new(&scenario.network, &options, NoProbe);
     let mut events = 0u64;
-    while !simulation.advance(options.duration, 1) {
+    while !simulation.advance_with_event_limit(options.duration, 1) {
         events += 1;
     }
     let (run, _) = simulation.finish();

@@ -1,7 +1,7 @@
 //! Scenarios with impairments: reading, rejection, and effects on a run.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::{NoProbe, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::Time;
 
 /// A flow with an unlimited window over a fast link, so that only impairments affect it.
@@ -35,7 +35,7 @@ fn read(link: &str) -> Result<Scenario, Vec<Problem>> {
 
 fn run(link: &str) -> Run {
     let scenario = read(link).unwrap_or_else(|problems| panic!("{link}: {problems:?}"));
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
@@ -66,25 +66,25 @@ reverse = { impair = [{ kind = "duplicate", rate = 0.1 }] }"#);
     };
     assert_eq!(["path", "path", "path", "path.reverse"], names("link")[..]);
     assert_eq!(["loss", "burst-loss", "jitter", "duplicate"], names("kind")[..]);
-    let counts = |column| run.report.reals("impairments", column);
+    let counts = |column| run.report.column_as_reals("impairments", column);
     let (arrivals, lost, delayed) = (counts("arrivals"), counts("lost"), counts("delayed"));
     assert_eq!([0.0, 1.0, 2.0, 0.0], counts("position")[..]);
     assert_eq!([arrivals[1], arrivals[2]], [arrivals[0] - lost[0], arrivals[1] - lost[1]], "what one loses the next never sees");
     assert_eq!([0.0, 0.0, arrivals[2], 0.0], delayed[..]);
     assert!(counts("reordered")[2] > 0.0 && counts("duplicated")[3] > 0.0);
-    assert_eq!(lost[0] + lost[1], run.report.reals("queues", "drops_lost")[0]);
-    assert_eq!(lost[0] + lost[1], run.report.reals("total", "drops")[0]);
+    assert_eq!(lost[0] + lost[1], run.report.column_as_reals("queues", "drops_lost")[0]);
+    assert_eq!(lost[0] + lost[1], run.report.column_as_reals("total", "drops")[0]);
 }
 
 /// Goodput counts data read by applications, so copies add nothing to it, and copies are never first transmissions.
 #[test]
 fn copies_are_received_and_read_once() {
     let [plain, copied] = [run("limit = 1000"), run("impair = [{ kind = \"duplicate\", rate = 1 }]")];
-    let ratio = |column| copied.report.reals("total", column)[0] / plain.report.reals("total", column)[0];
-    let made = copied.report.reals("impairments", "duplicated")[0];
-    let arrived = copied.report.reals("impairments", "arrivals")[0];
+    let ratio = |column| copied.report.column_as_reals("total", column)[0] / plain.report.column_as_reals("total", column)[0];
+    let made = copied.report.column_as_reals("impairments", "duplicated")[0];
+    let arrived = copied.report.column_as_reals("impairments", "arrivals")[0];
     assert_eq!(arrived, made);
-    let sent = copied.report.reals("total", "sent")[0];
+    let sent = copied.report.column_as_reals("total", "sent")[0];
     assert_eq!(sent, arrived);
     // 10 Mbps carries each packet twice, except those in flight at the end, four windows of 20.
     let on_the_way = 80.0 / sent;
@@ -103,9 +103,10 @@ fn a_copy_of_a_datagram_is_read_like_another() {
     let text =
         text("impair = [{ kind = \"duplicate\", rate = 1 }, { kind = \"jitter\", delay = \"exponential 2 ms\", order = \"overtake\" }]");
     let scenario = Scenario::from_toml(&(text + datagrams), &[], &Registry::builtin(), &no_files).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let run = Simulation::new(&scenario.network, &options, NoProbe).finish().0;
-    let [goodput, first, drops] = ["goodput_bps", "goodput_first_bps", "drops"].map(|column| run.report.reals("groups", column)[1]);
+    let [goodput, first, drops] =
+        ["goodput_bps", "goodput_first_bps", "drops"].map(|column| run.report.column_as_reals("groups", column)[1]);
     assert_eq!(0.0, drops);
     assert!((goodput / first - 2.0).abs() < 0.01, "{goodput} read, {first} of first packets");
 }
@@ -114,8 +115,8 @@ fn a_copy_of_a_datagram_is_read_like_another() {
 fn jitter_that_keeps_order_costs_no_retransmission_and_jitter_that_does_not_does() {
     let retransmitted = |order: &str| {
         let run = run(&format!("impair = [{{ kind = \"jitter\", delay = \"uniform 0 ms to 20 ms\", order = \"{order}\" }}]"));
-        let [reordered] = run.report.reals("impairments", "reordered")[..] else { panic!("one impairment") };
-        (reordered, run.report.reals("total", "retransmitted_fast")[0])
+        let [reordered] = run.report.column_as_reals("impairments", "reordered")[..] else { panic!("one impairment") };
+        (reordered, run.report.column_as_reals("total", "retransmitted_fast")[0])
     };
     assert_eq!((0.0, 0.0), retransmitted("keep"));
     let (reordered, retransmitted) = retransmitted("overtake");
@@ -177,11 +178,11 @@ fn private_links_of_a_group_have_impairments_of_their_own_and_one_row_for_all_fl
     let access = "access = { to = \"a\", rate = \"100 Mbps\", delay = \"1 ms\", impair = [{ kind = \"loss\", rate = 0.02 }] }";
     let text = text("limit = 1000").replace("from = \"a\"\nto = \"b\"\ntcp", &format!("to = \"b\"\n{access}\ntcp"));
     let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let run = Simulation::new(&scenario.network, &options, NoProbe).finish().0;
-    let [arrivals, lost] = ["arrivals", "lost"].map(|column| run.report.reals("impairments", column));
+    let [arrivals, lost] = ["arrivals", "lost"].map(|column| run.report.column_as_reals("impairments", column));
     assert_eq!((2, 2), (arrivals.len(), lost.len()), "there and back");
-    assert_eq!(run.report.reals("total", "sent")[0], arrivals[0]);
+    assert_eq!(run.report.column_as_reals("total", "sent")[0], arrivals[0]);
     for way in 0..2 {
         let error = (0.02 * 0.98 / arrivals[way]).sqrt();
         assert!((lost[way] / arrivals[way] - 0.02).abs() < 5.0 * error, "{} of {}", lost[way], arrivals[way]);

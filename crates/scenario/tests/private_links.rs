@@ -3,7 +3,7 @@
 mod reading;
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::{NoProbe, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::Time;
 
 const ENDS: &str = r#"name = "ends"
@@ -36,7 +36,7 @@ fn read_valid(overrides: &[(&str, &str)]) -> Scenario {
 
 fn run(overrides: &[(&str, &str)], seed: u64) -> Run {
     let scenario = read_valid(overrides);
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed };
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
@@ -44,7 +44,7 @@ fn run(overrides: &[(&str, &str)], seed: u64) -> Run {
 /// us.
 fn delays_ms(overrides: &[(&str, &str)], seed: u64) -> Vec<f64> {
     const TRANSMISSIONS: f64 = 3.0 * (1000.0 + 40.0) * 8.0 / 1e9;
-    run(overrides, seed).report.reals("flows", "base_rtt_s").into_iter().map(|rtt| (rtt - TRANSMISSIONS) * 1e3).collect()
+    run(overrides, seed).report.column_as_reals("flows", "base_rtt_s").into_iter().map(|rtt| (rtt - TRANSMISSIONS) * 1e3).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -59,7 +59,10 @@ fn a_flow_has_links_of_its_own_at_both_ends_and_back() {
     assert_eq!(["access forward 4 drawn", "forward middle", "exit forward 4 drawn"], flow.forward.iter().map(name).collect::<Vec<_>>()[..]);
     assert_eq!(["exit back 4 drawn", "back middle", "access back 4 drawn"], flow.back.iter().map(name).collect::<Vec<_>>()[..]);
     assert!(delays_ms(&[], 1).iter().all(|delay| (delay - 26.0).abs() < 1e-9), "2 (1 + 10 + 2) ms");
-    assert_eq!(vec![1.0; 6], run(&[], 1).report.reals("flows", "completion_s").iter().map(|end| f64::from(*end < 1.0)).collect::<Vec<_>>());
+    assert_eq!(
+        vec![1.0; 6],
+        run(&[], 1).report.column_as_reals("flows", "completion_s").iter().map(|end| f64::from(*end < 1.0)).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn another_flow_another_end_and_another_seed_draw_by_themselves() {
 #[test]
 fn the_smallest_round_trip_time_that_is_measured_is_that_of_the_drawn_links() {
     let run = run(&[("flows.drawn.access.delay", "uniform 5 ms to 50 ms")], 3);
-    let [base, least] = ["base_rtt_s", "rtt_min_s"].map(|column| run.report.reals("flows", column));
+    let [base, least] = ["base_rtt_s", "rtt_min_s"].map(|column| run.report.column_as_reals("flows", column));
     assert!(base.iter().zip(&least).all(|(base, least)| (least - base).abs() < 1e-4), "{base:?} {least:?}");
 }
 

@@ -3,7 +3,7 @@
 mod reading;
 
 use ecnlab_scenario::Scenario;
-use ecnlab_sim::{Options, Probe, Run, Simulation};
+use ecnlab_sim::{Probe, Run, RunTimesAndSeed, Simulation};
 use ecnlab_transport::{Ack, Segment};
 use ecnlab_units::{Span, Time};
 
@@ -102,7 +102,7 @@ fn scenario(text: &str, overrides: &[(&str, &str)]) -> Scenario {
 
 fn run(scenario: &Scenario, seed: u64) -> (Run, SendTimes) {
     let [duration, measure_from] = [scenario.duration, scenario.measure_from].map(|span| Time::ZERO + span);
-    Simulation::new(&scenario.network, &Options { duration, measure_from, seed }, SendTimes::default()).finish()
+    Simulation::new(&scenario.network, &RunTimesAndSeed { duration, measure_from, seed }, SendTimes::default()).finish()
 }
 
 fn millis(span: Span) -> f64 {
@@ -112,7 +112,7 @@ fn millis(span: Span) -> f64 {
 /// Share of the first flow in the throughput, with this delay before the second.
 fn share_after_jitter(delay: &str, jitter: &str, seed: u64) -> f64 {
     let changes = [("flows.two.access.delay", delay), ("processing_jitter", jitter)];
-    let rates = run(&scenario(TWO_FLOWS, &changes), seed).0.report.reals("groups", "throughput_bps");
+    let rates = run(&scenario(TWO_FLOWS, &changes), seed).0.report.column_as_reals("groups", "throughput_bps");
     rates[0] / (rates[0] + rates[1])
 }
 
@@ -187,7 +187,7 @@ fn a_processing_time_of_nearly_nothing_changes_nearly_nothing_with_any_recovery(
             let measured = |jitter: &str| {
                 let changes = [("flows.one.tcp", tcp.as_str()), ("duration", "60 s"), ("processing_jitter", jitter)];
                 let report = run(&scenario(&lossy, &changes), 1).0.report;
-                ["goodput_bps", "timeouts"].map(|column| report.reals("flows", column)[0])
+                ["goodput_bps", "timeouts"].map(|column| report.column_as_reals("flows", column)[0])
             };
             let ([plain, timeouts], [goodput, timeouts_with]) = (measured("0 s"), measured("1 ns"));
             let shown =

@@ -2,9 +2,9 @@
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::queue_log::{QueueLogCause, QueueLogKind};
+use ecnlab_sim::queue_log::{QueueLogCause, QueueLogEntryKind};
 use ecnlab_sim::replay::{ReplayCounts, ReplayDifference, ReplayError, replay};
-use ecnlab_sim::{Buffer, Options, Recorder, RecordingConfig, Run, Simulation};
+use ecnlab_sim::{PipeOrQueue, Recorder, RecordingConfig, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::Time;
 
 const SEED: u64 = 3;
@@ -45,14 +45,14 @@ fn scenario(queue: &str, more: &str) -> Scenario {
 fn record(scenario: &Scenario) -> (Run, Table) {
     let duration = Time::ZERO + scenario.duration;
     let recorder = Recorder::new(RecordingConfig { arrivals: true, ..RecordingConfig::default() }, duration);
-    let options = Options { duration, measure_from: Time::ZERO, seed: SEED };
+    let options = RunTimesAndSeed { duration, measure_from: Time::ZERO, seed: SEED };
     let (run, recorder) = Simulation::new(&scenario.network, &options, recorder).finish();
     let mut tables = recorder.tables(&run.names).unwrap();
     (run, tables.remove(0).1)
 }
 
 fn queue_values(run: &Run, column: &str) -> Vec<u64> {
-    run.report.reals("queues", column).iter().map(|&value| value as u64).collect()
+    run.report.column_as_reals("queues", column).iter().map(|&value| value as u64).collect()
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
     let place = |name: &str, table: &Table| table.columns.iter().position(|(known, _)| known == name).unwrap();
     let (acts, causes, packets) = (place("event", &forged), place("cause", &forged), place("number", &forged));
     let Column::Name { index, .. } = &forged.columns[acts].1 else { panic!("names") };
-    let row = index.iter().position(|&act| act == QueueLogKind::Mark as u32).unwrap();
+    let row = index.iter().position(|&act| act == QueueLogEntryKind::Mark as u32).unwrap();
     let Column::Index(numbers) = &forged.columns[packets].1 else { panic!("numbers") };
     let packet = numbers[row];
     let Column::Name { index, .. } = &mut forged.columns[causes].1 else { panic!("names") };
@@ -130,7 +130,7 @@ fn what_cannot_be_replayed_is_told() {
     let told: Vec<_> = beside.iter().map(|(name, outcome)| (name.as_str(), outcome.map(|outcome| outcome.1))).collect();
     assert_eq!(vec![("l", None), ("l.reverse", Some(None))], told, "the one is passed over, the other decides as it did");
     let mut alone = (*of_kernel.network).clone();
-    alone.links.retain(|link| matches!(&link.buffer, Buffer::Queue(queue) if queue.name == "l"));
+    alone.links.retain(|link| matches!(&link.buffer, PipeOrQueue::Queue(queue) if queue.name == "l"));
     let mut of_it = table.clone();
     of_it.columns.iter_mut().for_each(|(_, column)| {
         if let Column::Name { names, .. } = column {

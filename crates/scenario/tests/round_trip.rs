@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{Run, RunTimesAndSeed, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::check::Rule;
 use ecnlab_trace::{Analysis, CheckReport, EcnCheck, TraceReport};
 use ecnlab_units::Time;
@@ -49,7 +49,7 @@ fn run_with_trace(scenario: &Scenario, spec: TraceSpec) -> (Run, Vec<u8>) {
 
 fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
-    let options = Options { duration, measure_from, seed: 7 };
+    let options = RunTimesAndSeed { duration, measure_from, seed: 7 };
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
     tracer.write_remaining_transmissions(duration);
     (run, tracer)
@@ -114,7 +114,7 @@ fn assert_same(own: &[f64], read: &[f64], tolerance: f64, what: &str) {
 
 /// Total of a column in a run, and in its trace.
 fn total_columns(run: &Run, trace: &TraceReport, column: &str) -> ([f64; 1], [f64; 1]) {
-    ([run.report.reals("total", column)[0]], [column_values(trace, "total", column)[0]])
+    ([run.report.column_as_reals("total", column)[0]], [column_values(trace, "total", column)[0]])
 }
 
 const COUNTS: &[&str] = &["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "lockouts"];
@@ -131,12 +131,22 @@ fn an_ns_2_trace_of_finite_transfers_gives_back_every_flow_s_measures() {
         let scenario = network(FILE_APP, profile, 60, 0);
         let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
         for column in COUNTS.iter().chain(RATES) {
-            assert_same(&run.report.reals("flows", column), &column_by_flow(&trace, column), 0.0, &format!("{profile}: {column}"));
+            assert_same(
+                &run.report.column_as_reals("flows", column),
+                &column_by_flow(&trace, column),
+                0.0,
+                &format!("{profile}: {column}"),
+            );
         }
-        assert_same(&run.report.reals("flows", "delay_mean_s"), &column_by_flow(&trace, "delay_mean_s"), TIME_TOLERANCE_S, "delay_mean_s");
-        let (own, read) = (run.report.reals("flows", "delay_p95_s"), column_by_flow(&trace, "delay_p95_s"));
+        assert_same(
+            &run.report.column_as_reals("flows", "delay_mean_s"),
+            &column_by_flow(&trace, "delay_mean_s"),
+            TIME_TOLERANCE_S,
+            "delay_mean_s",
+        );
+        let (own, read) = (run.report.column_as_reals("flows", "delay_p95_s"), column_by_flow(&trace, "delay_p95_s"));
         assert!(own.iter().zip(&read).all(|(own, read)| (own - read).abs() <= HISTOGRAM_TOLERANCE * own), "{profile}: {own:?} {read:?}");
-        let drops: f64 = run.report.reals("total", "drops")[0];
+        let drops: f64 = run.report.column_as_reals("total", "drops")[0];
         assert!(drops > 50.0, "{profile}: {drops}");
     }
 }
@@ -151,7 +161,7 @@ fn an_ns_2_trace_gives_back_the_measures_of_an_interval_within_a_run() {
     }
     for kind in ["throughput", "goodput", "goodput_first"] {
         let (own, read) =
-            (run.report.reals("total", &format!("jain_1s_{kind}")), column_values(&trace, "total", &format!("jain_bins_{kind}")));
+            (run.report.column_as_reals("total", &format!("jain_1s_{kind}")), column_values(&trace, "total", &format!("jain_bins_{kind}")));
         assert_same(&own, &read, 0.0, &format!("jain_1s_{kind}"));
     }
     // The run counts a mark when the packet arrives, the trace shows it when the packet leaves: packets queued at both ends of the interval
@@ -167,7 +177,7 @@ fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
     let scenario = network("{ kind = \"exchange\", response = \"20 kB\" }", "ns2", 30, 0);
     let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
     for column in COUNTS.iter().chain(RATES) {
-        let own = run.report.reals("flows", column);
+        let own = run.report.column_as_reals("flows", column);
         let rows: Vec<_> = column_values(&trace, "flows", "fid").into_iter().zip(column_values(&trace, "flows", column)).collect();
         let together = |flow: usize| rows.iter().filter(|(fid, _)| *fid == flow as f64).map(|(_, value)| value).sum();
         assert_same(&own, &(0..own.len()).map(together).collect::<Vec<f64>>(), 0.0, column);
@@ -192,7 +202,7 @@ fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
 /// `least`.
 fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &TraceReport, least: usize) {
     let (_, mut tracer) = run_with(scenario, TraceSpec { format: TraceFormat::Table, links: Vec::new() });
-    let events = tracer.drain_rows(0).unwrap();
+    let events = tracer.drain_rows_if_at_least(0).unwrap();
     let whose = values(&events, "flow").into_iter().zip(values(&events, "connection"));
     let connections: BTreeSet<_> = whose.map(|(flow, connection)| (flow as u64, connection as u64)).collect();
     assert_eq!(connections.len(), column_values(lines, "flows", "fid").len());
@@ -206,11 +216,11 @@ fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
         let scenario = network(FILE_APP, profile, 60, 0);
         let (run, trace) = run_and_analyze(&scenario, TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, 0);
         // A run's flow counts a dropped SYN, which is not data.
-        let lost: f64 = run.report.reals("flows", "drops").iter().sum();
+        let lost: f64 = run.report.column_as_reals("flows", "drops").iter().sum();
         assert_same(&[lost], &column_values(&trace, "links", "drops")[..1], 0.0, profile);
         for column in ["goodput_bps", "goodput_first_bps", "marks"] {
             assert_same(
-                &sorted(run.report.reals("flows", column)),
+                &sorted(run.report.column_as_reals("flows", column)),
                 &sorted(column_values(&trace, "flows", column)),
                 0.0,
                 &format!("{profile}: {column}"),
@@ -249,7 +259,7 @@ fn a_capture_of_several_queues_gives_back_the_packets_of_the_run() {
 fn a_capture_of_several_queues_gives_back_the_bytes_of_every_flow() {
     let (run, trace) = over_several_queues("rfc");
     for column in ["goodput_bps", "goodput_first_bps", "marks"] {
-        assert_same(&sorted(run.report.reals("flows", column)), &sorted(column_values(&trace, "flows", column)), 0.0, column);
+        assert_same(&sorted(run.report.column_as_reals("flows", column)), &sorted(column_values(&trace, "flows", column)), 0.0, column);
     }
 }
 
@@ -260,7 +270,7 @@ fn over_several_queues(profile: &str) -> (Run, TraceReport) {
         run_with_trace(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
     let trace = analyze(&scenario, &bytes, 0);
     for column in ["arrivals", "drops", "marks"] {
-        let (own, read) = (sorted(run.report.reals("queues", column)), sorted(column_values(&trace, "links", column)));
+        let (own, read) = (sorted(run.report.column_as_reals("queues", column)), sorted(column_values(&trace, "links", column)));
         // The links between the queues are links of the trace too.
         let read = if column == "arrivals" { &read[read.len() - 3..] } else { &read[read.iter().filter(|&&count| count == 0.0).count()..] };
         assert_same(&own, read, 0.0, &format!("{column} of queues"));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::impairment::{EcnPath, Impairment};
-use ecnlab_sim::{ImpairmentSpec, NoProbe, Options, Simulation};
+use ecnlab_sim::{ImpairmentSpec, NoProbe, RunTimesAndSeed, Simulation};
 use ecnlab_transport::AppWrite;
 use ecnlab_units::Time;
 
@@ -330,7 +330,7 @@ fn the_estimate_of_a_recording_counts_the_rows_of_an_application() {
 fn a_slow_link_with_a_long_buffer_is_simulated_without_time_wrapping() {
     let slow = [("link.bottleneck.rate", "1 bps"), ("link.bottleneck.delay", "100 h"), ("flows.near.access.rate", "1 bps")];
     let scenario = read_valid(&[&slow[..], &[("duration", "8640000 s"), ("flows.*.tcp.max_rwnd", "2000")]].concat()).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let (run, _) = Simulation::new(&scenario.network, &options, NoProbe).finish();
     assert!(run.events > 0);
 }

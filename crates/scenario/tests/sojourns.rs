@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Options, Recorder, RecordingConfig, Run, Simulation};
+use ecnlab_sim::{Recorder, RecordingConfig, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Span, Time};
 
 const SAMPLE_INTERVAL: Span = Span::from_micros(9_870);
@@ -48,7 +48,7 @@ fn scenario(queue: &str) -> Scenario {
 
 /// A run and its tables `series_queue`, `series_band`, `distributions` and `arrivals`.
 fn run_recorded(scenario: &Scenario) -> (Run, BTreeMap<&'static str, Table>) {
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
     let recording =
         RecordingConfig { queue_interval: Some(SAMPLE_INTERVAL), arrivals: true, distributions: true, ..RecordingConfig::default() };
     let (run, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(recording, options.duration)).finish();
@@ -171,7 +171,8 @@ fn a_distribution_of_sojourn_times_has_the_samples_of_each_band() {
     let (quantities, of, bands, counts) =
         (words(cells, "quantity"), words(cells, "group_or_queue"), words(cells, "band"), reals(cells, "count"));
     let (low, high) = (reals(cells, "low_s"), reals(cells, "high_s"));
-    let (departures_list, means) = (run.report.reals("bands", "departures"), run.report.reals("bands", "sojourn_mean_s"));
+    let (departures_list, means) =
+        (run.report.column_as_reals("bands", "departures"), run.report.column_as_reals("bands", "sojourn_mean_s"));
     for (place, (queue, band)) in [("first", "L"), ("first", "C"), ("second", "new"), ("second", "old")].into_iter().enumerate() {
         let rows: Vec<usize> =
             (0..cells.height()).filter(|&row| quantities[row] == "sojourn" && of[row] == queue && bands[row] == band).collect();
@@ -181,6 +182,6 @@ fn a_distribution_of_sojourn_times_has_the_samples_of_each_band() {
         assert!(count == 0.0 || (mean / means[place] - 1.0).abs() < 0.005, "{queue} {band}: {mean}, not {}", means[place]);
     }
     let all: f64 = (0..cells.height()).filter(|&row| of[row] == "first" && quantities[row] == "sojourn").map(|row| counts[row]).sum();
-    assert_eq!(run.report.reals("queues", "departures")[0], all, "each packet counts once");
+    assert_eq!(run.report.column_as_reals("queues", "departures")[0], all, "each packet counts once");
     assert!(quantities.iter().zip(&bands).all(|(quantity, band)| quantity == "sojourn" || band.is_empty()));
 }

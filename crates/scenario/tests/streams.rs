@@ -2,7 +2,7 @@
 
 mod reading;
 
-use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
+use ecnlab_sim::{NoProbe, Probe, Recorder, RecordingConfig, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Span, Time};
 
 /// Two disjoint parts, each with every random role: a queue, losses in both directions, random delays, clock phases and gaps.
@@ -60,14 +60,14 @@ queue = { aqm = "droptail", limit = 10 }
 fn run_to_end(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe) -> Run {
     let scenario = reading::read(text, overrides).unwrap_or_else(|problems| panic!("{problems:?}"));
     let duration = Time::ZERO + scenario.duration;
-    let options = Options { duration, measure_from: Time::ZERO, seed };
+    let options = RunTimesAndSeed { duration, measure_from: Time::ZERO, seed };
     Simulation::new(&scenario.network, &options, probe).finish().0
 }
 
 /// Measures of the flows of one group.
 fn flow_measures(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
     let run = run_to_end(text, overrides, 7, NoProbe);
-    let column = |name: &str| run.report.reals("flows", name);
+    let column = |name: &str| run.report.column_as_reals("flows", name);
     let columns = ["goodput_bps", "delay_mean_s", "sent", "transaction_mean_s"].map(column);
     let rows = column("group").into_iter().enumerate().filter(|(_, of)| *of == group);
     rows.map(|(row, _)| columns.each_ref().map(|values| values[row].to_bits())).collect()

@@ -4,7 +4,7 @@ mod reading;
 
 use ecnlab_scenario::registry::registry;
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::{NoProbe, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::Time;
 use reading::read;
 
@@ -55,7 +55,7 @@ fn read_valid(text: &str, overrides: &[(&str, &str)]) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> Run {
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
@@ -159,7 +159,7 @@ fn a_parking_lot_has_long_flows_over_all_hops_and_cross_traffic_over_each() {
     assert_eq!(["hop1", "hop2", "hop3"], scenario.queues[..]);
     assert_eq!("access forward 1 cross2, forward hop2, exit forward 1 cross2", route_of_flow(&scenario, 3));
     assert_eq!("access forward 0 long, forward hop1, forward hop2, forward hop3, exit forward 0 long", route_of_flow(&scenario, 6));
-    let goodput = run(&scenario).report.reals("groups", "goodput_bps");
+    let goodput = run(&scenario).report.column_as_reals("groups", "goodput_bps");
     assert!(goodput[..3].iter().all(|cross| *cross > goodput[3]), "long flows pass three queues: {goodput:?}");
 }
 
@@ -183,7 +183,7 @@ fn every_example_of_a_shape_is_a_scenario_that_runs() {
         let group =
             format!("[[flows]]\nname = \"f\"\ncount = 5\nfrom = \"{from}\"\nto = \"{to}\"\ntcp = {{ profile = \"linux\", ecn = true }}");
         let scenario = read_valid(&format!("name = \"x\"\nduration = \"2 s\"\n{}\n{group}", topology["example"].as_str().unwrap()), &[]);
-        assert!(run(&scenario).report.reals("total", "goodput_bps")[0] > 0.0, "{topology}");
+        assert!(run(&scenario).report.column_as_reals("total", "goodput_bps")[0] > 0.0, "{topology}");
     }
 }
 
@@ -197,11 +197,11 @@ fn the_testbed_of_rfc_2884_is_shaped_where_it_says_and_delays_where_it_says() {
     let scenario = read_valid(text, &[("measure_from", "5 s")]);
     assert_eq!("forward lan, forward bottleneck, forward c", route_of_flow(&scenario, 0));
     let report = run(&scenario).report;
-    let throughput = report.reals("total", "throughput_bps")[0];
+    let throughput = report.column_as_reals("total", "throughput_bps")[0];
     // After an idle time CBQ lets up to `maxburst` packets leave at once, in addition to its rate.
     let burst = 20.0 * 1500.0 * 8.0 / 15.0;
     assert!((1.4e6..=1.5e6 + burst).contains(&throughput), "{throughput}");
-    let rtt = report.reals("flows", "base_rtt_s")[0];
+    let rtt = report.column_as_reals("flows", "base_rtt_s")[0];
     let transmissions = 3.0 * (1500.0 + 40.0) * 8.0 / 10e6;
     assert!((rtt - 0.040 - transmissions).abs() < 1e-9, "{rtt}");
 }

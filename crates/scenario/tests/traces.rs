@@ -8,7 +8,7 @@ use std::path::Path;
 use captures::{events, tshark};
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{NoProbe, Recorder, RecorderAndTracer, RecordingConfig, Run, RunTimesAndSeed, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Event, Flags, IpVersion, Kind, Location, Reader, TraceEventKind};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
@@ -53,9 +53,9 @@ tcp = { profile = "rfc", ecn = false }
 
 const FULL_CAPTURE: TraceFormat = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
 
-fn scenario() -> (Scenario, Options) {
+fn scenario() -> (Scenario, RunTimesAndSeed) {
     let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     (scenario, options)
 }
 
@@ -107,16 +107,16 @@ fn a_trace_changes_nothing_about_any_example() {
         let text = std::fs::read_to_string(&path).unwrap();
         let scenario =
             Scenario::from_toml(&text, &short, &Registry::builtin(), &beside).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
-        let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+        let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
         let (plain, NoProbe) = Simulation::new(&scenario.network, &options, NoProbe).finish();
         for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, TraceFormat::Table] {
             let links = scenario.network.links.iter().map(|link| link.name.display_name()).collect();
             let mut simulation = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links }));
             let (mut written, mut over) = (0, false);
             while !over {
-                over = simulation.advance(options.duration, 1 << 13);
+                over = simulation.advance_with_event_limit(options.duration, 1 << 13);
                 let tracer = simulation.probe_mut();
-                written += tracer.drain_rows(1).map_or(0, |table| table.height());
+                written += tracer.drain_rows_if_at_least(1).map_or(0, |table| table.height());
                 if let Some(bytes) = tracer.bytes_mut() {
                     written += if format == TraceFormat::Ns2 { events(bytes).len() } else { bytes.len() };
                     bytes.clear();
@@ -161,7 +161,7 @@ fn a_capture_shows_what_the_queue_has_counted() {
 #[test]
 fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
     let (run, mut tracer) = run_with_trace(TraceFormat::Table, &[]);
-    let table = tracer.drain_rows(0).unwrap();
+    let table = tracer.drain_rows_if_at_least(0).unwrap();
     let (happened, kinds, links) = (words(&table, "event"), words(&table, "kind"), words(&table, "link"));
     let rows = |event: &str, kind: &str, link: &str| {
         let alike = |at: &usize| happened[*at] == event && kinds[*at] == kind && link.is_empty() | (links[*at] == link);
@@ -348,7 +348,7 @@ fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
     ];
     let overrides = overrides.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let links = ["hosts.access", "hosts.access.reverse"].map(str::to_owned).to_vec();
     let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format: FULL_CAPTURE, links })).finish();
     let packets: Vec<_> = events(tracer.bytes_mut().unwrap()).into_iter().map(|event| event.packet).collect();
@@ -388,7 +388,7 @@ fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
     ];
     let overrides = overrides.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let every = Some(ecnlab_units::Span::from_millis(10));
     let all = RecordingConfig {
         queue_interval: every,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use captures::{events, tshark};
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{Options, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{RunTimesAndSeed, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::EcnCheck;
 use ecnlab_trace::check::CheckReport;
 use ecnlab_units::{Ecn, Time};
@@ -23,7 +23,7 @@ fn run_transactions(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u
     );
     let overrides: Vec<_> = overrides.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).unwrap();
-    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let options = RunTimesAndSeed { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let links = ["servers.access", "servers.access.reverse", "bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
     let format = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
     let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links })).finish();

@@ -39,7 +39,7 @@ fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, Sende
         ("handshake", "three-way"),
         ("pacing", pick(rng, &["true", "false"])),
     ];
-    let mut values = profile.values();
+    let mut values = profile.values_with_defaults();
     members.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
     let is_bare = |name: &str| ["sack_blocks", "ecn", "pacing"].contains(&name);
     let member = |(name, text): &(&str, &str)| if is_bare(name) { format!("{name} = {text}") } else { format!("{name} = \"{text}\"") };

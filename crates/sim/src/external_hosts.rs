@@ -22,7 +22,7 @@
 use ecnlab_transport::{AppWrite, CongestionWindow, SendCounters};
 use ecnlab_units::{Ecn, Span, Time};
 
-use crate::network::{AppSpec, FlowSpec, FlowTemplate, Network};
+use crate::network::{AppWithFlows, FlowSpec, FlowTemplate, Network};
 use crate::packet::Direction;
 
 /// An output of the simulation for the driver, in the order of events. `at` is the exact time.
@@ -49,7 +49,7 @@ pub enum SimOutput {
 
 /// An event of a flow's external hosts, reported by the driver.
 #[derive(Clone, Copy, Debug)]
-pub enum HostInput {
+pub enum HostEvent {
     /// The connection is open: the handshake has been answered.
     Opened,
     /// The application at the sink could read so many more bytes.
@@ -69,7 +69,7 @@ impl Network {
     pub fn with_external_hosts(self) -> Network {
         let flow = |flow: FlowSpec| FlowSpec { transport: flow.transport.with_external_hosts(), ..flow };
         let template = |template: FlowTemplate| FlowTemplate { flow: flow(template.flow), ..template };
-        let app = |app: AppSpec| AppSpec { member_template: app.member_template.map(|more| Box::new(template(*more))), ..app };
+        let app = |app: AppWithFlows| AppWithFlows { member_template: app.member_template.map(|more| Box::new(template(*more))), ..app };
         Network { flows: self.flows.into_iter().map(flow).collect(), apps: self.apps.into_iter().map(app).collect(), ..self }
     }
 }

@@ -27,7 +27,7 @@ impl IncrementalRecorder {
     }
 
     /// These names with those of the gauges recorded so far, for the names in new rows.
-    pub fn names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
+    pub fn network_names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
         self.recorder.names_with_gauges(names)
     }
 
@@ -35,7 +35,7 @@ impl IncrementalRecorder {
     ///
     /// # Errors
     /// If the recording has reached its bound.
-    pub fn tables(self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingLimitReached> {
+    pub fn into_tables(self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingLimitReached> {
         self.recorder.tables(names)
     }
 }

@@ -22,16 +22,16 @@ pub mod replay;
 pub mod trace;
 pub mod trace_driven_link;
 
-pub use engine::{MarkCounts, Options, QueueSnapshot, Run, Simulation};
-pub use external_hosts::{HostInput, SimOutput};
+pub use engine::{AccurateEcnMarkCounts, QueueSnapshot, Run, RunTimesAndSeed, Simulation};
+pub use external_hosts::{HostEvent, SimOutput};
 pub use impairment::script::{PacketSelector, Script, ScriptAction, ScriptRule, SelectorFlag};
 pub use impairment::{EcnPath, Impairment, ImpairmentSpec};
 pub use incremental_recorder::IncrementalRecorder;
 pub use link::QueuedPacket;
 pub use measures::Report;
 pub use network::{
-    AppSpec, Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PrivateLinkIds, PrivateLinkParams, QueueSpec,
-    RowPolicy,
+    AppWithFlows, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PipeOrQueue, PrivateLinkIds,
+    PrivateLinkParamLists, QueueSpec, RowPolicy,
 };
 pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
 pub use probe::{NoProbe, Probe, RecordingLimitReached};
@@ -43,7 +43,7 @@ use measures::columns;
 use measures::table::TableDescription;
 
 /// Descriptions of all tables of a run: the measures, the recordings, and the packet trace.
-pub fn tables() -> Vec<TableDescription> {
+pub fn describe_tables() -> Vec<TableDescription> {
     let flows = [columns::FLOWS.describe(), columns::GROUPS.describe(), columns::TOTAL.describe(), columns::COMPLETIONS.describe()];
     let queues = [columns::QUEUES.describe(), columns::BANDS.describe(), columns::IMPAIRMENTS.describe()];
     let samples = [

@@ -13,7 +13,7 @@ use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
 use crate::measures::QueueMeasures;
-use crate::packet::{NONE, Packet, PacketArena, PacketId};
+use crate::packet::{NO_INDEX, Packet, PacketArena, PacketId};
 use crate::trace_driven_link::DeliverySchedule;
 
 /// One direction of a link during a run.
@@ -72,20 +72,20 @@ impl Link {
             transmission: Span::ZERO,
             arrived_packets: 0,
             delivered_packets: 0,
-            head: NONE,
-            tail: NONE,
+            head: NO_INDEX,
+            tail: NO_INDEX,
             last_size: 0,
             packets_until_full: limit,
             arrival_slot: CalendarQueue::NO_SLOT,
             is_whole_picos: true,
-            is_plain_pipe: queue == NONE && impairment.is_none(),
+            is_plain_pipe: queue == NO_INDEX && impairment.is_none(),
             computes_ahead: false,
             accepts_ahead: false,
             rate,
             transmission_remainder: 0,
             free_at_remainder: 0,
             begun_packets: 0,
-            last_begun_packet: NONE,
+            last_begun_packet: NO_INDEX,
             limit,
             queue,
             number,
@@ -96,7 +96,7 @@ impl Link {
 
     /// Reserves the transmitter for a packet, now or when it is free; returns the begin and end of the transmission.
     #[inline]
-    pub fn schedule_departure(&mut self, size: u32, now: Time) -> (Time, Time) {
+    pub fn reserve_transmitter(&mut self, size: u32, now: Time) -> (Time, Time) {
         if self.has_last_size(size) { self.transmit_last_size(now) } else { self.schedule_departure_with_remainder(size, now) }
     }
 
@@ -148,7 +148,7 @@ impl Link {
 
     /// Transmission time of a packet of the last size, without fractions of a picosecond.
     #[inline(always)]
-    pub fn last_transmission(&self) -> Span {
+    pub fn transmission_time_of_last_size(&self) -> Span {
         self.transmission
     }
 
@@ -162,7 +162,7 @@ impl Link {
     }
 
     /// Reassigns a pipe to another flow, with its rate, delay and buffer. Packets on it continue.
-    pub fn reassign(&mut self, rate: Rate, delay: Span, limit: u32) {
+    pub fn set_rate_delay_and_limit(&mut self, rate: Rate, delay: Span, limit: u32) {
         self.set_rate(rate);
         self.set_delay(delay);
         let limit = limit.min(i32::MAX as u32) as i32;
@@ -180,8 +180,8 @@ impl Link {
     /// Removes all packets from the wire; returns the first of their chain.
     pub fn clear_wire(&mut self) -> PacketId {
         self.packets_until_full = self.limit;
-        self.tail = NONE;
-        std::mem::replace(&mut self.head, NONE)
+        self.tail = NO_INDEX;
+        std::mem::replace(&mut self.head, NO_INDEX)
     }
 
     pub fn delay(&self) -> Span {
@@ -201,12 +201,12 @@ impl Link {
 
     /// Whether it is a pipe without impairments: the arrival time of each of its packets is known on entry.
     pub fn has_plain_pipe(&self) -> bool {
-        self.queue == NONE && self.impairment.is_none()
+        self.queue == NO_INDEX && self.impairment.is_none()
     }
 
     /// Arrival time of the first packet on the wire.
     pub fn next_arrival(&self, packets: &PacketArena) -> Option<Time> {
-        (self.head != NONE).then(|| packets[self.head].arrives_at)
+        (self.head != NO_INDEX).then(|| packets[self.head].arrives_at)
     }
 
     /// Sets the delay of later packets; none of them overtakes a packet on the wire.
@@ -225,7 +225,7 @@ impl Link {
     fn waiting_packets(&mut self, packets: &PacketArena, now: Time) -> u64 {
         let mut next = if self.begun_packets > self.delivered_packets { packets[self.last_begun_packet].next } else { self.head };
         self.begun_packets = self.begun_packets.max(self.delivered_packets);
-        while next != NONE {
+        while next != NO_INDEX {
             let packet = &packets[next];
             let departs = packet.arrives_at.since(Time::ZERO + self.delay);
             if departs > now.since(Time::ZERO) + self.rate.transmission_time(packet.size) {
@@ -234,7 +234,7 @@ impl Link {
             self.begun_packets += 1;
             (self.last_begun_packet, next) = (next, packet.next);
         }
-        self.delivered_packets + u64::from(self.packet_count()) - self.begun_packets
+        self.delivered_packets + u64::from(self.wire_packet_count()) - self.begun_packets
     }
 
     /// Puts a packet on the wire. Returns whether it is the first one: then the link's deadline is that of this packet.
@@ -243,7 +243,7 @@ impl Link {
         self.packets_until_full -= 1;
         let mut due = departs + self.delay;
         let last = std::mem::replace(&mut self.tail, id);
-        let first = self.head == NONE;
+        let first = self.head == NO_INDEX;
         if first {
             self.head = id;
         } else {
@@ -254,7 +254,7 @@ impl Link {
         let packet = &mut packets[id];
         packet.arrives_at = due;
         packet.tie_break = tie_break;
-        packet.next = NONE;
+        packet.next = NO_INDEX;
         first
     }
 
@@ -265,7 +265,7 @@ impl Link {
         self.head = packets[id].next;
         self.packets_until_full += 1;
         self.delivered_packets += 1;
-        let next = (self.head != NONE).then(|| (packets[self.head].arrives_at, packets[self.head].tie_break));
+        let next = (self.head != NO_INDEX).then(|| (packets[self.head].arrives_at, packets[self.head].tie_break));
         (id, &mut packets[id], next)
     }
 
@@ -276,8 +276,8 @@ impl Link {
     }
 
     /// Removes the packet behind `previous`, or the first one if that is `NONE`, as if it had arrived. Returns whether it was the first.
-    pub fn remove_behind(&mut self, packets: &mut PacketArena, previous: PacketId) -> bool {
-        let is_first = previous == NONE;
+    pub fn remove_packet_after(&mut self, packets: &mut PacketArena, previous: PacketId) -> bool {
+        let is_first = previous == NO_INDEX;
         let id = if is_first { self.head } else { packets[previous].next };
         let next = packets[id].next;
         if is_first {
@@ -285,7 +285,7 @@ impl Link {
         } else {
             packets[previous].next = next;
         }
-        if next == NONE {
+        if next == NO_INDEX {
             self.tail = previous;
         }
         self.packets_until_full += 1;
@@ -294,12 +294,12 @@ impl Link {
     }
 
     /// The packets on this link, first to last.
-    pub fn packets_on_wire<'a>(&self, packets: &'a PacketArena) -> impl Iterator<Item = PacketId> + 'a {
-        std::iter::successors((self.head != NONE).then_some(self.head), |&id| Some(packets[id].next).filter(|&next| next != NONE))
+    pub fn iter_packets_on_wire<'a>(&self, packets: &'a PacketArena) -> impl Iterator<Item = PacketId> + 'a {
+        std::iter::successors((self.head != NO_INDEX).then_some(self.head), |&id| Some(packets[id].next).filter(|&next| next != NO_INDEX))
     }
 
     /// Number of packets between the buffer's exit and the far end.
-    pub fn packet_count(&self) -> u32 {
+    pub fn wire_packet_count(&self) -> u32 {
         self.limit.abs_diff(self.packets_until_full)
     }
 }
@@ -366,7 +366,7 @@ impl QueuedPacket {
             ecn: packet.ecn,
             ecn_semantics: packet.ecn_semantics(),
             connection: packet.connection_id,
-            is_ack: packet.is_ack(),
+            is_ack: packet.is_ack_from_sink(),
         }
     }
 }
@@ -396,7 +396,7 @@ impl QueueItem for QueuedPacket {
     }
 
     /// Identifies one direction of a connection: a later connection of the same flow is another flow to the queue, as it has another port.
-    fn flow(&self) -> u64 {
+    fn flow_key(&self) -> u64 {
         u64::from(self.connection) << 33 | u64::from(self.flow) << 1 | u64::from(self.is_ack)
     }
 
@@ -422,8 +422,8 @@ mod tests {
     #[test]
     fn flow_ids_differ_by_direction_and_connection_only() {
         let origin = |flow, connection_id| PacketOrigin { flow, hop_index: 0, connection_id, flags: PacketFlags::default() };
-        let data = |seq, origin| queued_packet(Packet::from_segment(&Segment::plain(seq, 1000), origin, Time::ZERO, 0)).flow();
-        let ack = |origin| queued_packet(Packet::from_ack(&Ack::plain(1, 40), origin)).flow();
+        let data = |seq, origin| queued_packet(Packet::from_segment(&Segment::plain(seq, 1000), origin, Time::ZERO, 0)).flow_key();
+        let ack = |origin| queued_packet(Packet::from_ack(&Ack::plain(1, 40), origin)).flow_key();
         assert_eq!(data(1, origin(7, 0)), data(2, origin(7, 0)));
         let mut all = vec![data(1, origin(7, 0)), ack(origin(7, 0)), data(1, origin(7, 1)), ack(origin(7, 1)), data(1, origin(8, 0))];
         all.sort_unstable();

@@ -18,7 +18,7 @@ use crate::trace_driven_link::DeliveryTrace;
 pub struct Network {
     pub links: Vec<LinkSpec>,
     pub flows: Vec<FlowSpec>,
-    pub apps: Vec<AppSpec>,
+    pub apps: Vec<AppWithFlows>,
     /// Names of the groups of flows.
     pub groups: Vec<Arc<str>>,
     pub processing_time: MaxProcessingTime,
@@ -42,14 +42,14 @@ impl Default for MaxProcessingTime {
 
 impl Network {
     /// Adds a flow that sends by itself, or one with its application.
-    pub fn add_flow(&mut self, flow: FlowSpec, traffic: &Traffic) {
+    pub fn add_flow_with_traffic(&mut self, flow: FlowSpec, traffic: &Traffic) {
         let number = self.flows.len() as u32;
         let FlowSpec { group, member, start, .. } = flow;
         match traffic {
             Traffic::Once(demand) => self.flows.push(FlowSpec { initial_write: Some(*demand), ..flow }),
             Traffic::Application(spec) => {
                 self.flows.push(flow);
-                self.apps.push(AppSpec { spec: spec.clone(), group, member, start, flows: vec![number], member_template: None });
+                self.apps.push(AppWithFlows { spec: spec.clone(), group, member, start, flows: vec![number], member_template: None });
             }
         }
     }
@@ -78,7 +78,7 @@ impl Network {
         };
         let Traffic::Application(spec) = traffic else {
             let own = template.add_private_links(member, add);
-            return self.add_flow(template.flow_of_member(member, &own, FlowDirection::Along), traffic);
+            return self.add_flow_with_traffic(template.flow_of_member(member, &own, FlowDirection::Along), traffic);
         };
         let headings = spec.flow_directions();
         let own = if headings.is_empty() { PrivateLinkIds::default() } else { template.add_private_links(member, &mut add) };
@@ -90,7 +90,7 @@ impl Network {
             || FlowTemplate { flow: FlowSpec { row_policy: RowPolicy::GroupOnly, ..template.flow.clone() }, ..template.clone() };
         let member_template = spec.spawns_flows().then(|| Box::new(one_of_many()));
         let FlowSpec { group, start, .. } = template.flow;
-        self.apps.push(AppSpec { spec: spec.clone(), group, member, start, flows, member_template });
+        self.apps.push(AppWithFlows { spec: spec.clone(), group, member, start, flows, member_template });
     }
 }
 
@@ -103,16 +103,16 @@ pub struct LinkSpec {
     pub delay: Span,
     /// Each run adds a uniform draw between zero and this to the delay; [`FlowSpec::base_rtt`] excludes it.
     pub delay_spread: Span,
-    pub buffer: Buffer,
+    pub buffer: PipeOrQueue,
     /// Impairments that packets pass before the buffer.
     pub impairment: Option<Box<ImpairmentSpec>>,
     /// For a private link: source of its rate, delay and buffer.
-    pub private_params: Option<Arc<PrivateLinkParams>>,
+    pub private_params: Option<Arc<PrivateLinkParamLists>>,
 }
 
 /// Private links of a group's flows at one end. Flow `n` has entry `n` of each list, modulo the list's length.
 #[derive(Clone, Debug)]
-pub struct PrivateLinkParams {
+pub struct PrivateLinkParamLists {
     pub rates: Vec<Rate>,
     /// Propagation delays; each run draws every flow's delay from its distribution.
     pub delays: Vec<TimeDistribution>,
@@ -136,7 +136,7 @@ pub enum LinkName {
 
 /// Buffer of a link.
 #[derive(Clone, Debug)]
-pub enum Buffer {
+pub enum PipeOrQueue {
     /// A drop-tail buffer without measures: one event a packet, for access links and return paths.
     Pipe { limit: u32 },
     /// A measured queue.
@@ -171,7 +171,7 @@ pub struct LinkChange {
 
 impl LinkChange {
     /// Whether arrivals of packets depend on packets that are on the wire at this time: these are lost, or may not be overtaken.
-    pub fn affects_wire(&self) -> bool {
+    pub fn affects_propagating_packets(&self) -> bool {
         self.delay.is_some() || matches!(self.state, Some(LinkState::Down { drops_wire_packets: true }))
     }
 }
@@ -225,7 +225,7 @@ pub enum RowPolicy {
 
 /// An application and the flows that it owns.
 #[derive(Clone, Debug)]
-pub struct AppSpec {
+pub struct AppWithFlows {
     pub spec: Arc<dyn ApplicationSpec>,
     /// Index into [`Network::groups`], and the application's number in the group; together they name its random stream.
     pub group: u32,
@@ -266,7 +266,7 @@ impl FlowTemplate {
     /// Round-trip time of a member's flow over its private links and the shared ones, as [`FlowSpec::base_rtt`].
     pub fn base_rtt_of_member(&self, own: &PrivateLinkIds, links: &[(Rate, Span)]) -> Span {
         let (data, answer) = self.flow.transport.packet_and_ack_sizes();
-        route_delay(self.forward_route(own), data, links) + route_delay(self.back_route(own), answer, links)
+        packet_transit_time(self.forward_route(own), data, links) + packet_transit_time(self.back_route(own), answer, links)
     }
 
     /// Links from its source to its sink.
@@ -296,24 +296,24 @@ impl FlowSpec {
     /// Round-trip time of a full data packet and its acknowledgement over empty links of these rates and propagation delays.
     pub fn base_rtt(&self, links: &[(Rate, Span)]) -> Span {
         let (data, answer) = self.transport.packet_and_ack_sizes();
-        route_delay(self.forward.iter().copied(), data, links) + route_delay(self.back.iter().copied(), answer, links)
+        packet_transit_time(self.forward.iter().copied(), data, links) + packet_transit_time(self.back.iter().copied(), answer, links)
     }
 }
 
 /// Time of a packet of this size over empty links of these rates and propagation delays.
-fn route_delay(route: impl Iterator<Item = u32>, size: u32, links: &[(Rate, Span)]) -> Span {
+fn packet_transit_time(route: impl Iterator<Item = u32>, size: u32, links: &[(Rate, Span)]) -> Span {
     let hops = route.map(|link| links[link as usize]);
     hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission_time(size) + delay)
 }
 
 /// Role of a random stream of a flow, from the name of its group and its member number, so that flows of other groups change no draw.
-pub struct MemberStream<'a> {
+pub struct MemberRngRole<'a> {
     pub role: &'a str,
     pub member: u32,
     pub group: &'a str,
 }
 
-impl fmt::Display for MemberStream<'_> {
+impl fmt::Display for MemberRngRole<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_parts(f, &[self.role, " "])?;
         self.member.fmt(f)?;
@@ -323,7 +323,7 @@ impl fmt::Display for MemberStream<'_> {
 
 impl LinkSpec {
     /// The private link with this name.
-    pub fn private_link(name: LinkName, of: Arc<PrivateLinkParams>) -> LinkSpec {
+    pub fn private_link(name: LinkName, of: Arc<PrivateLinkParamLists>) -> LinkSpec {
         let number = name.member().unwrap_or(0) as usize;
         let delay = &of.delays[number % of.delays.len()].0;
         LinkSpec {
@@ -331,7 +331,7 @@ impl LinkSpec {
             rate: of.rates[number % of.rates.len()],
             delay: Span::from_secs_f64(delay.mean()).unwrap_or(Span::from_picos(u64::MAX)),
             delay_spread: Span::ZERO,
-            buffer: Buffer::Pipe { limit: of.limits[number % of.limits.len()] },
+            buffer: PipeOrQueue::Pipe { limit: of.limits[number % of.limits.len()] },
             impairment: None,
             private_params: Some(of),
         }
@@ -360,7 +360,7 @@ impl LinkSpec {
         };
         let drawn =
             self.private_params.as_ref().map(|own| &own.delays[member as usize % own.delays.len()]).filter(|delay| !delay.0.is_fixed());
-        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, MemberStream { role, member, group })))
+        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, MemberRngRole { role, member, group })))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::calendar_queue::TieBreak;
 /// Index of a packet in its arena.
 pub type PacketId = u32;
 
-pub const NONE: PacketId = PacketId::MAX;
+pub const NO_INDEX: PacketId = PacketId::MAX;
 
 /// Direction of a packet or a link, relative to the flow for which it was declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl PacketFlags {
     const PUSH: u16 = 128;
     const PIGGYBACKED: u16 = 256;
     /// First of the two bits of the segment type.
-    const SEGMENT_TYPE: u32 = 9;
+    const SEGMENT_TYPE_SHIFT: u32 = 9;
     const EXTERNAL: u16 = 2048;
     const AE: u16 = 4096;
     /// The Accurate ECN option on a segment.
@@ -91,18 +91,21 @@ impl PacketFlags {
 
     fn new(segment_type: SegmentType, cwr: bool, ece: bool, retransmission: bool) -> PacketFlags {
         PacketFlags(
-            u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (segment_type as u16) << PacketFlags::SEGMENT_TYPE,
+            u16::from(cwr)
+                | u16::from(ece) << 1
+                | u16::from(retransmission) << 2
+                | (segment_type as u16) << PacketFlags::SEGMENT_TYPE_SHIFT,
         )
     }
 
     /// Flags common to all packets of a sender: ECN semantics, and whether they are datagrams.
-    pub fn for_sender(ecn_semantics: EcnSemantics, datagrams: bool) -> PacketFlags {
+    pub fn common_flags_of_sender(ecn_semantics: EcnSemantics, datagrams: bool) -> PacketFlags {
         let mecn = if ecn_semantics == EcnSemantics::Mecn { PacketFlags::MECN } else { 0 };
         PacketFlags(if datagrams { mecn | PacketFlags::DATAGRAM } else { mecn })
     }
 
     /// Sets more bits.
-    fn with_bits(self, bits: u16) -> PacketFlags {
+    fn with_bits_set(self, bits: u16) -> PacketFlags {
         PacketFlags(self.0 | bits)
     }
 
@@ -131,7 +134,7 @@ impl PacketFlags {
 
     #[inline]
     pub fn segment_type(self) -> SegmentType {
-        match self.0 >> PacketFlags::SEGMENT_TYPE & 3 {
+        match self.0 >> PacketFlags::SEGMENT_TYPE_SHIFT & 3 {
             0 => SegmentType::Plain,
             1 => SegmentType::Syn,
             2 => SegmentType::Fin,
@@ -195,7 +198,7 @@ impl Packet {
         Packet {
             arrives_at: Time::ZERO,
             tie_break: TieBreak::default(),
-            next: NONE,
+            next: NO_INDEX,
             hop_index: origin.hop_index,
             seq: segment.seq,
             sent_at,
@@ -204,7 +207,7 @@ impl Packet {
             ext_or_rtt_us: rtt_us,
             ecn: segment.ecn,
             connection_id: origin.connection_id,
-            flags: bits.with_bits(origin.flags.0 | push | accurate),
+            flags: bits.with_bits_set(origin.flags.0 | push | accurate),
         }
     }
 
@@ -213,17 +216,17 @@ impl Packet {
         Packet {
             arrives_at: Time::ZERO,
             tie_break: TieBreak::default(),
-            next: NONE,
+            next: NO_INDEX,
             hop_index: origin.hop_index,
             seq: ack.next,
             sent_at: ack.echo,
             flow: origin.flow,
             size: ack.size,
-            ext_or_rtt_us: NONE,
+            ext_or_rtt_us: NO_INDEX,
             ecn: ack.ecn,
             connection_id: origin.connection_id,
             flags: PacketFlags::new(ack.segment_type, ack.cwr, ack.ece, ack.echo_retransmission)
-                .with_bits(PacketFlags::ACK | u16::from(ack.ae) << 12),
+                .with_bits_set(PacketFlags::ACK | u16::from(ack.ae) << 12),
         }
     }
 
@@ -231,16 +234,17 @@ impl Packet {
     pub fn from_external(external: &ExternalPacket, origin: PacketOrigin, now: Time) -> Packet {
         let is_bare = external.direction == Direction::Forward && external.segment_type == SegmentType::Plain && external.payload == 0;
         let segment_type = if is_bare { SegmentType::PureAck } else { external.segment_type };
-        let flags = PacketFlags::new(segment_type, external.cwr, external.ece, external.retransmission).with_bits(PacketFlags::EXTERNAL);
-        let rtt_us = external.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
+        let flags =
+            PacketFlags::new(segment_type, external.cwr, external.ece, external.retransmission).with_bits_set(PacketFlags::EXTERNAL);
+        let rtt_us = external.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NO_INDEX - 1)) as u32;
         let (flags, ext_or_rtt_us) = match external.direction {
-            Direction::Forward => (flags.with_bits(origin.flags.0), rtt_us),
-            Direction::Back => (flags.with_bits(PacketFlags::ACK), NONE),
+            Direction::Forward => (flags.with_bits_set(origin.flags.0), rtt_us),
+            Direction::Back => (flags.with_bits_set(PacketFlags::ACK), NO_INDEX),
         };
         Packet {
             arrives_at: Time::ZERO,
             tie_break: TieBreak::default(),
-            next: NONE,
+            next: NO_INDEX,
             hop_index: origin.hop_index,
             seq: u64::from(external.payload) << 32 | u64::from(external.handle),
             sent_at: now,
@@ -260,7 +264,7 @@ impl Packet {
 
     /// For an external packet: its direction.
     pub fn direction(&self) -> Direction {
-        if self.is_ack() { Direction::Back } else { Direction::Forward }
+        if self.is_ack_from_sink() { Direction::Back } else { Direction::Forward }
     }
 
     /// For an external packet: application data that are not retransmitted.
@@ -280,7 +284,7 @@ impl Packet {
 
     /// Whether it is an ACK on its return route.
     #[inline]
-    pub fn is_ack(&self) -> bool {
+    pub fn is_ack_from_sink(&self) -> bool {
         self.flags.0 & PacketFlags::ACK != 0
     }
 
@@ -305,7 +309,7 @@ impl Packet {
     /// Index of its extension, if it has one.
     #[inline]
     fn ext_index(&self) -> Option<u32> {
-        (self.may_have_ext() && self.ext_or_rtt_us != NONE).then_some(self.ext_or_rtt_us)
+        (self.may_have_ext() && self.ext_or_rtt_us != NO_INDEX).then_some(self.ext_or_rtt_us)
     }
 
     #[inline]
@@ -325,7 +329,7 @@ impl Packet {
     }
 
     #[inline(always)]
-    fn as_ack(&self, sacks: SackOption, window: u32, accecn: AccEcnOption, tsval_ms: u32) -> Ack {
+    fn to_ack_with_ext(&self, sacks: SackOption, window: u32, accecn: AccEcnOption, tsval_ms: u32) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
@@ -389,13 +393,13 @@ pub struct PacketArena {
 
 impl PacketArena {
     pub fn new() -> PacketArena {
-        PacketArena { first_free: NONE, ..PacketArena::default() }
+        PacketArena { first_free: NO_INDEX, ..PacketArena::default() }
     }
 
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         self.live_packets += 1;
-        if self.first_free == NONE {
+        if self.first_free == NO_INDEX {
             self.packets.push(packet);
             return (self.packets.len() - 1) as PacketId;
         }
@@ -426,9 +430,9 @@ impl PacketArena {
         packet.ext_or_rtt_us = self.store_ext(PacketExt { sacks, window, accecn, tsval_ms, piggybacked_ack });
         if tsval_ms > 0 {
             // With Accurate ECN the ACE field is the ACK's.
-            packet.flags = packet.flags.without_ecn().with_bits(u16::from(ae) << 12 | u16::from(cwr));
+            packet.flags = packet.flags.without_ecn().with_bits_set(u16::from(ae) << 12 | u16::from(cwr));
         }
-        packet.flags = packet.flags.with_bits(if ece { PacketFlags::PIGGYBACKED | PacketFlags::ECE } else { PacketFlags::PIGGYBACKED });
+        packet.flags = packet.flags.with_bits_set(if ece { PacketFlags::PIGGYBACKED | PacketFlags::ECE } else { PacketFlags::PIGGYBACKED });
         self.insert(packet)
     }
 
@@ -467,7 +471,7 @@ impl PacketArena {
     /// Inserts a copy of a packet.
     pub fn duplicate(&mut self, id: PacketId) -> PacketId {
         let mut copy = self[id];
-        copy.flags = copy.flags.with_bits(PacketFlags::COPY);
+        copy.flags = copy.flags.with_bits_set(PacketFlags::COPY);
         if let Some(place) = copy.ext_index() {
             copy.ext_or_rtt_us = self.store_ext(self.exts[place as usize].clone());
         }
@@ -478,13 +482,13 @@ impl PacketArena {
     #[inline(always)]
     pub fn remove_ack(&mut self, id: PacketId) -> Ack {
         let ack = match self[id].ext_index() {
-            None => self[id].as_ack(SackOption::default(), Ack::WINDOW_UNLIMITED, AccEcnOption::default(), 0),
+            None => self[id].to_ack_with_ext(SackOption::default(), Ack::WINDOW_UNLIMITED, AccEcnOption::default(), 0),
             Some(place) => {
                 let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
-                self[id].as_ack(sacks, window, accecn, tsval_ms)
+                self[id].to_ack_with_ext(sacks, window, accecn, tsval_ms)
             }
         };
-        self.remove(id);
+        self.remove_without_ext(id);
         ack
     }
 
@@ -507,7 +511,7 @@ impl PacketArena {
 
     /// Removes a packet without an extension from the network.
     #[inline]
-    pub fn remove(&mut self, id: PacketId) {
+    pub fn remove_without_ext(&mut self, id: PacketId) {
         self.live_packets -= 1;
         self.packets[id as usize].next = std::mem::replace(&mut self.first_free, id);
     }
@@ -572,8 +576,12 @@ mod tests {
         for segment_type in [SegmentType::Plain, SegmentType::Syn, SegmentType::Fin, SegmentType::PureAck] {
             for push in [false, true] {
                 let segment = Segment { segment_type, push, cwr: push, ..Segment::plain(5, 1500) };
-                let origin =
-                    PacketOrigin { flow: 3, hop_index: 0, connection_id: 7, flags: PacketFlags::for_sender(EcnSemantics::Mecn, false) };
+                let origin = PacketOrigin {
+                    flow: 3,
+                    hop_index: 0,
+                    connection_id: 7,
+                    flags: PacketFlags::common_flags_of_sender(EcnSemantics::Mecn, false),
+                };
                 assert_eq!(segment, Packet::from_segment(&segment, origin, Time::ZERO, 0).to_segment());
             }
         }

@@ -9,7 +9,7 @@ use ecnlab_units::{Span, Time};
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
-use crate::queue_log::QueueLogEvent;
+use crate::queue_log::MeasuredQueueEvent;
 
 /// A recording that has reached its size limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub struct SignalEvent<'a> {
     pub queue: Option<u32>,
     pub flow: u32,
     pub segment: &'a Segment,
-    pub signal: MarkOrDrop,
+    pub signal: MarkOrDropWithCause,
 }
 
 /// Drop of an ACK at a link.
@@ -60,7 +60,7 @@ pub struct AckDrop {
     pub flow: u32,
     /// The next segment that the ACK expected.
     pub ack_seq: u64,
-    pub signal: MarkOrDrop,
+    pub signal: MarkOrDropWithCause,
 }
 
 /// Mark of an ACK at a link.
@@ -69,12 +69,12 @@ pub struct AckMark {
     /// The link's measured queue, if it has one.
     pub queue: Option<u32>,
     pub flow: u32,
-    pub signal: MarkOrDrop,
+    pub signal: MarkOrDropWithCause,
 }
 
 /// A mark or a drop, and its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkOrDrop {
+pub enum MarkOrDropWithCause {
     /// Marked by the queue.
     Marked(SignalCause),
     Dropped(SignalCause),
@@ -88,7 +88,7 @@ pub enum MarkOrDrop {
 
 /// Quantity of a histogram of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeHistogramKind {
+pub enum DelayOrSojourn {
     /// One-way delays of a group's packets.
     Delay { group: u32 },
     /// Sojourn times in a queue, or in one of its several bands, by its index among the bands of all queues.
@@ -145,7 +145,7 @@ pub trait Probe {
     }
 
     /// An event of a measured queue.
-    fn on_queue_event(&mut self, _now: Time, _queue: u32, _event: QueueLogEvent) {}
+    fn on_queue_event(&mut self, _now: Time, _queue: u32, _event: MeasuredQueueEvent) {}
 
     /// Interval of [`Probe::on_queue_sample`]; `None` for no samples.
     fn queue_sample_interval(&self) -> Option<Span> {
@@ -190,13 +190,13 @@ pub trait Probe {
     /// The measured interval begins.
     fn on_measurement_start(&mut self, _now: Time) {}
     /// A bin of a group has ended.
-    fn on_rate_bin(&mut self, _now: Time, _group: u32, _bin: &RateBin) {}
+    fn on_rate_bin(&mut self, _now: Time, _group: u32, _bin: &GroupRateBin) {}
     /// The end of a transfer of `bytes` of application data that a user of a group's flow has waited for since `began`.
     fn on_transfer_end(&mut self, _now: Time, _group: u32, _began: Time, _bytes: u64) {}
     /// A flow delivered nothing in this interval, which exceeds its lockout threshold.
     fn on_lockout(&mut self, _flow: u32, _from: Time, _to: Time) {}
     /// Distribution of times over the measured interval; called at the end of the run.
-    fn on_distribution(&mut self, _of: TimeHistogramKind, _times: &Histogram<8>) {}
+    fn on_distribution(&mut self, _of: DelayOrSojourn, _times: &Histogram<8>) {}
 }
 
 /// Methods of a [`Probe`] that pass hooks on to the probe in a field: those of `packets`, of `endpoints` or of the `recording`.
@@ -241,7 +241,7 @@ macro_rules! forward_hooks {
         }
 
         $crate::probe::forward_hooks! { to $probe:
-            on_queue_event(now: Time, queue: u32, event: $crate::queue_log::QueueLogEvent),
+            on_queue_event(now: Time, queue: u32, event: $crate::queue_log::MeasuredQueueEvent),
             on_data_mark_or_drop(now: Time, signal: &$crate::probe::SignalEvent),
             on_ack_drop(now: Time, drop: &$crate::probe::AckDrop),
             on_ack_mark(now: Time, mark: &$crate::probe::AckMark),
@@ -251,10 +251,10 @@ macro_rules! forward_hooks {
             on_gauge_sample(now: Time, queue: u32, gauge: &'static str, value: f64),
             on_window_sample(now: Time, flow: u32, window: &ecnlab_transport::CongestionWindow, alpha: Option<f64>),
             on_measurement_start(now: Time),
-            on_rate_bin(now: Time, group: u32, bin: &$crate::probe::RateBin),
+            on_rate_bin(now: Time, group: u32, bin: &$crate::probe::GroupRateBin),
             on_transfer_end(now: Time, group: u32, began: Time, bytes: u64),
             on_lockout(flow: u32, from: Time, to: Time),
-            on_distribution(of: $crate::probe::TimeHistogramKind, times: &$crate::measures::Histogram<8>),
+            on_distribution(of: $crate::probe::DelayOrSojourn, times: &$crate::measures::Histogram<8>),
         }
     };
     (to $probe:ident: $($hook:ident($($argument:ident: $type:ty),*)),* $(,)?) => {
@@ -270,7 +270,7 @@ pub(crate) use forward_hooks;
 
 /// Bytes and packets of a group in a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateBin {
+pub struct GroupRateBin {
     pub start: Time,
     /// Bytes that reached the sink: all, new in order, and on first transmissions.
     pub bytes: [u64; 3],
@@ -278,10 +278,10 @@ pub struct RateBin {
     pub drops: u64,
 }
 
-impl RateBin {
+impl GroupRateBin {
     /// An empty bin.
-    pub fn starting_at(start: Time) -> RateBin {
-        RateBin { start, bytes: [0; 3], marks: 0, drops: 0 }
+    pub fn starting_at(start: Time) -> GroupRateBin {
+        GroupRateBin { start, bytes: [0; 3], marks: 0, drops: 0 }
     }
 }
 

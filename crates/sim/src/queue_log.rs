@@ -5,12 +5,12 @@ use ecnlab_queue::{QueueItem, SignalCause};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Span, Time, words};
 
 use crate::link::QueuedPacket;
-use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column};
+use crate::measures::table::{ColumnNameSource, TableSpec, count_column, index_column, name_column};
 use crate::packet::PacketId;
 
 /// An event of a queue.
 #[derive(Clone, Copy, Debug)]
-pub enum QueueLogEvent<'a> {
+pub enum MeasuredQueueEvent<'a> {
     /// A packet arrived.
     Arrived(&'a QueuedPacket),
     /// A packet was marked; its fields are those after the mark.
@@ -34,7 +34,7 @@ pub enum QueueLogEvent<'a> {
 
 words! {
     /// Kind of a queue event.
-    pub enum QueueLogKind {
+    pub enum QueueLogEntryKind {
         Arrival = "arrival",
         Mark = "mark",
         Drop = "drop",
@@ -69,7 +69,7 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLogEntry {
     pub time: Time,
-    pub kind: QueueLogKind,
+    pub kind: QueueLogEntryKind,
     /// Number of the packet among the queue's arrivals, from 0; for entries without a packet, the number of arrivals so far.
     pub packet: u32,
     pub size: u32,
@@ -90,10 +90,10 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
     doc: "each packet that arrived at each queue and each action of the queue, in order, if `record.arrivals` is on; `ecnlab replay` puts it through the same queue again",
     columns: &[&[
         count_column("time_ps", "ps", "Time of the event", |row| row.entry.time.picos()),
-        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
         name_column(
             "event",
-            NetworkNameSource::Word(QueueLogKind::WORDS),
+            ColumnNameSource::Word(QueueLogEntryKind::WORDS),
             "Event: a packet arrived, was marked or dropped, or departed; a dequeue returned no packet, as the queue was waiting or \
                 empty; a timer of the queue expired; the link's rate changed",
             |row| row.entry.kind as u32,
@@ -107,7 +107,7 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
         index_column("size_bytes", "bytes", "Size of the packet", |row| row.entry.size),
         name_column(
             "ecn",
-            NetworkNameSource::Word(EcnField::WORDS),
+            ColumnNameSource::Word(EcnField::WORDS),
             "ECN field of the packet at that time, after `mecn` if the field has MECN's meaning",
             |row| row.entry.ecn_field as u32,
         ),
@@ -118,7 +118,7 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
             |row| row.entry.value,
         ),
         index_column("rtt_us", "us", "Round-trip time carried by the packet; 0 if none", |row| row.entry.rtt_us),
-        name_column("cause", NetworkNameSource::Word(QueueLogCause::WORDS), "Cause of a mark or a drop, as in `events`", |row| {
+        name_column("cause", ColumnNameSource::Word(QueueLogCause::WORDS), "Cause of a mark or a drop, as in `events`", |row| {
             row.entry.cause as u32
         }),
     ]],
@@ -135,7 +135,7 @@ pub struct PacketNumbering {
 
 impl PacketNumbering {
     /// The log entry of an event.
-    pub fn log_entry(&mut self, time: Time, queue: u32, event: QueueLogEvent) -> QueueLogEntry {
+    pub fn log_entry_of_event(&mut self, time: Time, queue: u32, event: MeasuredQueueEvent) -> QueueLogEntry {
         let at = queue as usize;
         if self.arrived_by_queue.len() <= at {
             self.arrived_by_queue.resize(at + 1, 0);
@@ -152,24 +152,24 @@ impl PacketNumbering {
             cause: QueueLogCause::None,
         };
         match event {
-            QueueLogEvent::Arrived(frame) => {
+            MeasuredQueueEvent::Arrived(frame) => {
                 self.arrived_by_queue[at] += 1;
                 self.set_number(frame.packet, came);
-                packet_entry(time, came, QueueLogKind::Arrival, QueueLogCause::None, frame)
+                packet_entry(time, came, QueueLogEntryKind::Arrival, QueueLogCause::None, frame)
             }
-            QueueLogEvent::Marked(frame, cause) => {
-                packet_entry(time, self.number_of_packet(frame), QueueLogKind::Mark, cause.into(), frame)
+            MeasuredQueueEvent::Marked(frame, cause) => {
+                packet_entry(time, self.number_of_packet(frame), QueueLogEntryKind::Mark, cause.into(), frame)
             }
-            QueueLogEvent::Dropped(frame, cause) => {
-                packet_entry(time, self.number_of_packet(frame), QueueLogKind::Drop, cause.into(), frame)
+            MeasuredQueueEvent::Dropped(frame, cause) => {
+                packet_entry(time, self.number_of_packet(frame), QueueLogEntryKind::Drop, cause.into(), frame)
             }
-            QueueLogEvent::Departed { frame, .. } => {
-                packet_entry(time, self.number_of_packet(frame), QueueLogKind::Departure, QueueLogCause::None, frame)
+            MeasuredQueueEvent::Departed { frame, .. } => {
+                packet_entry(time, self.number_of_packet(frame), QueueLogEntryKind::Departure, QueueLogCause::None, frame)
             }
-            QueueLogEvent::DepartureDelayed(until) => entry_without_packet(QueueLogKind::Wait, until.picos()),
-            QueueLogEvent::Empty => entry_without_packet(QueueLogKind::Empty, 0),
-            QueueLogEvent::TimerFired => entry_without_packet(QueueLogKind::Timer, 0),
-            QueueLogEvent::RateChanged(rate) => entry_without_packet(QueueLogKind::Rate, rate.bps()),
+            MeasuredQueueEvent::DepartureDelayed(until) => entry_without_packet(QueueLogEntryKind::Wait, until.picos()),
+            MeasuredQueueEvent::Empty => entry_without_packet(QueueLogEntryKind::Empty, 0),
+            MeasuredQueueEvent::TimerFired => entry_without_packet(QueueLogEntryKind::Timer, 0),
+            MeasuredQueueEvent::RateChanged(rate) => entry_without_packet(QueueLogEntryKind::Rate, rate.bps()),
         }
     }
 
@@ -186,9 +186,9 @@ impl PacketNumbering {
     }
 }
 
-fn packet_entry(time: Time, packet: u32, kind: QueueLogKind, cause: QueueLogCause, frame: &QueuedPacket) -> QueueLogEntry {
+fn packet_entry(time: Time, packet: u32, kind: QueueLogEntryKind, cause: QueueLogCause, frame: &QueuedPacket) -> QueueLogEntry {
     let ecn_field = EcnField::from_codepoint(frame.ecn_semantics(), frame.ecn());
-    QueueLogEntry { time, kind, packet, size: frame.size(), ecn_field, value: frame.flow(), rtt_us: frame.rtt_us(), cause }
+    QueueLogEntry { time, kind, packet, size: frame.size(), ecn_field, value: frame.flow_key(), rtt_us: frame.rtt_us(), cause }
 }
 
 impl EcnField {

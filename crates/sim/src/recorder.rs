@@ -10,10 +10,10 @@ use ecnlab_units::{Span, Time, rate_columns, words};
 
 use crate::measures::Histogram;
 use crate::measures::table::{
-    ColumnSlice, NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
+    ColumnNameSource, ColumnSlice, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
 };
-use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, RateBin, RecordingLimitReached, SignalEvent, TimeHistogramKind};
-use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
+use crate::probe::{AckDrop, AckMark, DelayOrSojourn, GroupRateBin, MarkOrDropWithCause, Probe, RecordingLimitReached, SignalEvent};
+use crate::queue_log::{ARRIVALS, MeasuredQueueEvent, PacketNumbering, QueueLogRow};
 
 /// Recordings of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,14 +43,14 @@ pub struct NewRows<'a> {
     /// Number of the first row.
     pub from: usize,
     /// Values of these rows by column, without a copy.
-    pub columns: Vec<(&'static str, ColumnSlice<'a, NetworkNameSource>)>,
+    pub columns: Vec<(&'static str, ColumnSlice<'a, ColumnNameSource>)>,
 }
 
 /// Number of rows of each growing table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RowCounts([usize; GROWING_TABLES]);
+pub(crate) struct RowCounts([usize; GROWING_TABLE_COUNT]);
 
-const GROWING_TABLES: usize = 9;
+const GROWING_TABLE_COUNT: usize = 9;
 
 /// Records the configured tables.
 pub struct Recorder {
@@ -65,11 +65,11 @@ pub struct Recorder {
     gauges: TableBuilder<GaugeSample>,
     gauge_names: Vec<&'static str>,
     windows: TableBuilder<WindowSample>,
-    rates: TableBuilder<RateRow>,
+    rates: TableBuilder<GroupRateRow>,
     events: TableBuilder<EventRow>,
     lockouts: TableBuilder<LockoutRow>,
     distributions: Vec<DistributionRow>,
-    transfers: TableBuilder<TransferRow>,
+    transfers: TableBuilder<GroupTransferRow>,
     arrivals: TableBuilder<QueueLogRow>,
     packet_numbering: PacketNumbering,
     /// By group.
@@ -131,9 +131,9 @@ pub struct WindowSample {
     alpha: Option<f64>,
 }
 
-pub struct RateRow {
+pub struct GroupRateRow {
     group: u32,
-    bin: RateBin,
+    bin: GroupRateBin,
     bin_seconds: f64,
 }
 
@@ -142,7 +142,7 @@ pub struct EventRow {
     queue: u32,
     flow: u32,
     packet: EventPacketKind,
-    kind: EventKind,
+    kind: MarkOrDropKind,
     cause: EventCause,
 }
 
@@ -152,7 +152,7 @@ pub struct LockoutRow {
     to: Time,
 }
 
-pub struct TransferRow {
+pub struct GroupTransferRow {
     group: u32,
     began: Time,
     ended: Time,
@@ -180,7 +180,7 @@ words! {
 
 words! {
     /// Kind of an event.
-    pub enum EventKind { Mark = "mark", Drop = "drop" }
+    pub enum MarkOrDropKind { Mark = "mark", Drop = "drop" }
 }
 
 words! {
@@ -209,7 +209,7 @@ pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
     doc: "each queue at every interval of `record.queue`",
     columns: &[&[
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
-        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
         index_column("length_packets", "packets", "Packets in the queue", |row| row.length_packets),
         real_column("average_packets", "packets", "The AQM's average; NaN if it has none", |row| row.average.unwrap_or(f64::NAN)),
         real_column("sojourn_mean_s", "s", SOJOURN_MEAN_DOC, |row| row.sojourns.mean_s()),
@@ -226,8 +226,8 @@ pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
     doc: "each band of a queue that has several, such as L and C of DualPI2, at every interval of `record.queue`; no rows for other queues",
     columns: &[&[
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
-        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
-        name_column("band", NetworkNameSource::Band, "Name of the band", |row| row.band),
+        name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("band", ColumnNameSource::Band, "Name of the band", |row| row.band),
         index_column("length_packets", "packets", "Packets in the band", |row| row.length_packets),
         real_column("sojourn_mean_s", "s", SOJOURN_MEAN_DOC, |row| row.sojourns.mean_s()),
         real_column("sojourn_max_s", "s", SOJOURN_MAX_DOC, |row| row.sojourns.max_s()),
@@ -240,8 +240,8 @@ pub static GAUGE_SAMPLES: TableSpec<GaugeSample> = TableSpec {
         is in `series_queue`",
     columns: &[&[
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
-        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
-        name_column("gauge", NetworkNameSource::Gauge, "Name of the gauge; `ecnlab show` with the AQM's name has its meaning", |row| {
+        name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("gauge", ColumnNameSource::Gauge, "Name of the gauge; `ecnlab show` with the AQM's name has its meaning", |row| {
             row.gauge
         }),
         real_column("value", "its own", "Value in the gauge's unit", |row| row.value),
@@ -260,13 +260,13 @@ pub static WINDOW_SAMPLES: TableSpec<WindowSample> = TableSpec {
     ]],
 };
 
-pub static RATES: TableSpec<RateRow> = TableSpec {
+pub static RATES: TableSpec<GroupRateRow> = TableSpec {
     name: "series_rate",
     doc: "each group in each bin of `record.rates_interval`, if `record.rates` is on",
     columns: &[
         &[
             real_column("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
-            name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
+            name_column("group", ColumnNameSource::Group, "Name of the group", |row| row.group),
         ],
         &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row| throughput_and_goodputs_bps(row.bin.bytes, row.bin_seconds)),
         &[
@@ -281,18 +281,18 @@ pub static EVENTS: TableSpec<EventRow> = TableSpec {
     doc: "each mark and drop at a queue, if `record.events` is on",
     columns: &[&[
         real_column("time_s", "s", "Time of the event", |row| row.time.seconds()),
-        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
         index_column("flow", "index", "The flow's number", |row| row.flow),
         name_column(
             "packet",
-            NetworkNameSource::Word(EventPacketKind::WORDS),
+            ColumnNameSource::Word(EventPacketKind::WORDS),
             "Kind of the packet: data, datagrams included, or an ACK, which is ECN-capable only with `quirks.dctcp_ect_on_all_packets`",
             |row| row.packet as u32,
         ),
-        name_column("kind", NetworkNameSource::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
+        name_column("kind", ColumnNameSource::Word(MarkOrDropKind::WORDS), "Mark or drop", |row| row.kind as u32),
         name_column(
             "cause",
-            NetworkNameSource::Word(EventCause::WORDS),
+            ColumnNameSource::Word(EventCause::WORDS),
             "Cause: the AQM, a queue beyond the AQM's tolerance, a full buffer, a loss before the queue, or a drop before the queue \
                 because of ECN",
             |row| row.cause as u32,
@@ -316,15 +316,15 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
     columns: &[&[
         name_column(
             "quantity",
-            NetworkNameSource::Word(DistributionQuantity::WORDS),
+            ColumnNameSource::Word(DistributionQuantity::WORDS),
             "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or sojourn time in a queue (as in \
                 `sojourn_mean_s`)",
             |row| row.quantity as u32,
         ),
-        name_column("group_or_queue", NetworkNameSource::GroupOrQueue, "Name of the group or the link", |row| row.group_or_queue),
+        name_column("group_or_queue", ColumnNameSource::GroupOrQueue, "Name of the group or the link", |row| row.group_or_queue),
         name_column(
             "band",
-            NetworkNameSource::BandOrNone,
+            ColumnNameSource::BandOrNone,
             "Name of the band, for sojourn times of a queue with several bands, where each packet counts in one; otherwise empty",
             |row| row.band,
         ),
@@ -334,11 +334,11 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
     ]],
 };
 
-pub static TRANSFERS: TableSpec<TransferRow> = TableSpec {
+pub static TRANSFERS: TableSpec<GroupTransferRow> = TableSpec {
     name: "transfers",
     doc: "each transaction in the order in which they ended, if `record.transfers` is on",
     columns: &[&[
-        name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
+        name_column("group", ColumnNameSource::Group, "Name of the group", |row| row.group),
         real_column("start_s", "s", "Begin of the transaction", |row| row.began.seconds()),
         real_column("duration_s", "s", "Duration of the transaction", |row| row.ended.since(row.began).seconds()),
         count_column("size_bytes", "bytes", "Application data of the transaction", |row| row.bytes),
@@ -422,15 +422,15 @@ impl Recorder {
         let queues = queue_interval.is_some();
         let RowCounts([of_queues, of_bands, of_gauges, of_windows, of_rates, of_events, of_lockouts, of_transfers, of_arrivals]) = from;
         let all = [
-            rows_of(queues, QUEUE_SAMPLES.name, &self.queues, of_queues),
-            rows_of(queues, BAND_SAMPLES.name, &self.bands, of_bands),
-            rows_of(queues, GAUGE_SAMPLES.name, &self.gauges, of_gauges),
-            rows_of(window_interval.is_some(), WINDOW_SAMPLES.name, &self.windows, of_windows),
-            rows_of(rate_bin.is_some(), RATES.name, &self.rates, of_rates),
-            rows_of(events, EVENTS.name, &self.events, of_events),
-            rows_of(events, LOCKOUTS.name, &self.lockouts, of_lockouts),
-            rows_of(transfers, TRANSFERS.name, &self.transfers, of_transfers),
-            rows_of(arrivals, ARRIVALS.name, &self.arrivals, of_arrivals),
+            new_rows_if_recorded(queues, QUEUE_SAMPLES.name, &self.queues, of_queues),
+            new_rows_if_recorded(queues, BAND_SAMPLES.name, &self.bands, of_bands),
+            new_rows_if_recorded(queues, GAUGE_SAMPLES.name, &self.gauges, of_gauges),
+            new_rows_if_recorded(window_interval.is_some(), WINDOW_SAMPLES.name, &self.windows, of_windows),
+            new_rows_if_recorded(rate_bin.is_some(), RATES.name, &self.rates, of_rates),
+            new_rows_if_recorded(events, EVENTS.name, &self.events, of_events),
+            new_rows_if_recorded(events, LOCKOUTS.name, &self.lockouts, of_lockouts),
+            new_rows_if_recorded(transfers, TRANSFERS.name, &self.transfers, of_transfers),
+            new_rows_if_recorded(arrivals, ARRIVALS.name, &self.arrivals, of_arrivals),
         ];
         all.into_iter().flatten().collect()
     }
@@ -471,7 +471,7 @@ impl Recorder {
     }
 
     /// Stores a mark or drop of a packet at a measured queue.
-    fn record_event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacketKind, what: MarkOrDrop) {
+    fn record_event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacketKind, what: MarkOrDropWithCause) {
         let (true, Some(queue)) = (self.config.events, queue) else { return };
         let (kind, cause) = kind_and_cause(what);
         self.budget.store_row_within_budget(&mut self.events, &EventRow { time, queue, flow, packet, kind, cause }, time);
@@ -495,7 +495,7 @@ impl Recorder {
 }
 
 /// Rows of a table from a number on; none if it is not recorded.
-fn rows_of<'a, R>(recorded: bool, table: &'static str, rows: &'a TableBuilder<R>, from: usize) -> Option<NewRows<'a>> {
+fn new_rows_if_recorded<'a, R>(recorded: bool, table: &'static str, rows: &'a TableBuilder<R>, from: usize) -> Option<NewRows<'a>> {
     recorded.then(|| NewRows { table, from, columns: rows.columns_from(from).collect() })
 }
 
@@ -521,12 +521,12 @@ impl Probe for Recorder {
     }
 
     #[inline]
-    fn on_queue_event(&mut self, now: Time, queue: u32, event: QueueLogEvent) {
-        if let (Some(_), QueueLogEvent::Departed { sojourn, band, .. }) = (self.config.queue_interval, event) {
+    fn on_queue_event(&mut self, now: Time, queue: u32, event: MeasuredQueueEvent) {
+        if let (Some(_), MeasuredQueueEvent::Departed { sojourn, band, .. }) = (self.config.queue_interval, event) {
             self.add_sojourn(queue, band, sojourn);
         }
         if self.config.arrivals {
-            let entry = self.packet_numbering.log_entry(now, queue, event);
+            let entry = self.packet_numbering.log_entry_of_event(now, queue, event);
             self.budget.store_row_within_budget(&mut self.arrivals, &QueueLogRow { queue, entry }, now);
         }
     }
@@ -602,16 +602,16 @@ impl Probe for Recorder {
         self.config.rate_bin
     }
 
-    fn on_rate_bin(&mut self, now: Time, group: u32, bin: &RateBin) {
+    fn on_rate_bin(&mut self, now: Time, group: u32, bin: &GroupRateBin) {
         if self.config.rate_bin.is_some() {
-            let row = RateRow { group, bin: *bin, bin_seconds: now.since(bin.start).seconds() };
+            let row = GroupRateRow { group, bin: *bin, bin_seconds: now.since(bin.start).seconds() };
             self.budget.store_row_within_budget(&mut self.rates, &row, now);
         }
     }
 
     fn on_transfer_end(&mut self, now: Time, group: u32, began: Time, bytes: u64) {
         if self.config.transfers {
-            self.budget.store_row_within_budget(&mut self.transfers, &TransferRow { group, began, ended: now, bytes }, now);
+            self.budget.store_row_within_budget(&mut self.transfers, &GroupTransferRow { group, began, ended: now, bytes }, now);
         }
     }
 
@@ -621,11 +621,11 @@ impl Probe for Recorder {
         }
     }
 
-    fn on_distribution(&mut self, of: TimeHistogramKind, times: &Histogram<8>) {
+    fn on_distribution(&mut self, of: DelayOrSojourn, times: &Histogram<8>) {
         if self.config.distributions {
             match of {
-                TimeHistogramKind::Delay { group } => self.add_distribution(DistributionQuantity::Delay, group, 0, times),
-                TimeHistogramKind::Sojourn { queue, band } => {
+                DelayOrSojourn::Delay { group } => self.add_distribution(DistributionQuantity::Delay, group, 0, times),
+                DelayOrSojourn::Sojourn { queue, band } => {
                     self.add_distribution(DistributionQuantity::Sojourn, queue, band.map_or(0, |band| band + 1), times)
                 }
             }
@@ -650,13 +650,13 @@ impl SojournStats {
 }
 
 /// Kind and cause of a mark or a drop.
-fn kind_and_cause(what: MarkOrDrop) -> (EventKind, EventCause) {
+fn kind_and_cause(what: MarkOrDropWithCause) -> (MarkOrDropKind, EventCause) {
     match what {
-        MarkOrDrop::Marked(cause) => (EventKind::Mark, event_cause(cause)),
-        MarkOrDrop::Dropped(cause) => (EventKind::Drop, event_cause(cause)),
-        MarkOrDrop::PathMarked => (EventKind::Mark, EventCause::Path),
-        MarkOrDrop::Lost => (EventKind::Drop, EventCause::Lost),
-        MarkOrDrop::DroppedForEcn => (EventKind::Drop, EventCause::Ecn),
+        MarkOrDropWithCause::Marked(cause) => (MarkOrDropKind::Mark, event_cause(cause)),
+        MarkOrDropWithCause::Dropped(cause) => (MarkOrDropKind::Drop, event_cause(cause)),
+        MarkOrDropWithCause::PathMarked => (MarkOrDropKind::Mark, EventCause::Path),
+        MarkOrDropWithCause::Lost => (MarkOrDropKind::Drop, EventCause::Lost),
+        MarkOrDropWithCause::DroppedForEcn => (MarkOrDropKind::Drop, EventCause::Ecn),
     }
 }
 

@@ -10,8 +10,8 @@ use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
 use crate::measures::table::{Column, Table};
-use crate::network::{Buffer, Network, QueueSpec};
-use crate::queue_log::{EcnField, QueueLogCause, QueueLogEntry, QueueLogKind};
+use crate::network::{Network, PipeOrQueue, QueueSpec};
+use crate::queue_log::{EcnField, QueueLogCause, QueueLogEntry, QueueLogEntryKind};
 
 /// Packets replayed until the first difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,14 +59,14 @@ pub fn replay(
     table: &Table,
     only: Option<&str>,
 ) -> Result<Vec<(String, Option<ReplayOutcome>)>, ReplayError> {
-    let lines = RecordedColumns::from_table(table)?;
-    if let Some(name) = only.filter(|name| !measured_queues(network).any(|(queue, _)| queue.name == *name)) {
+    let lines = QueueLogColumns::from_table(table)?;
+    if let Some(name) = only.filter(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == *name)) {
         return Err(ReplayError::NoQueue(name.to_owned()));
     }
-    if let Some(name) = lines.names.iter().find(|name| !measured_queues(network).any(|(queue, _)| queue.name == ***name)) {
+    if let Some(name) = lines.names.iter().find(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == ***name)) {
         return Err(ReplayError::NoQueue((**name).to_owned()));
     }
-    let selected_queues = || measured_queues(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
+    let selected_queues = || measured_queues_with_rates(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
     let is_simulated = |queue: &QueueSpec| queue.config.as_kernel_qdisc().is_none();
     if let Some((queue, _)) = selected_queues().next().filter(|_| !selected_queues().any(|(queue, _)| is_simulated(queue))) {
         return Err(ReplayError::Kernel(queue.name.clone()));
@@ -79,10 +79,10 @@ pub fn replay(
 }
 
 /// The measured queues of a network, each with its link's rate.
-fn measured_queues(network: &Network) -> impl Iterator<Item = (&QueueSpec, Rate)> {
+fn measured_queues_with_rates(network: &Network) -> impl Iterator<Item = (&QueueSpec, Rate)> {
     network.links.iter().filter_map(|link| match &link.buffer {
-        Buffer::Queue(queue) => Some((&**queue, link.rate)),
-        Buffer::Pipe { .. } => None,
+        PipeOrQueue::Queue(queue) => Some((&**queue, link.rate)),
+        PipeOrQueue::Pipe { .. } => None,
     })
 }
 
@@ -116,16 +116,17 @@ impl QueueReplay<'_> {
         let line = self.entries[self.next_entry];
         let now = line.time;
         match line.kind {
-            QueueLogKind::Arrival => {
+            QueueLogEntryKind::Arrival => {
                 self.next_entry += 1;
                 self.arrived_packets += 1;
                 self.counts.arrivals += 1;
                 let mut done = Vec::new();
-                self.queue
-                    .enqueue(ReplayedPacket::from_entry(&line), now, &mut self.rng, &mut |event| done.extend(entry_of_event(now, event)));
+                self.queue.enqueue(ReplayedPacket::from_entry(&line), now, &mut self.rng, &mut |event| {
+                    done.extend(log_entry_of_mark_or_drop(now, event))
+                });
                 self.compare_with_next_entries(&done)
             }
-            QueueLogKind::Timer => {
+            QueueLogEntryKind::Timer => {
                 let due = self.queue.next_timer();
                 if due != Some(now) {
                     let replayed = due.map(|due| QueueLogEntry { time: due, ..line });
@@ -135,29 +136,31 @@ impl QueueReplay<'_> {
                 self.queue.on_timer(now, &mut self.rng);
                 Ok(())
             }
-            QueueLogKind::Rate => {
+            QueueLogEntryKind::Rate => {
                 self.next_entry += 1;
                 Rate::from_bps(line.value).into_iter().for_each(|rate| self.queue.set_link_rate(rate));
                 Ok(())
             }
-            QueueLogKind::Mark | QueueLogKind::Drop | QueueLogKind::Departure | QueueLogKind::Wait | QueueLogKind::Empty => {
-                self.replay_dequeue(line)
-            }
+            QueueLogEntryKind::Mark
+            | QueueLogEntryKind::Drop
+            | QueueLogEntryKind::Departure
+            | QueueLogEntryKind::Wait
+            | QueueLogEntryKind::Empty => self.replay_dequeue(line),
         }
     }
 
     /// Dequeues as recorded, and compares the decisions with the entries from `line` on.
     fn replay_dequeue(&mut self, line: QueueLogEntry) -> Result<(), ReplayDifference> {
         let now = line.time;
-        let is_dequeue_result = |line: &QueueLogEntry| !matches!(line.kind, QueueLogKind::Mark | QueueLogKind::Drop);
+        let is_dequeue_result = |line: &QueueLogEntry| !matches!(line.kind, QueueLogEntryKind::Mark | QueueLogEntryKind::Drop);
         let answer = self.entries[self.next_entry..].iter().find(|line| is_dequeue_result(line));
-        if answer.is_none_or(|line| matches!(line.kind, QueueLogKind::Arrival | QueueLogKind::Timer | QueueLogKind::Rate)) {
+        if answer.is_none_or(|line| matches!(line.kind, QueueLogEntryKind::Arrival | QueueLogEntryKind::Timer | QueueLogEntryKind::Rate)) {
             return Err(self.difference_at_current(None));
         }
         let mut done = Vec::new();
         let bare = QueueLogEntry {
             time: now,
-            kind: QueueLogKind::Empty,
+            kind: QueueLogEntryKind::Empty,
             packet: self.arrived_packets,
             size: 0,
             ecn_field: EcnField::NotEct,
@@ -165,15 +168,15 @@ impl QueueReplay<'_> {
             rtt_us: 0,
             cause: QueueLogCause::None,
         };
-        let took = self.queue.dequeue(now, &mut self.rng, &mut |event| done.extend(entry_of_event(now, event)));
+        let took = self.queue.dequeue(now, &mut self.rng, &mut |event| done.extend(log_entry_of_mark_or_drop(now, event)));
         done.push(match took {
-            DequeueOutcome::Packet { packet, .. } => packet.as_log_entry(now, QueueLogKind::Departure, QueueLogCause::None),
-            DequeueOutcome::RetryAt(until) => QueueLogEntry { kind: QueueLogKind::Wait, value: until.picos(), ..bare },
+            DequeueOutcome::Packet { packet, .. } => packet.as_log_entry(now, QueueLogEntryKind::Departure, QueueLogCause::None),
+            DequeueOutcome::RetryAt(until) => QueueLogEntry { kind: QueueLogEntryKind::Wait, value: until.picos(), ..bare },
             DequeueOutcome::Empty => bare,
         });
         let first = self.next_entry;
         let of_newcomer =
-            self.entries[..first].last().is_some_and(|before| before.kind == QueueLogKind::Arrival && before.packet == line.packet);
+            self.entries[..first].last().is_some_and(|before| before.kind == QueueLogEntryKind::Arrival && before.packet == line.packet);
         self.compare_with_next_entries(&done).map_err(|found| {
             // The recorded decision about the packet that has just arrived is missing in the replay.
             if of_newcomer && found.entry == first { ReplayDifference { replayed: None, ..found } } else { found }
@@ -188,9 +191,9 @@ impl QueueReplay<'_> {
             }
             self.next_entry += 1;
             match now.kind {
-                QueueLogKind::Mark => self.counts.marks += 1,
-                QueueLogKind::Drop => self.counts.drops += 1,
-                QueueLogKind::Departure => self.counts.departures += 1,
+                QueueLogEntryKind::Mark => self.counts.marks += 1,
+                QueueLogEntryKind::Drop => self.counts.drops += 1,
+                QueueLogEntryKind::Departure => self.counts.departures += 1,
                 _ => {}
             }
         }
@@ -205,11 +208,11 @@ impl QueueReplay<'_> {
 }
 
 /// Entry of a queue event if it is a decision.
-fn entry_of_event(now: Time, event: QueueEvent<ReplayedPacket>) -> Option<QueueLogEntry> {
+fn log_entry_of_mark_or_drop(now: Time, event: QueueEvent<ReplayedPacket>) -> Option<QueueLogEntry> {
     match event {
         QueueEvent::Stored(_) => None,
-        QueueEvent::Marked(frame, cause) => Some(frame.as_log_entry(now, QueueLogKind::Mark, cause.into())),
-        QueueEvent::Dropped(frame, cause) => Some(frame.as_log_entry(now, QueueLogKind::Drop, cause.into())),
+        QueueEvent::Marked(frame, cause) => Some(frame.as_log_entry(now, QueueLogEntryKind::Mark, cause.into())),
+        QueueEvent::Dropped(frame, cause) => Some(frame.as_log_entry(now, QueueLogEntryKind::Drop, cause.into())),
     }
 }
 
@@ -230,7 +233,7 @@ impl ReplayedPacket {
         ReplayedPacket { number: line.packet, size: line.size, ecn_semantics, ecn, flow: line.value, rtt_us: line.rtt_us }
     }
 
-    fn as_log_entry(&self, time: Time, kind: QueueLogKind, cause: QueueLogCause) -> QueueLogEntry {
+    fn as_log_entry(&self, time: Time, kind: QueueLogEntryKind, cause: QueueLogCause) -> QueueLogEntry {
         let ecn_field = EcnField::from_codepoint(self.ecn_semantics, self.ecn);
         QueueLogEntry { time, kind, packet: self.number, size: self.size, ecn_field, value: self.flow, rtt_us: self.rtt_us, cause }
     }
@@ -253,7 +256,7 @@ impl QueueItem for ReplayedPacket {
         self.ecn_semantics
     }
 
-    fn flow(&self) -> u64 {
+    fn flow_key(&self) -> u64 {
         self.flow
     }
 
@@ -263,7 +266,7 @@ impl QueueItem for ReplayedPacket {
 }
 
 /// Columns of a recorded table.
-struct RecordedColumns<'t> {
+struct QueueLogColumns<'t> {
     time: &'t [u64],
     values: &'t [u64],
     numbers: &'t [u32],
@@ -271,13 +274,13 @@ struct RecordedColumns<'t> {
     rtt_us: &'t [u32],
     queue: &'t [u32],
     names: &'t [std::sync::Arc<str>],
-    kinds: Vec<QueueLogKind>,
+    kinds: Vec<QueueLogEntryKind>,
     ecn_fields: Vec<EcnField>,
     causes: Vec<QueueLogCause>,
 }
 
-impl<'t> RecordedColumns<'t> {
-    fn from_table(table: &'t Table) -> Result<RecordedColumns<'t>, ReplayError> {
+impl<'t> QueueLogColumns<'t> {
+    fn from_table(table: &'t Table) -> Result<QueueLogColumns<'t>, ReplayError> {
         let count_values = |name: &'static str| match table.find(name) {
             Some(Column::Count(values)) => Ok(&values[..]),
             _ => Err(ReplayError::Column(name)),
@@ -287,7 +290,7 @@ impl<'t> RecordedColumns<'t> {
             _ => Err(ReplayError::Column(name)),
         };
         let Some(Column::Name { index: queue, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
-        Ok(RecordedColumns {
+        Ok(QueueLogColumns {
             time: count_values("time_ps")?,
             values: count_values("value")?,
             numbers: index_values("number")?,
@@ -295,7 +298,7 @@ impl<'t> RecordedColumns<'t> {
             rtt_us: index_values("rtt_us")?,
             queue,
             names,
-            kinds: parse_word_column(table, "event", QueueLogKind::WORDS, QueueLogKind::ALL)?,
+            kinds: parse_word_column(table, "event", QueueLogEntryKind::WORDS, QueueLogEntryKind::ALL)?,
             ecn_fields: parse_word_column(table, "ecn", EcnField::WORDS, EcnField::ALL)?,
             causes: parse_word_column(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?,
         })
@@ -347,14 +350,14 @@ impl fmt::Display for QueueLogEntry {
         let packet =
             format!("packet {} ({} bytes, {})", self.packet, self.size, EcnField::from_codepoint(EcnSemantics::Classic, ecn).word());
         match self.kind {
-            QueueLogKind::Arrival => write!(f, "{packet} arrives"),
-            QueueLogKind::Mark => write!(f, "{packet} is marked, {}", self.cause.word()),
-            QueueLogKind::Drop => write!(f, "{packet} is dropped, {}", self.cause.word()),
-            QueueLogKind::Departure => write!(f, "{packet} departs"),
-            QueueLogKind::Wait => write!(f, "none may leave before {} s", Time::from_picos(self.value).seconds()),
-            QueueLogKind::Empty => write!(f, "the queue is empty"),
-            QueueLogKind::Timer => write!(f, "the queue's own time comes, {} s", self.time.seconds()),
-            QueueLogKind::Rate => write!(f, "the rate becomes {} bit/s", self.value),
+            QueueLogEntryKind::Arrival => write!(f, "{packet} arrives"),
+            QueueLogEntryKind::Mark => write!(f, "{packet} is marked, {}", self.cause.word()),
+            QueueLogEntryKind::Drop => write!(f, "{packet} is dropped, {}", self.cause.word()),
+            QueueLogEntryKind::Departure => write!(f, "{packet} departs"),
+            QueueLogEntryKind::Wait => write!(f, "none may leave before {} s", Time::from_picos(self.value).seconds()),
+            QueueLogEntryKind::Empty => write!(f, "the queue is empty"),
+            QueueLogEntryKind::Timer => write!(f, "the queue's own time comes, {} s", self.time.seconds()),
+            QueueLogEntryKind::Rate => write!(f, "the rate becomes {} bit/s", self.value),
         }
     }
 }

@@ -55,9 +55,9 @@ fn the_reverse_direction_needs_no_handshake_and_inherits_ecn() {
                 .all(|e| events.contains(e))
         );
         // SYN, SYN-ACK, request, response: two round trips, and less than a millisecond of transmission.
-        let took = run.report.reals("flows", "transaction_mean_s")[0];
+        let took = run.report.column_as_reals("flows", "transaction_mean_s")[0];
         assert!((took - 4.0 * ONE_WAY.seconds()).abs() < 0.001, "{took}");
-        assert_eq!(vec![300.0 * 8.0 / 2.0], run.report.reals("groups", "goodput_bps"), "requests count nowhere");
+        assert_eq!(vec![300.0 * 8.0 / 2.0], run.report.column_as_reals("groups", "goodput_bps"), "requests count nowhere");
     }
 }
 
@@ -75,7 +75,7 @@ fn a_new_connection_keeps_no_state_of_the_previous_one() {
     let opened = heard.iter().filter(|(_, event)| matches!(event, AppEvent::Start | AppEvent::Timer)).count();
     let ended = heard.iter().filter(|(_, event)| *event == AppEvent::Acknowledged(0)).count();
     assert!(opened > 5 && ended > 0 && ended < opened, "{ended} of {opened} transfers ended");
-    assert!(run.report.reals("flows", "sent")[0] > 0.0);
+    assert!(run.report.column_as_reals("flows", "sent")[0] > 0.0);
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn members_are_created_on_first_use_and_count_only_for_their_group() {
     let one_of_many = FlowSpec { row_policy: RowPolicy::GroupOnly, ..template(host(true)).flow };
     let template = FlowTemplate { flow: one_of_many, ..template(host(true)) };
     let (run, _, sent) = run(&template, &[], true, growing, SentSegments::default());
-    assert_eq!((0, 12), (run.report.reals("flows", "sent").len(), sent.syns.len()));
+    assert_eq!((0, 12), (run.report.column_as_reals("flows", "sent").len(), sent.syns.len()));
     assert!(sent.syns.iter().all(|&flow| flow < 3), "three places do for twelve flows: {:?}", sent.syns);
-    assert_eq!(vec![12.0], run.report.reals("groups", "transactions"));
-    assert_eq!(vec![12_000.0 * 8.0 / 2.0], run.report.reals("total", "goodput_bps"));
+    assert_eq!(vec![12.0], run.report.column_as_reals("groups", "transactions"));
+    assert_eq!(vec![12_000.0 * 8.0 / 2.0], run.report.column_as_reals("total", "goodput_bps"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn random_draws_follow_the_flow_number_and_not_the_slot() {
     let in_turn: AppScript = |event, now, calls| {
         if matches!(event, AppEvent::Start | AppEvent::Timer) {
             let number = now.picos() / Span::from_millis(500).picos();
-            calls.redraw_as_flow(0, number);
+            calls.redraw_for_flow_number(0, number);
             calls.open_connection(0, AppWrite::then_close(1_000));
         }
         matches!(event, AppEvent::Start | AppEvent::Timer).then(|| now + Span::from_millis(500))
@@ -126,7 +126,7 @@ fn random_draws_follow_the_flow_number_and_not_the_slot() {
     let elsewhere: AppScript = |event, now, calls| {
         if matches!(event, AppEvent::Start | AppEvent::Timer) {
             let number = now.picos() / Span::from_millis(500).picos();
-            calls.redraw_as_flow(3 - number as u32, number);
+            calls.redraw_for_flow_number(3 - number as u32, number);
             calls.open_connection(3 - number as u32, AppWrite::then_close(1_000));
         }
         matches!(event, AppEvent::Start | AppEvent::Timer).then(|| now + Span::from_millis(500))
@@ -146,7 +146,7 @@ fn datagrams_are_sent_on_write_without_acknowledgements() {
     };
     let settings = datagram::DatagramSettings { packet_size: 1_000, header: 28, ecn: datagram::DatagramEcn::Ect0 };
     let (run, heard, sent) = run(&template(Transport::Datagrams(settings)), &[FlowDirection::Along], false, clock, SentSegments::default());
-    let flow_value = |column| run.report.reals("flows", column)[0];
+    let flow_value = |column| run.report.column_as_reals("flows", column)[0];
     // Nineteen times two full packets and one with the remaining 56 bytes; data sent at 1.9 s arrived in time, data sent at 2.0 s did not.
     assert_eq!((20.0 * 3.0, 19.0 * 2_000.0 * 8.0 / 2.0), (flow_value("sent"), flow_value("goodput_bps")));
     assert!(sent.data.iter().all(|&(flow, ecn)| (flow, ecn) == (0, Ecn::Ect0)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::scripted_app::{AppScript, ScriptedApp, at, network, template};
 use common::{options, run_with};
-use ecnlab_sim::{Buffer, Network, Probe, Run};
+use ecnlab_sim::{Network, PipeOrQueue, Probe, Run};
 use ecnlab_transport::application::{AppEvent, EngineCalls, FlowDirection};
 use ecnlab_transport::settings::RecoveryName;
 use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, SegmentType, TcpSettings, Transport, profile};
@@ -51,14 +51,14 @@ impl SentPackets {
 }
 
 fn linux_settings(piggyback: bool) -> TcpSettings {
-    TcpSettings { quirks: Quirks { piggyback_acks: piggyback, ..profile::quirks("linux") }, ..profile::settings("linux") }
+    TcpSettings { quirks: Quirks { piggyback_acks: piggyback, ..profile::quirks("linux") }, ..profile::tcp_settings_of("linux") }
 }
 
 /// Runs over links of 100 Mbps and 20 ms each way, with buffers of `room` packets.
 fn run_with_buffer(settings: TcpSettings, room: u32, act: AppScript) -> (Run, SentPackets) {
     let told = ScriptedApp { members: vec![FlowDirection::Against, FlowDirection::Along], grows: false, act, heard: Arc::default() };
     let mut network: Network = network(&template(Transport::Tcp(Arc::new(settings))), Arc::new(told));
-    network.links.iter_mut().for_each(|link| link.buffer = Buffer::Pipe { limit: room });
+    network.links.iter_mut().for_each(|link| link.buffer = PipeOrQueue::Pipe { limit: room });
     run_with(&network, &options(20, 1), SentPackets::default())
 }
 
@@ -95,7 +95,7 @@ const RECOVERIES: [RecoveryName; 6] =
     [RecoveryName::Tahoe, RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Fack, RecoveryName::Rack];
 
 fn flow_column(run: &Run, column: &str) -> f64 {
-    run.report.reals("flows", column)[0]
+    run.report.column_as_reals("flows", column)[0]
 }
 
 /// Linux 6.1 does this in the recorded case. A server that cannot know yet that it will answer sends a pure ACK for the first request. From
@@ -113,7 +113,7 @@ fn the_ack_of_a_request_is_piggybacked_on_its_response() {
     let expected: Vec<u64> = (0..48).map(|segment| 2 + segment / 4).collect();
     assert_eq!(expected, requests, "the SYN and one segment for each request");
     let (apart, _) = run_with_buffer(linux_settings(false), 1000, request_and_respond);
-    assert_eq!(run.report.reals("flows", "sent"), apart.report.reals("flows", "sent"));
+    assert_eq!(run.report.column_as_reals("flows", "sent"), apart.report.column_as_reals("flows", "sent"));
     assert!(run.packet_hops < apart.packet_hops);
 }
 

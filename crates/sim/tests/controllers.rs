@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{pipe, run_with};
 use ecnlab_queue::{Child, Limit, QueueConfig, Registry};
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, RowPolicy, Run};
+use ecnlab_sim::{FlowSpec, LinkSpec, Network, PipeOrQueue, Probe, QueueSpec, RowPolicy, Run, RunTimesAndSeed};
 use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
@@ -43,7 +43,7 @@ fn dualpi2(given: &[(&str, &str)], limit: u32) -> QueueConfig {
 
 /// One measured queue, an access link for each flow, and a return link.
 fn network(queue: QueueConfig, kbps: u64, groups: &[FlowGroup]) -> Network {
-    let buffer = Buffer::Queue(Box::new(QueueSpec::new("bottleneck", queue)));
+    let buffer = PipeOrQueue::Queue(Box::new(QueueSpec::new("bottleneck", queue)));
     let mut network = Network { links: vec![LinkSpec { buffer, ..pipe(kbps, 0, 0) }, pipe(1_000_000, 0, 1_000_000)], ..Network::default() };
     for (at, group) in groups.iter().enumerate() {
         network.groups.push(format!("group {at}").into());
@@ -70,7 +70,11 @@ fn network(queue: QueueConfig, kbps: u64, groups: &[FlowGroup]) -> Network {
 
 fn run(network: &Network, seconds: (u64, u64), seed: u64) -> (Run, QueueLengthSamples) {
     let at = |seconds| Time::ZERO + Span::from_secs(seconds);
-    run_with(network, &Options { duration: at(seconds.1), measure_from: at(seconds.0), seed }, QueueLengthSamples::from(at(seconds.0)))
+    run_with(
+        network,
+        &RunTimesAndSeed { duration: at(seconds.1), measure_from: at(seconds.0), seed },
+        QueueLengthSamples::from(at(seconds.0)),
+    )
 }
 
 /// Queue length, sampled every 10 ms of the measured interval.
@@ -107,7 +111,7 @@ impl Probe for QueueLengthSamples {
 }
 
 fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> TcpSettings {
-    let mut all = profile::find_profile(profile).unwrap().values();
+    let mut all = profile::find_profile(profile).unwrap().values_with_defaults();
     profile::find_variant(variant).unwrap().apply(&mut all);
     for (name, text) in given {
         all.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
@@ -142,7 +146,7 @@ fn pie_and_pi2_hold_fifteen_milliseconds_with_long_flows() {
             let long = flow_group(flows, tcp("linux", variant, &[("ecn", ecn)]), 50);
             let network = network(aqm(name, &[], 1000), 10_000, &[long]);
             let runs: Vec<Run> = (1..=SEED_COUNT).map(|seed| run(&network, (20, 80), seed).0).collect();
-            let mean_of = |column| runs.iter().map(|run| run.report.reals("queues", column)[0]).sum::<f64>() / SEED_COUNT as f64;
+            let mean_of = |column| runs.iter().map(|run| run.report.column_as_reals("queues", column)[0]).sum::<f64>() / SEED_COUNT as f64;
             let [mean, median, used] = ["sojourn_mean_s", "sojourn_p50_s", "utilisation"].map(mean_of);
             let what = format!("{name}, {flows} flows of {variant}, ecn {ecn}: mean {mean}, median {median}, utilisation {used}");
             assert!((mean - 0.015).abs() < 0.003 && (median - 0.015).abs() < 0.003 && used > 0.98, "{what}");
@@ -177,8 +181,8 @@ fn run_mix(mix: &TrafficMix, given: &[(&str, &str)]) -> MixResult {
     let network = network(dualpi2(given, 10_000), 40_000, &[scalable, classic]);
     let runs: Vec<Run> = (1..=RUN_COUNT).map(|seed| run(&network, (20, 60), seed).0).collect();
     let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / RUN_COUNT as f64;
-    let band_column = |column, band: usize| mean(&|run| run.report.reals("bands", column)[band]);
-    let group_goodput = |group: usize| mean(&|run| run.report.reals("groups", "goodput_bps")[group]);
+    let band_column = |column, band: usize| mean(&|run| run.report.column_as_reals("bands", column)[band]);
+    let group_goodput = |group: usize| mean(&|run| run.report.column_as_reals("groups", "goodput_bps")[group]);
     MixResult {
         waits: [band_column("sojourn_mean_s", 0), band_column("sojourn_mean_s", 1)],
         p99: band_column("sojourn_p99_s", 0),
@@ -222,7 +226,7 @@ fn dualpi2_drops_what_marks_cannot_slow() {
     let deaf = tcp("linux", "newreno", &[("ecn", "true"), ("ecn_response", "none"), ("ect_codepoint", "ect1")]);
     let classic = tcp("linux", "cubic", &[]);
     let (run, _) = run(&network(dualpi2(&[], 10_000), 40_000, &[flow_group(20, deaf, 20), flow_group(5, classic, 20)]), (20, 60), 1);
-    let band_column = |column| run.report.reals("bands", column);
+    let band_column = |column| run.report.column_as_reals("bands", column);
     assert!(band_column("drops_forced")[0] > 0.0 && band_column("drops_overflow") == [0.0, 0.0]);
     assert!(band_column("sojourn_mean_s").iter().all(|&wait| wait < 0.025), "{:?}", band_column("sojourn_mean_s"));
 }

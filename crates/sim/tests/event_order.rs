@@ -8,7 +8,9 @@ use std::sync::Arc;
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::network::LinkChange;
-use ecnlab_sim::{Buffer, ExternalPacket, FlowSpec, LinkSpec, Network, NoProbe, Options, Packet, PacketId, RowPolicy, SimOutput};
+use ecnlab_sim::{
+    ExternalPacket, FlowSpec, LinkSpec, Network, NoProbe, Packet, PacketId, PipeOrQueue, RowPolicy, RunTimesAndSeed, SimOutput,
+};
 use ecnlab_sim::{Probe, Recorder, RecordingConfig, Simulation};
 use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Rate, Span, Time, Values};
@@ -45,7 +47,7 @@ fn private_link(as_what: PrivateLinkKind, delay_us: u64) -> LinkSpec {
 
 /// A flow with one transfer over its private link and the shared one.
 fn flow(member: u32, start: Time, bytes: u64, max_rwnd: u64) -> FlowSpec {
-    let tcp = TcpSettings { max_rwnd, ..profile::settings("ns2") };
+    let tcp = TcpSettings { max_rwnd, ..profile::tcp_settings_of("ns2") };
     FlowSpec {
         group: 0,
         member,
@@ -108,12 +110,12 @@ impl Probe for ArrivalLog {
     const OBSERVES_PACKETS: bool = true;
 
     fn on_link_exit(&mut self, now: Time, link: u32, _id: PacketId, packet: &Packet) {
-        self.0.push((now, link, packet.flow, packet.seq, packet.is_ack()));
+        self.0.push((now, link, packet.flow, packet.seq, packet.is_ack_from_sink()));
     }
 }
 
 /// Arrivals of a run in which the flows from `first` on are added `before` their start.
-fn arrivals_in_slices(network: &Network, options: &Options, first: usize, before: Span) -> Vec<LinkArrival> {
+fn arrivals_in_slices(network: &Network, options: &RunTimesAndSeed, first: usize, before: Span) -> Vec<LinkArrival> {
     let begun = Network { flows: network.flows[..first].to_vec(), ..network.clone() };
     let mut simulation = Simulation::new(&begun, options, ArrivalLog::default());
     for flow in &network.flows[first..] {
@@ -149,7 +151,7 @@ fn of_two_simultaneous_changes_the_later_listed_one_wins() {
     for begin in [1, 2, 3] {
         let mut network = equal_flows(1, PrivateLinkKind::Pipe);
         (network.flows[0].start, network.flows[0].forward) = (at(3_500_000), vec![SHARED_LINK]);
-        let Buffer::Queue(shared) = &mut network.links[SHARED_LINK as usize].buffer else { panic!("the shared link has a queue") };
+        let PipeOrQueue::Queue(shared) = &mut network.links[SHARED_LINK as usize].buffer else { panic!("the shared link has a queue") };
         shared.changes = vec![rate_change(begin, Some(Span::from_secs(1)), 4_000), rate_change(3, None, 16_000)];
         let arrivals = run_with(&network, &options(5, 1), ArrivalLog::default()).1.0;
         assert_eq!(Some((at(3_521_000), SHARED_LINK)), arrivals.first().map(|first| (first.0, first.1)), "the other begins at {begin} s");
@@ -220,7 +222,7 @@ proptest! {
         let mut recorded = Simulation::new(&network, &options, Recorder::new(all, options.duration));
         for (millis, events) in slices {
             let until = recorded.now() + Span::from_millis(millis);
-            recorded.advance(until, events);
+            recorded.advance_with_event_limit(until, events);
         }
         let recorded = recorded.finish().0;
         prop_assert_eq!((watched.fingerprint, watched.events), (recorded.fingerprint, recorded.events));

@@ -9,7 +9,8 @@ use common::scripted_app::{AppScript, ScriptedApp as App, at, host, network, tem
 use common::{options, pipe};
 use ecnlab_queue::{KernelQdisc, QueueConfig, SignalCause};
 use ecnlab_sim::{
-    Buffer, Direction, ExternalPacket, FlowSpec, HostInput, Impairment, ImpairmentSpec, Network, NoProbe, QueueSpec, SimOutput, Simulation,
+    Direction, ExternalPacket, FlowSpec, HostEvent, Impairment, ImpairmentSpec, Network, NoProbe, PipeOrQueue, QueueSpec, SimOutput,
+    Simulation,
 };
 use ecnlab_transport::application::{AppEvent, FinishedTransaction, FlowDirection};
 use ecnlab_transport::{AppWrite, CongestionWindow, SendCounters};
@@ -63,25 +64,25 @@ fn packets_arrive_at_exact_link_times_however_late_the_driver_polls() {
         arrivals
     );
     let (run, _) = simulation.finish();
-    assert_eq!((vec![5.0], vec![1.0]), (run.report.reals("flows", "sent"), run.report.reals("flows", "drops")));
-    assert_eq!(vec![4.0 * 1500.0 * 8.0 / 2.0], run.report.reals("flows", "throughput_bps"));
-    assert_eq!(vec![4.0 * 1448.0 * 8.0 / 2.0], run.report.reals("flows", "goodput_first_bps"));
+    assert_eq!((vec![5.0], vec![1.0]), (run.report.column_as_reals("flows", "sent"), run.report.column_as_reals("flows", "drops")));
+    assert_eq!(vec![4.0 * 1500.0 * 8.0 / 2.0], run.report.column_as_reals("flows", "throughput_bps"));
+    assert_eq!(vec![4.0 * 1448.0 * 8.0 / 2.0], run.report.column_as_reals("flows", "goodput_first_bps"));
 }
 
 #[test]
 fn host_inputs_appear_in_the_results_like_internal_events() {
     let mut simulation = simulation(&bulk_network(at(0)));
     simulation.advance_to(at(1500));
-    simulation.apply_host_input(0, HostInput::Opened);
-    simulation.apply_host_input(0, HostInput::Delivered { bytes: 2_896 });
-    simulation.apply_host_input(0, HostInput::RoundTrip(Span::from_millis(50)));
-    simulation.apply_host_input(0, HostInput::RoundTrip(Span::from_millis(70)));
-    simulation.apply_host_input(0, HostInput::Window(CongestionWindow { cwnd: 10.0, ssthresh: 20.0 }));
+    simulation.apply_host_input(0, HostEvent::Opened);
+    simulation.apply_host_input(0, HostEvent::Delivered { bytes: 2_896 });
+    simulation.apply_host_input(0, HostEvent::RoundTrip(Span::from_millis(50)));
+    simulation.apply_host_input(0, HostEvent::RoundTrip(Span::from_millis(70)));
+    simulation.apply_host_input(0, HostEvent::Window(CongestionWindow { cwnd: 10.0, ssthresh: 20.0 }));
     let more = SendCounters { timeouts: 1, retransmitted_timeout: 2, ecn_reactions: 3, ..SendCounters::default() };
-    simulation.apply_host_input(0, HostInput::Counters(more));
-    simulation.apply_host_input(0, HostInput::Counters(more));
+    simulation.apply_host_input(0, HostEvent::Counters(more));
+    simulation.apply_host_input(0, HostEvent::Counters(more));
     let (run, _) = simulation.finish();
-    let flow_value = |column| run.report.reals("flows", column)[0];
+    let flow_value = |column| run.report.column_as_reals("flows", column)[0];
     assert_eq!(2_896.0 * 8.0 / 2.0, flow_value("goodput_bps"));
     assert_eq!([0.06, 0.05], [flow_value("rtt_mean_s"), flow_value("rtt_min_s")]);
     assert_eq!([2.0, 4.0, 6.0], [flow_value("timeouts"), flow_value("retransmitted_timeout"), flow_value("ecn_reactions")]);
@@ -113,15 +114,15 @@ fn application_requests_reach_external_hosts_and_their_events_return() {
         vec![SimOutput::Open { flow: 1, connection: 0, demand: AppWrite::keep_open(100), at: at(100) }],
         drained_outputs(&mut simulation)
     );
-    simulation.apply_host_input(1, HostInput::Opened);
-    simulation.apply_host_input(1, HostInput::Delivered { bytes: 100 });
+    simulation.apply_host_input(1, HostEvent::Opened);
+    simulation.apply_host_input(1, HostEvent::Delivered { bytes: 100 });
     assert_eq!(
         vec![SimOutput::Answer { flow: 0, to: 1, demand: AppWrite::then_close(300), at: at(150) }],
         drained_outputs(&mut simulation)
     );
     simulation.advance_to(at(250));
-    simulation.apply_host_input(0, HostInput::Acknowledged);
-    simulation.apply_host_input(0, HostInput::Delivered { bytes: 300 });
+    simulation.apply_host_input(0, HostEvent::Acknowledged);
+    simulation.apply_host_input(0, HostEvent::Delivered { bytes: 300 });
     let (closes, next) = (AppWrite::then_close(0), AppWrite::keep_open(7));
     let expected = vec![
         SimOutput::Write { flow: 1, demand: closes, at: at(250) },
@@ -132,7 +133,7 @@ fn application_requests_reach_external_hosts_and_their_events_return() {
     let events: Vec<AppEvent> = heard.lock().unwrap().iter().map(|(_, event)| *event).collect();
     let opened = [AppEvent::Start, AppEvent::Opened(0), AppEvent::Delivered(0, 100), AppEvent::Opened(1)];
     assert_eq!([&opened[..], &[AppEvent::Acknowledged(1), AppEvent::Delivered(1, 300)]].concat(), events);
-    assert_eq!(vec![0.15], run.report.reals("flows", "transaction_mean_s"));
+    assert_eq!(vec![0.15], run.report.column_as_reals("flows", "transaction_mean_s"));
 }
 
 /// A step of the driver.
@@ -149,7 +150,7 @@ enum DriverStep {
     },
     Tell {
         against: bool,
-        told: HostInput,
+        told: HostEvent,
     },
     /// Dequeues a packet in the kernel queue, by index.
     Release(usize, Ecn),
@@ -160,12 +161,12 @@ fn driver_steps() -> impl Strategy<Value = Vec<DriverStep>> {
     let ecn = || prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
     let direction = prop_oneof![Just(Direction::Forward), Just(Direction::Back)];
     let told = prop_oneof![
-        Just(HostInput::Opened),
-        (0..3_000u64).prop_map(|bytes| HostInput::Delivered { bytes }),
-        Just(HostInput::Acknowledged),
-        (1..100u64).prop_map(|millis| HostInput::RoundTrip(Span::from_millis(millis))),
-        Just(HostInput::Window(CongestionWindow { cwnd: 3.5, ssthresh: f64::INFINITY })),
-        Just(HostInput::Counters(SendCounters { sent: 7, timeouts: 1, ..SendCounters::default() })),
+        Just(HostEvent::Opened),
+        (0..3_000u64).prop_map(|bytes| HostEvent::Delivered { bytes }),
+        Just(HostEvent::Acknowledged),
+        (1..100u64).prop_map(|millis| HostEvent::RoundTrip(Span::from_millis(millis))),
+        Just(HostEvent::Window(CongestionWindow { cwnd: 3.5, ssthresh: f64::INFINITY })),
+        Just(HostEvent::Counters(SendCounters { sent: 7, timeouts: 1, ..SendCounters::default() })),
     ];
     let inject = (any::<bool>(), direction, 0..70_000u32, 0..70_000u32, ecn(), any::<u8>()).prop_map(
         |(against, direction, size, payload, ecn, connection_id)| DriverStep::Inject {
@@ -201,7 +202,7 @@ fn lossy_network_with_kernel_queue() -> Network {
     let app = App { members: vec![FlowDirection::Against, FlowDirection::Along], grows: false, act, heard: Arc::default() };
     let mut network = network(&template(host(true)), Arc::new(app));
     let of = QueueConfig::from_kernel_qdisc(KernelQdisc { name: "red".to_owned(), arguments: Vec::new() });
-    network.links[0].buffer = Buffer::Queue(Box::new(QueueSpec::new("l", of)));
+    network.links[0].buffer = PipeOrQueue::Queue(Box::new(QueueSpec::new("l", of)));
     network.links[1] = pipe(1_000, 5_000, 2);
     network.links[1].impairment = ImpairmentSpec::from_parts([Impairment::random_loss(0.2), Impairment::periodic_loss(5)]);
     network.with_external_hosts()

@@ -27,7 +27,7 @@ fn run_impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec)
     link.impairment = Some(Box::new(there));
     let mut reverse = pipe(1_000, 10_000, 100);
     reverse.impairment = Some(Box::new(back));
-    let tcp = TcpSettings { ecn: true, max_rwnd: 30, ..profile::settings(profile) };
+    let tcp = TcpSettings { ecn: true, max_rwnd: 30, ..profile::tcp_settings_of(profile) };
     let flow = FlowSpec {
         group: 0,
         member: 0,
@@ -51,7 +51,7 @@ fn random_loss_spec(loss: f64) -> ImpairmentSpec {
 }
 
 fn table_columns<const N: usize>(run: &Run, table: &str, columns: [&str; N]) -> [f64; N] {
-    columns.map(|column| run.report.reals(table, column)[0])
+    columns.map(|column| run.report.column_as_reals(table, column)[0])
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ecnlab_queue::{Bursts, Limit, Registry};
 use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
-use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkSpec, Network, Options, Probe, QueueSpec, RowPolicy, Run};
+use ecnlab_sim::{FlowSpec, ImpairmentSpec, LinkSpec, Network, PipeOrQueue, Probe, QueueSpec, RowPolicy, Run, RunTimesAndSeed};
 use ecnlab_transport::{AppWrite, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{Rate, Span, Time, Values};
 use proptest::prelude::*;
@@ -53,9 +53,9 @@ fn network(kbps: u64, aqm: &str, given: &[(&str, &str)], flows: u32, shape: impl
     let mut values = Values::defaults(entry.parameters);
     given.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
     let mut link = queue_link(kbps, DELAY_US, "link", entry, values, Limit::Packets(200));
-    let Buffer::Queue(queue) = &mut link.buffer else { panic!("a queue") };
+    let PipeOrQueue::Queue(queue) = &mut link.buffer else { panic!("a queue") };
     shape(queue);
-    let tcp = Arc::new(TcpSettings { max_rwnd: 60, ..profile::settings("ns2") });
+    let tcp = Arc::new(TcpSettings { max_rwnd: 60, ..profile::tcp_settings_of("ns2") });
     let flow = |member| FlowSpec {
         group: 0,
         member,
@@ -153,7 +153,7 @@ fn a_link_that_is_down_begins_no_transmission_and_what_is_on_the_wire_arrives_or
         assert_eq!(if drops_wire_packets { 0 } else { 6 }, on_the_wire, "{drops_wire_packets}");
         assert_eq!(0, arrivals_between(5_014, 6_012));
         assert_eq!(1, arrivals_between(6_011, 6_013), "the first one begins as the link comes up");
-        assert_eq!(if drops_wire_packets { 6.0 } else { 0.0 }, run.report.reals("total", "drops")[0]);
+        assert_eq!(if drops_wire_packets { 6.0 } else { 0.0 }, run.report.column_as_reals("total", "drops")[0]);
     }
 }
 
@@ -164,9 +164,9 @@ fn utilisation_is_the_share_of_the_time_in_which_something_was_sent() {
     let up = LinkChange { state: Some(LinkState::Up), ..empty_change(6_000) };
     let step = LinkChange { rate: rate_of_kbps(1_000), ..empty_change(8_000) };
     let network = network(4_000, "droptail", &[], 4, |queue| queue.changes.extend([down, up, step]));
-    let measured = Options { measure_from: at(2_000), ..options(12, 1) };
+    let measured = RunTimesAndSeed { measure_from: at(2_000), ..options(12, 1) };
     let (run, _) = run_with(&network, &measured, SegmentLog::default());
-    assert!((run.report.reals("queues", "utilisation")[0] - 0.9).abs() < 0.001);
+    assert!((run.report.column_as_reals("queues", "utilisation")[0] - 0.9).abs() < 0.001);
 }
 
 /// After a step to a rate, an AQM holds the same queue as with that rate from the beginning: the means over seeds agree to four standard
@@ -175,8 +175,9 @@ fn utilisation_is_the_share_of_the_time_in_which_something_was_sent() {
 fn aqms_hold_their_target_after_a_step_of_the_rate() {
     for (aqm, given) in [("codel", &[][..]), ("pie", &[]), ("pi2", &[]), ("ared", &[("min_th", "auto"), ("max_th", "auto")])] {
         let over_seeds = |network: &Network| {
-            let runs = (1..=SEED_COUNT).map(|seed| run_off(network, &Options { measure_from: at(60_000), ..options(160, seed) }));
-            let held: Vec<_> = runs.map(|run| ["sojourn_mean_s", "utilisation"].map(|name| run.report.reals("queues", name)[0])).collect();
+            let runs = (1..=SEED_COUNT).map(|seed| run_off(network, &RunTimesAndSeed { measure_from: at(60_000), ..options(160, seed) }));
+            let held: Vec<_> =
+                runs.map(|run| ["sojourn_mean_s", "utilisation"].map(|name| run.report.column_as_reals("queues", name)[0])).collect();
             [0, 1].map(|of| mean_and_error(&held.iter().map(|held| held[of]).collect::<Vec<_>>()))
         };
         let step = LinkChange { rate: rate_of_kbps(KBPS_AFTER_STEP), ..empty_change(30_000) };
@@ -265,7 +266,7 @@ proptest! {
         for (_, segment) in &segment_log.arrived {
             prop_assert!(sent.any(|of| *of == (segment.seq, segment.retransmission)), "segment {} came out of its turn", segment.seq);
         }
-        prop_assert!((0.0..=1.0).contains(&run.report.reals("queues", "utilisation")[0]));
+        prop_assert!((0.0..=1.0).contains(&run.report.column_as_reals("queues", "utilisation")[0]));
         run_logged(&network, 10);
     }
 }
@@ -280,7 +281,7 @@ fn packets_depart_at_the_opportunities_and_all_their_bytes_are_used() {
     for size in [500, 1000, 1500] {
         let trace = DeliveryTrace::new(TRACE_TIMES.to_vec()).unwrap();
         let mut network = network(2_400, "droptail", &[], 4, |queue| queue.delivery_trace = Some(trace));
-        let tcp = TcpSettings { max_rwnd: 60, packet_size: size, ..profile::settings("ns2") };
+        let tcp = TcpSettings { max_rwnd: 60, packet_size: size, ..profile::tcp_settings_of("ns2") };
         network.flows.iter_mut().for_each(|flow| flow.transport = Transport::Tcp(Arc::new(tcp.clone())));
         let (run, segment_log) = run_logged(&network, 60);
         assert_eq!(u64::from(size) * 8, segment_bits(&segment_log));
@@ -298,9 +299,9 @@ fn packets_depart_at_the_opportunities_and_all_their_bytes_are_used() {
         };
         assert!((0..u64::from(size)).step_by(500).any(matches_trace), "{size}: {:?}", &departures[..20]);
         let all = 60_000 / 40 * TRACE_TIMES.len() as u64 * 1500;
-        let throughput = run.report.reals("total", "throughput_bps")[0] * 60.0 / 8.0;
+        let throughput = run.report.column_as_reals("total", "throughput_bps")[0] * 60.0 / 8.0;
         assert!((throughput / all as f64 - 1.0).abs() < 0.01, "{size}: {throughput} bytes of {all}");
-        assert!(run.report.reals("queues", "utilisation")[0] > 0.99);
+        assert!(run.report.column_as_reals("queues", "utilisation")[0] > 0.99);
     }
 }
 
@@ -328,6 +329,6 @@ fn a_link_in_bursts_has_the_mean_rate_of_its_aggregates() {
         }
         // The transmitter sends for so much of each period.
         let busy = packets as f64 * transmission.seconds() / Span::from_millis(burst_ms).seconds();
-        assert!((run.report.reals("queues", "utilisation")[0] - busy).abs() < 0.01, "{aggregate:?}");
+        assert!((run.report.column_as_reals("queues", "utilisation")[0] - busy).abs() < 0.01, "{aggregate:?}");
     }
 }

@@ -10,7 +10,7 @@ use common::{options, pipe, queue_link};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::LinkChange;
-use ecnlab_sim::{Buffer, Direction, ExternalPacket, FlowSpec, ImpairmentSpec, Network, NoProbe, SimOutput, Simulation};
+use ecnlab_sim::{Direction, ExternalPacket, FlowSpec, ImpairmentSpec, Network, NoProbe, PipeOrQueue, SimOutput, Simulation};
 use ecnlab_transport::AppWrite;
 use ecnlab_transport::application::{AppEvent, FlowDirection};
 use ecnlab_units::{Ecn, Span, Time, Values};
@@ -40,7 +40,7 @@ fn five_link_network(delays_us: [u64; 4], impaired: bool, shorter_us: Option<u64
     if impaired {
         made.links[2].impairment = ImpairmentSpec::from_parts([Impairment::random_loss(0.1), Impairment::periodic_loss(7)]);
     }
-    if let Buffer::Queue(queue) = &mut made.links[1].buffer {
+    if let PipeOrQueue::Queue(queue) = &mut made.links[1].buffer {
         let delay = shorter_us.map(Span::from_micros);
         queue.changes = vec![LinkChange { time: at(150), repeat_interval: None, rate: None, delay, state: None }];
     }

@@ -11,8 +11,8 @@ use ecnlab_queue::registry::AQMS;
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::{self, EcnPath, IMPAIRMENT_KINDS, Impairment};
 use ecnlab_sim::{
-    Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, MaxProcessingTime, Network, Options, Probe, Recorder, RecordingConfig,
-    RowPolicy, Run, Script,
+    Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, MaxProcessingTime, Network, PipeOrQueue, Probe, Recorder, RecordingConfig,
+    RowPolicy, Run, RunTimesAndSeed, Script,
 };
 use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
 use ecnlab_transport::{AppWrite, SegmentType, TcpSettings, Traffic, Transport, profile};
@@ -236,14 +236,14 @@ impl RandomFlow {
         let traffic = self.load.traffic(tcp.payload());
         let transport = Transport::Tcp(tcp);
         let row_policy = RowPolicy::OwnRow;
-        network.add_flow(
+        network.add_flow_with_traffic(
             FlowSpec { group, member, forward, back, transport, initial_write: None, start, clock_phase: None, row_policy },
             &traffic,
         );
     }
 
     fn tcp(&self) -> Arc<TcpSettings> {
-        let mut values = profile::find_profile(self.profile).unwrap().values();
+        let mut values = profile::find_profile(self.profile).unwrap().values_with_defaults();
         values.set_from_text("ecn", &self.ecn.to_string()).unwrap();
         values.set_from_text("delayed_ack", &self.delayed_ack.to_string()).unwrap();
         if self.three_way {
@@ -324,7 +324,7 @@ proptest! {
     #[test]
     fn measures_keep_their_bounds_in_any_network(network in networks(), seed in any::<u64>()) {
         let (finished, watch) = run_with(&network, &options(20, seed), FlowWatch::default());
-        let reals = |table, column| finished.report.reals(table, column);
+        let reals = |table, column| finished.report.column_as_reals(table, column);
         for (table, rows) in [("flows", network.flows.len()), ("groups", 2), ("total", 1)] {
             for row in 0..rows {
                 prop_assert!(reals(table, "goodput_bps")[row] <= reals(table, "throughput_bps")[row]);
@@ -343,7 +343,7 @@ proptest! {
     fn every_flow_completes_or_waits_for_an_ack_or_below_a_window_of_one_for_its_timer(network in networks(), seed in any::<u64>()) {
         let (finished, watch) = run_with(&network, &options(30, seed), FlowWatch::default());
         let end = options(30, seed).duration;
-        for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
+        for (at, (flow, completion)) in network.flows.iter().zip(finished.report.column_as_reals("flows", "completion_s")).enumerate() {
             let Some(demand) = flow.initial_write else { continue };
             if completion.is_nan() {
                 let outstanding = watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at];
@@ -367,7 +367,7 @@ proptest! {
     fn applications_read_what_was_sent_to_them_to_the_byte((network, loads) in loaded_networks(), seed in any::<u64>()) {
         const SECONDS: u64 = 30;
         let finished = run_off(&network, &options(SECONDS, seed));
-        let column = |name| finished.report.reals("flows", name);
+        let column = |name| finished.report.column_as_reals("flows", name);
         let (goodput, ended, completion) = (column("goodput_bps"), column("transactions"), column("completion_s"));
         for (at, (flow, load)) in network.flows.iter().zip(&loads).enumerate() {
             let Some((transfer, count)) = load.transfers(flow.transport.payload()) else { continue };
@@ -403,7 +403,7 @@ proptest! {
     #[test]
     fn flows_that_never_start_change_no_random_draws(network in networks(), draws in prop::collection::vec(draw(), 1..4), seed in any::<u64>()) {
         let plain = options(10, seed);
-        let links = network.links.iter().filter(|link| matches!(link.buffer, Buffer::Queue(_))).count();
+        let links = network.links.iter().filter(|link| matches!(link.buffer, PipeOrQueue::Queue(_))).count();
         let mut wider = network.clone();
         wider.groups.push("nobody".into());
         for draw in draws {
@@ -417,9 +417,9 @@ proptest! {
     #[test]
     fn a_later_measured_interval_changes_no_packet(network in networks(), seed in any::<u64>(), from in 0u64..10_000) {
         let plain = options(10, seed);
-        let measured = run_off(&network, &Options { measure_from: Time::ZERO + Span::from_millis(from), ..plain });
+        let measured = run_off(&network, &RunTimesAndSeed { measure_from: Time::ZERO + Span::from_millis(from), ..plain });
         prop_assert_eq!(run_off(&network, &plain).packet_hops, measured.packet_hops);
-        prop_assert!(measured.report.reals("queues", "utilisation").iter().all(|share| (0.0..=1.0).contains(share)));
+        prop_assert!(measured.report.column_as_reals("queues", "utilisation").iter().all(|share| (0.0..=1.0).contains(share)));
     }
 }
 
@@ -449,9 +449,9 @@ fn one_reno_flow(f: f64) -> Network {
 #[test]
 fn one_reno_flow_fills_a_small_buffer_as_the_saw_tooth_says() {
     for (f, ns2) in [(0.048, 0.782), (0.096, 0.812), (0.248, 0.886), (0.496, 0.961), (1.0, 1.000)] {
-        let measured = Options { measure_from: Time::ZERO + Span::from_secs(500), ..options(2_500, 1) };
+        let measured = RunTimesAndSeed { measure_from: Time::ZERO + Span::from_secs(500), ..options(2_500, 1) };
         let finished = run_off(&one_reno_flow(f), &measured);
-        let utilisation = finished.report.reals("queues", "utilisation")[0];
+        let utilisation = finished.report.column_as_reals("queues", "utilisation")[0];
         assert!((utilisation - ns2).abs() <= 0.01, "f = {f}: {utilisation}, ns-2 {ns2}");
         let formula = (3.0 + 6.0 * f - f * f) / (4.0 * (1.0 + f));
         assert!((utilisation - formula).abs() <= 0.01, "f = {f}: {utilisation}, formula {formula}");

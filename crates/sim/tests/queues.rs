@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Aqm, Arrival, DropTarget, EnqueueVerdict, Limit, MarkTarget, Registry, SignalCause};
 use ecnlab_queue::{AqmEntry, MakeAqm};
-use ecnlab_sim::probe::{MarkOrDrop, SignalEvent};
+use ecnlab_sim::probe::{MarkOrDropWithCause, SignalEvent};
 use ecnlab_sim::{FlowSpec, LinkSpec, Network, Probe, RowPolicy, Run};
 use ecnlab_transport::settings::EcnResponseName;
 use ecnlab_transport::{Ack, AppWrite, Segment, TcpSettings, Transport, profile};
@@ -75,7 +75,7 @@ fn run(tcp: TcpSettings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, S
 
 /// A sender with a fixed window that ignores marks.
 fn unresponsive_ecn_settings() -> TcpSettings {
-    TcpSettings { ecn: true, ecn_response: EcnResponseName::None, max_rwnd: 30, ..profile::settings("ns2") }
+    TcpSettings { ecn: true, ecn_response: EcnResponseName::None, max_rwnd: 30, ..profile::tcp_settings_of("ns2") }
 }
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Probe for SignalLog {
 
     fn on_data_mark_or_drop(&mut self, _now: Time, touch: &SignalEvent) {
         match touch.signal {
-            MarkOrDrop::Marked(_) => self.marked.push(touch.segment.ecn),
+            MarkOrDropWithCause::Marked(_) => self.marked.push(touch.segment.ecn),
             _ => self.dropped.push(touch.segment.ecn),
         }
     }
@@ -110,9 +110,9 @@ fn a_packet_marked_by_two_queues_counts_once() {
     let queues = vec![queue(2_000, "first", &SIGNAL_ALL, 100), queue(1_000, "second", &SIGNAL_ALL, 100)];
     let (run, seen) = run(unresponsive_ecn_settings(), queues, vec![pipe(1_000, 5_000, 100)]);
     assert!(seen.arrived_marked > 0 && seen.dropped.is_empty());
-    let sum = |table: &str| run.report.reals(table, "marks").iter().sum::<f64>() as u64;
+    let sum = |table: &str| run.report.column_as_reals(table, "marks").iter().sum::<f64>() as u64;
     assert_eq!([seen.arrived_marked; 3], ["queues", "flows", "groups"].map(sum));
-    assert!(run.report.reals("queues", "marks").iter().all(|&marks| marks > 0.0), "both queues mark");
+    assert!(run.report.column_as_reals("queues", "marks").iter().all(|&marks| marks > 0.0), "both queues mark");
     assert_eq!(seen.arrived_marked as usize, seen.marked.len());
 }
 
@@ -126,12 +126,12 @@ fn probes_see_the_current_ecn_field() {
 #[test]
 fn acks_in_a_queue_have_no_rtt_and_carry_no_mark() {
     for profile in ["ns2", "linux"] {
-        let tcp = TcpSettings { max_rwnd: 30, ..profile::settings(profile) };
+        let tcp = TcpSettings { max_rwnd: 30, ..profile::tcp_settings_of(profile) };
         let lossy = || vec![queue(1_000, "there", Registry::builtin().aqm("droptail").unwrap(), 5)];
         let (_, seen) = run(tcp.clone(), lossy(), vec![queue(100, "back", &ASSERT_NO_RTT, 100)]);
         assert!(seen.acks > 50 && !seen.dropped.is_empty(), "{profile}: acknowledgements came back, some with SACK blocks");
         let (run, _) = run(tcp, lossy(), vec![queue(20, "back", &SIGNAL_ALL, 100)]);
-        let [marks, drops] = ["marks", "drops"].map(|column| run.report.reals("queues", column)[1]);
+        let [marks, drops] = ["marks", "drops"].map(|column| run.report.column_as_reals("queues", column)[1]);
         assert!(marks == 0.0 && drops > 0.0, "{profile}: a signal drops an acknowledgement and marks none");
     }
 }

@@ -11,8 +11,8 @@ use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::measures::table::{ColumnSlice, NameSource};
 use ecnlab_sim::measures::{Column, NetworkNames, Table};
 use ecnlab_sim::{
-    FlowSpec, ImpairmentSpec, IncrementalRecorder, Network, NewRows, Options, Probe, Recorder, RecordingConfig, RowPolicy, Run, Simulation,
-    tables,
+    FlowSpec, ImpairmentSpec, IncrementalRecorder, Network, NewRows, Probe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
+    Simulation, describe_tables,
 };
 use ecnlab_transport::{AppWrite, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
@@ -37,7 +37,7 @@ fn network() -> Network {
         member,
         forward: vec![0],
         back: vec![1],
-        transport: Transport::Tcp(Arc::new(profile::settings("rfc"))),
+        transport: Transport::Tcp(Arc::new(profile::tcp_settings_of("rfc"))),
         initial_write: Some(AppWrite::ENDLESS),
         start: Time::ZERO,
         clock_phase: None,
@@ -47,8 +47,8 @@ fn network() -> Network {
     Network { links: vec![link, pipe(2_000, 10_000, 100)], flows, groups: vec!["two".into(), "one".into()], ..Network::default() }
 }
 
-fn measured_options() -> Options {
-    Options { measure_from: Time::ZERO + Span::from_secs(5), ..options(20, 3) }
+fn measured_options() -> RunTimesAndSeed {
+    RunTimesAndSeed { measure_from: Time::ZERO + Span::from_secs(5), ..options(20, 3) }
 }
 
 fn run_recorded(recording: RecordingConfig) -> (Run, Vec<(&'static str, Table)>) {
@@ -81,7 +81,7 @@ fn declared_tables_and_produced_tables_are_the_same() {
     let (run, more) = run_recorded(RECORD_EVERYTHING);
     let made: Vec<_> = run.report.tables.iter().chain(&more).collect();
     // The last table is the packet trace, which no recorder creates.
-    let all = tables();
+    let all = describe_tables();
     let (trace, declared) = all.split_last().unwrap();
     assert_eq!("trace", trace.name);
     assert_eq!(declared.iter().map(|table| table.name).collect::<Vec<_>>(), made.iter().map(|(name, _)| *name).collect::<Vec<_>>());
@@ -102,7 +102,7 @@ fn events_are_the_drops_of_the_queue_and_of_its_path_by_name() {
     let (kinds, causes, queues) = (column_words(events, "kind"), column_words(events, "cause"), column_words(events, "queue"));
     assert!(measured_options.iter().all(|&row| kinds[row] == "drop" && queues[row] == "bottleneck"));
     for (cause, column) in [("overflow", "drops_overflow"), ("lost", "drops_lost")] {
-        let counted = run.report.reals("queues", column)[0];
+        let counted = run.report.column_as_reals("queues", column)[0];
         assert!(counted > 0.0);
         assert_eq!(counted, measured_options.iter().filter(|&&row| causes[row] == cause).count() as f64, "{cause}");
     }
@@ -124,13 +124,13 @@ fn distributions_count_the_samples_behind_the_means_of_groups_and_queues() {
     for (group, name) in ["two", "one"].into_iter().enumerate() {
         for (quantity, column) in [("delay", "delay_mean_s"), ("rtt", "rtt_mean_s")] {
             let (count, mean) = samples_of(quantity, name);
-            let expected = run.report.reals("groups", column)[group];
+            let expected = run.report.column_as_reals("groups", column)[group];
             assert!(count > 100 && (mean / expected - 1.0).abs() < 0.002, "{quantity} of {name}: {mean}, not {expected}, over {count}");
         }
     }
     let (count, mean) = samples_of("sojourn", "bottleneck");
-    assert_eq!(run.report.reals("queues", "departures")[0], count as f64);
-    assert!((mean / run.report.reals("queues", "sojourn_mean_s")[0] - 1.0).abs() < 0.002);
+    assert_eq!(run.report.column_as_reals("queues", "departures")[0], count as f64);
+    assert!((mean / run.report.column_as_reals("queues", "sojourn_mean_s")[0] - 1.0).abs() < 0.002);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_full_recording_reports_its_limit_and_the_remedy() {
         Recorder::new(RecordingConfig { arrivals: false, ..RECORD_EVERYTHING }, measured_options().duration).with_max_bytes(10_000);
     let mut simulation = Simulation::new(&network(), &measured_options(), recorder);
     while simulation.probe().recording_limit_reached().is_none() {
-        assert!(!simulation.advance(measured_options().duration, 100), "the bound is reached before the end");
+        assert!(!simulation.advance_with_event_limit(measured_options().duration, 100), "the bound is reached before the end");
     }
     let full = simulation.probe().recording_limit_reached().expect("it is full");
     assert!(full.at <= simulation.now() && full.at > Time::ZERO);
@@ -163,7 +163,7 @@ fn append_rows(to: &mut Vec<(&'static str, Vec<(&'static str, Column)>)>, rows: 
                 ColumnSlice::Real(values) => (name, Column::Real(values.to_vec())),
                 ColumnSlice::Count(values) => (name, Column::Count(values.to_vec())),
                 ColumnSlice::Index(values) => (name, Column::Index(values.to_vec())),
-                ColumnSlice::Name(source, values) => (name, Column::Name { index: values.to_vec(), names: source.names(names) }),
+                ColumnSlice::Name(source, values) => (name, Column::Name { index: values.to_vec(), names: source.names_in_context(names) }),
             });
             continue;
         }
@@ -175,7 +175,7 @@ fn append_rows(to: &mut Vec<(&'static str, Vec<(&'static str, Column)>)>, rows: 
             (Column::Index(all), ColumnSlice::Index(values)) => all.extend(values),
             (Column::Name { index, names: known }, ColumnSlice::Name(source, values)) => {
                 index.extend(values);
-                *known = source.names(names);
+                *known = source.names_in_context(names);
             }
             _ => panic!("{name} changes its kind"),
         }
@@ -189,8 +189,8 @@ fn new_rows_together_are_the_tables_of_a_recorder() {
     let mut simulation = Simulation::new(&network(), &measured_options(), recorder);
     let (mut pieces, mut looks) = (Vec::new(), 0);
     loop {
-        let over = simulation.advance(measured_options().duration, 500);
-        let names = simulation.probe().names_with_gauges(&simulation.network_names());
+        let over = simulation.advance_with_event_limit(measured_options().duration, 500);
+        let names = simulation.probe().network_names_with_gauges(&simulation.network_names());
         for rows in simulation.probe_mut().new_rows() {
             append_rows(&mut pieces, rows, &names);
         }
@@ -203,7 +203,7 @@ fn new_rows_together_are_the_tables_of_a_recorder() {
     assert!(looks > 5, "the run is looked at in pieces");
     let (run, recorder) = simulation.finish();
     assert_eq!(whole.fingerprint, run.fingerprint);
-    let kept = recorder.tables(&run.names).expect("it fits");
+    let kept = recorder.into_tables(&run.names).expect("it fits");
     assert_eq!(format!("{expected:?}"), format!("{kept:?}"), "rows that were handed out stay in their tables");
     let growing: Vec<_> = expected.into_iter().filter(|(name, _)| *name != "distributions").collect();
     assert_eq!(growing.iter().map(|(name, _)| *name).collect::<Vec<_>>(), pieces.iter().map(|(name, _)| *name).collect::<Vec<_>>());

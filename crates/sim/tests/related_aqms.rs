@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::{FlowSpec, Network, Options, RowPolicy, Run};
+use ecnlab_sim::{FlowSpec, Network, RowPolicy, Run, RunTimesAndSeed};
 use ecnlab_transport::settings::EcnResponseName;
 use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time};
@@ -43,16 +43,16 @@ impl SharedLink {
         let links = vec![bottleneck, pipe(self.kbps, 35_000, 1000)];
         let network = Network { links, flows: (0..self.flows).map(flow).collect(), groups: vec!["all".into()], ..Network::default() };
         let (from, to) = self.seconds;
-        run_off(&network, &Options { measure_from: Time::ZERO + Span::from_secs(from), ..options(to, 1) })
+        run_off(&network, &RunTimesAndSeed { measure_from: Time::ZERO + Span::from_secs(from), ..options(to, 1) })
     }
 }
 
 fn tcp_settings(ecn: bool) -> TcpSettings {
-    TcpSettings { ecn, max_rwnd: 2000, ..profile::settings("ns2") }
+    TcpSettings { ecn, max_rwnd: 2000, ..profile::tcp_settings_of("ns2") }
 }
 
 fn queue_column(run: &Run, column: &str) -> f64 {
-    run.report.reals("queues", column)[0]
+    run.report.column_as_reals("queues", column)[0]
 }
 
 /// The price must first rise to the level for so many flows, which takes minutes at the default gamma.
@@ -111,7 +111,7 @@ fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
     let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "30")];
     let greedy_share = |aqm, values| {
         let run = SharedLink { aqm, values, packets: 60, ..DEFAULT_LINK }.run(&one_greedy);
-        let rates = run.report.reals("flows", "goodput_bps");
+        let rates = run.report.column_as_reals("flows", "goodput_bps");
         11.0 * rates[0] / rates.iter().sum::<f64>()
     };
     let (fred, ecn) = (greedy_share("fred", &[]), greedy_share("ecn", red));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{options, pipe, run_off};
 use ecnlab_queue::{Child, Limit, QueueConfig, Registry};
-use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, RowPolicy, Run};
+use ecnlab_sim::{Direction, FlowSpec, LinkName, LinkSpec, Network, PipeOrQueue, QueueSpec, RowPolicy, Run};
 use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::Span;
 
@@ -23,12 +23,12 @@ fn shaped_queue(discipline: &str, values: &[(&str, &str)], inner: QueueConfig) -
 
 /// A link of 10 Mbps with this queue.
 fn link(name: &str, of: QueueConfig) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, of)));
+    let buffer = PipeOrQueue::Queue(Box::new(QueueSpec::new(name, of)));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(10_000, 5_000, 0) }
 }
 
 fn tcp_settings() -> TcpSettings {
-    TcpSettings { max_rwnd: 60, ..profile::settings("ns2") }
+    TcpSettings { max_rwnd: 60, ..profile::tcp_settings_of("ns2") }
 }
 
 /// So many flows over these links, with a return link that is not shaped.
@@ -50,7 +50,7 @@ fn network(links: Vec<LinkSpec>, tcp: &TcpSettings, flows: u32, demand: AppWrite
 }
 
 fn queue_column(run: &Run, column: &str) -> f64 {
-    run.report.reals("queues", column)[0]
+    run.report.column_as_reals("queues", column)[0]
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_packet_that_arrives_while_a_shaper_waits_is_sent() {
     for of in queues {
         let label = format!("{of:?}");
         let run = run_off(&network(vec![link("bottleneck", of)], &tcp_settings(), 5, AppWrite::full_packets(20, 960)), &options(100, 1));
-        let ends = run.report.reals("flows", "completion_s");
+        let ends = run.report.column_as_reals("flows", "completion_s");
         assert!(ends.iter().all(|end| *end < 40.0), "100 packets at 50 kbps or more: {label} took {ends:?}");
     }
 }

@@ -9,7 +9,8 @@ use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{
-    AppSpec, Direction, FlowSpec, LinkName, LinkSpec, Network, NoProbe, Options, Recorder, RecordingConfig, RowPolicy, Run, Simulation,
+    AppWithFlows, Direction, FlowSpec, LinkName, LinkSpec, Network, NoProbe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
+    Simulation,
 };
 use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
 use ecnlab_transport::{AppWrite, TcpSettings, Traffic, Transport, profile};
@@ -41,7 +42,7 @@ fn access_links(group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
 
 /// A flow of a group that crosses the bottleneck, with access links `own` and `own + 1`.
 fn flow(group: u32, member: u32, start: Time, own: u32) -> (FlowSpec, Traffic) {
-    let tcp = TcpSettings { ecn: true, ..profile::settings("linux") };
+    let tcp = TcpSettings { ecn: true, ..profile::tcp_settings_of("linux") };
     let traffic = if group == 0 {
         Traffic::Once(AppWrite::ENDLESS)
     } else {
@@ -70,7 +71,7 @@ fn network(flows: u32) -> Network {
         let own = network.links.len() as u32;
         network.links.extend(access_links(&network.groups[group as usize], member));
         let (flow, traffic) = flow(group, member, start_time(number), own);
-        network.add_flow(flow, &traffic);
+        network.add_flow_with_traffic(flow, &traffic);
     }
     network
 }
@@ -106,12 +107,12 @@ proptest! {
 
     #[test]
     fn advancing_in_slices_changes_no_result(seed in any::<u64>(), slices in prop::collection::vec((0u64..3_000, 1u64..20_000), 1..20)) {
-        let (network, options) = (network(6), Options { measure_from: Time::ZERO + Span::from_secs(1), ..options(4, seed) });
+        let (network, options) = (network(6), RunTimesAndSeed { measure_from: Time::ZERO + Span::from_secs(1), ..options(4, seed) });
         let (whole, recorder) = run_with(&network, &options, record_everything(options.duration));
         let mut simulation = Simulation::new(&network, &options, record_everything(options.duration));
         for (millis, events) in slices {
             let until = simulation.now() + Span::from_millis(millis);
-            let reached = simulation.advance(until, events);
+            let reached = simulation.advance_with_event_limit(until, events);
             prop_assert!(simulation.now() <= until && (!reached || simulation.now() == until.min(options.duration)));
         }
         let (sliced, sliced_recorder) = simulation.finish();
@@ -144,7 +145,7 @@ fn a_flow_added_later_equals_one_scheduled_from_the_start() {
         for ((name, expected), (_, added)) in expected.report.tables.iter().zip(&added.report.tables) {
             assert_eq!(format!("{:?}", columns_without_bins(expected)), format!("{:?}", columns_without_bins(added)), "{name}");
         }
-        assert!(added.report.reals("flows", "goodput_bps").iter().all(|&bps| bps > 0.0));
+        assert!(added.report.column_as_reals("flows", "goodput_bps").iter().all(|&bps| bps > 0.0));
     }
 }
 
@@ -154,7 +155,7 @@ fn reordered_network(network: &Network) -> Network {
     let renumber = |route: &[u32]| route.iter().map(|link| links - 1 - link).collect();
     let flow = |flow: &FlowSpec| FlowSpec { forward: renumber(&flow.forward), back: renumber(&flow.back), ..flow.clone() };
     let last = network.flows.len() as u32 - 1;
-    let app = |app: &AppSpec| AppSpec { flows: app.flows.iter().map(|flow| last - flow).collect(), ..app.clone() };
+    let app = |app: &AppWithFlows| AppWithFlows { flows: app.flows.iter().map(|flow| last - flow).collect(), ..app.clone() };
     Network {
         links: network.links.iter().rev().cloned().collect(),
         flows: network.flows.iter().rev().map(flow).collect(),
@@ -170,8 +171,12 @@ fn random_draws_depend_on_names_and_not_on_list_positions() {
     let [expected, other] =
         [network.clone(), reordered_network(&network)].map(|of| Simulation::new(&of, &options(6, 5), NoProbe).finish().0);
     for column in ["sent", "goodput_bps", "delay_p99_s", "transaction_mean_s", "marks"] {
-        let reversed: Vec<u64> = other.report.reals("flows", column).into_iter().rev().map(f64::to_bits).collect();
-        assert_eq!(expected.report.reals("flows", column).into_iter().map(f64::to_bits).collect::<Vec<_>>(), reversed, "{column}");
+        let reversed: Vec<u64> = other.report.column_as_reals("flows", column).into_iter().rev().map(f64::to_bits).collect();
+        assert_eq!(
+            expected.report.column_as_reals("flows", column).into_iter().map(f64::to_bits).collect::<Vec<_>>(),
+            reversed,
+            "{column}"
+        );
     }
     assert_eq!(expected.packet_hops, other.packet_hops);
 }
@@ -184,13 +189,13 @@ fn a_flow_with_a_past_start_begins_when_it_is_added() {
     let endless = FlowSpec { initial_write: Some(AppWrite::ENDLESS), ..flow(0, 0, Time::ZERO, own).0 };
     simulation.add_flow(&endless);
     let run = simulation.finish().0;
-    assert!(run.report.reals("flows", "goodput_bps")[0] > 2e6, "{:?}", run.report.reals("flows", "goodput_bps"));
+    assert!(run.report.column_as_reals("flows", "goodput_bps")[0] > 2e6, "{:?}", run.report.column_as_reals("flows", "goodput_bps"));
 }
 
 #[test]
 fn no_event_is_processed_after_the_end() {
     let mut simulation = Simulation::new(&network(2), &options(1, 1), NoProbe);
-    assert!(simulation.advance(Time::NEVER, u64::MAX));
+    assert!(simulation.advance_with_event_limit(Time::NEVER, u64::MAX));
     assert_eq!(Time::ZERO + Span::from_secs(1), simulation.now());
     simulation.advance_to(Time::ZERO);
     assert_eq!(Time::ZERO + Span::from_secs(1), simulation.now());

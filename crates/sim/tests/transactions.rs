@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{options, pipe, run_off, run_with};
 use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment};
-use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Options, Packet, PacketId, Probe, RowPolicy, Run};
+use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Packet, PacketId, Probe, RowPolicy, Run, RunTimesAndSeed};
 use ecnlab_transport::application::{ConnectionReuse, Traffic, TransactionsSpec};
 use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
@@ -26,7 +26,7 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings {
         packet_size: 1000,
         quirks: Quirks { header_size: 40, ack_size: 40, ..profile::quirks("ns2") },
-        ..profile::settings("ns2")
+        ..profile::tcp_settings_of("ns2")
     }
 }
 
@@ -44,12 +44,12 @@ fn network(tcp: TcpSettings, traffic: Traffic) -> Network {
         row_policy: RowPolicy::OwnRow,
     };
     let mut network = Network { links: vec![pipe(100_000, 20_000, 1_000); 2], groups: vec!["all".into()], ..Network::default() };
-    network.add_flow(flow, &traffic);
+    network.add_flow_with_traffic(flow, &traffic);
     network
 }
 
 fn flow_column(run: &Run, column: &str) -> f64 {
-    run.report.reals("flows", column)[0]
+    run.report.column_as_reals("flows", column)[0]
 }
 
 /// Times at which segment 0 was sent, for each connection, and the number of all segments.
@@ -136,7 +136,7 @@ fn a_gap_is_not_a_lockout() {
 #[test]
 fn transfers_count_in_the_interval_of_their_end() {
     let network = network(tcp_settings(), traffic(transactions(500, 0, ConnectionReuse::Keep)));
-    let later = Options { measure_from: Time::ZERO + Span::from_millis(1_100), ..options(4, 1) };
+    let later = RunTimesAndSeed { measure_from: Time::ZERO + Span::from_millis(1_100), ..options(4, 1) };
     let [all, some] = [options(4, 1), later].map(|options| flow_column(&run_off(&network, &options), "transactions"));
     assert_eq!([4.0, 3.0], [all, some]);
 }
@@ -229,7 +229,7 @@ fn packets_older_than_256_connections_belong_to_none() {
 
 #[test]
 fn pure_acks_of_a_sender_count_as_sent_and_not_as_data() {
-    let settings = profile::settings("rfc");
+    let settings = profile::tcp_settings_of("rfc");
     assert!(settings.quirks.fin && settings.has_syn());
     let (header, ack_size) = (settings.quirks.header_size, settings.quirks.ack_size);
     let syn = if settings.quirks.syn_size > 0 { settings.quirks.syn_size } else { settings.packet_size };

@@ -6,7 +6,7 @@ mod common;
 use common::scripted_app::{host, template};
 use common::{options, pipe};
 use ecnlab_queue::{Bursts, Child, Datagram, Discipline, Limit, QueueConfig, Registry, VirtualLink};
-use ecnlab_sim::{Buffer, Direction, ExternalPacket, LinkName, LinkSpec, Network, NoProbe, QueueSpec, SimOutput, Simulation};
+use ecnlab_sim::{Direction, ExternalPacket, LinkName, LinkSpec, Network, NoProbe, PipeOrQueue, QueueSpec, SimOutput, Simulation};
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 
 const SEED: u64 = 7;
@@ -68,7 +68,7 @@ fn arrivals() -> Vec<(Time, Datagram<u32>)> {
 }
 
 fn engine_deliveries(config: &QueueConfig, rate: Rate, bursts: Option<Bursts>) -> Deliveries {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { bursts, ..QueueSpec::new(NAME, config.clone()) }));
+    let buffer = PipeOrQueue::Queue(Box::new(QueueSpec { bursts, ..QueueSpec::new(NAME, config.clone()) }));
     let link = LinkSpec { name: LinkName::shared(NAME, Direction::Forward), rate, delay: DELAY, buffer, ..pipe(1, 0, 0) };
     let flows = vec![template(host(true)).flow; FLOWS as usize];
     let network = Network { links: vec![link, pipe(1, 0, 1)], flows, groups: vec!["all".into()], ..Network::default() };

@@ -55,7 +55,7 @@ impl CheckedQueue {
         let (has_space_for, dropped) = (self.has_space_for(packet.size), self.model.dropped());
         let CheckedQueue { queue, model, rng, now, .. } = self;
         let timer = queue.next_timer();
-        model.expect_arrival(packet, *now);
+        model.record_arrival(packet, *now);
         queue.enqueue(packet, *now, rng, &mut |event| model.on_event(event));
         model.finish_operation()?;
         ensure!(has_space_for || model.dropped() > dropped, Full, "nothing was dropped for packet {}", packet.number);
@@ -71,7 +71,7 @@ impl CheckedQueue {
         let outcome = match answer {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 ensure!(band < queue.band_count(), Books, "band {band} of {}", queue.band_count());
-                model.expect_departure(&packet, sojourn, *now, band)?;
+                model.verify_departure(&packet, sojourn, *now, band)?;
                 CheckedDequeueOutcome::Packet(packet)
             }
             DequeueOutcome::RetryAt(time) => {

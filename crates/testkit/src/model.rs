@@ -73,7 +73,7 @@ impl QueueModel {
     }
 
     /// A packet is about to be offered.
-    pub fn expect_arrival(&mut self, packet: Packet, since: Time) {
+    pub fn record_arrival(&mut self, packet: Packet, since: Time) {
         self.counters.arrived.count_packet(packet.size);
         self.arriving = Some(PacketAndArrivalTime { packet, since });
     }
@@ -100,7 +100,7 @@ impl QueueModel {
     }
 
     /// A packet was given out to be sent.
-    pub fn expect_departure(&mut self, packet: &Packet, sojourn: Span, now: Time, band: u8) -> Result<(), Violation> {
+    pub fn verify_departure(&mut self, packet: &Packet, sojourn: Span, now: Time, band: u8) -> Result<(), Violation> {
         let known = self.find_matching_packet(packet)?;
         let first = self.flows.get(&packet.flow).and_then(|flow| flow.front());
         ensure!(first == Some(&packet.number), Order, "{packet} left before {} of the same flow", next_packet_text(first));
@@ -242,7 +242,7 @@ mod tests {
     fn model_with_two_packets() -> QueueModel {
         let mut model = QueueModel::new(Some(CongestionLevel::Congested));
         for packet in [FIRST, SECOND] {
-            model.expect_arrival(packet, Time::ZERO);
+            model.record_arrival(packet, Time::ZERO);
             model.on_event(QueueEvent::Stored(&packet));
         }
         model
@@ -289,16 +289,16 @@ mod tests {
         let later = Time::ZERO + Span::from_millis(3);
         assert_eq!(
             Some(Invariant::Order),
-            invariant_of(model_with_two_packets().expect_departure(&SECOND, Span::from_millis(3), later, 0))
+            invariant_of(model_with_two_packets().verify_departure(&SECOND, Span::from_millis(3), later, 0))
         );
-        assert_eq!(Some(Invariant::Books), invariant_of(model_with_two_packets().expect_departure(&FIRST, Span::from_millis(2), later, 0)));
-        assert_eq!(None, invariant_of(model_with_two_packets().expect_departure(&FIRST, Span::from_millis(3), later, 0)));
+        assert_eq!(Some(Invariant::Books), invariant_of(model_with_two_packets().verify_departure(&FIRST, Span::from_millis(2), later, 0)));
+        assert_eq!(None, invariant_of(model_with_two_packets().verify_departure(&FIRST, Span::from_millis(3), later, 0)));
     }
 
     #[test]
     fn a_packet_that_is_neither_stored_nor_dropped_is_reported() {
         let mut model = model_with_two_packets();
-        model.expect_arrival(Packet { number: 3, ..FIRST }, Time::ZERO);
+        model.record_arrival(Packet { number: 3, ..FIRST }, Time::ZERO);
         assert_eq!(Some(Invariant::Books), invariant_of(model.finish_operation()));
     }
 }

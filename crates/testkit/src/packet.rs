@@ -45,7 +45,7 @@ impl QueueItem for Packet {
         self.ecn_semantics
     }
 
-    fn flow(&self) -> u64 {
+    fn flow_key(&self) -> u64 {
         self.flow
     }
 

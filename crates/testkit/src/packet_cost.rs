@@ -45,8 +45,8 @@ impl QueueItem for AccessCountingPacket {
         self.access_packet().ecn_semantics()
     }
 
-    fn flow(&self) -> u64 {
-        self.access_packet().flow()
+    fn flow_key(&self) -> u64 {
+        self.access_packet().flow_key()
     }
 
     fn rtt(&self) -> Span {

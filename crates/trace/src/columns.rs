@@ -28,7 +28,7 @@ pub struct EndAndLinkNames {
 impl NameSource for NameColumnKind {
     type Context = EndAndLinkNames;
 
-    fn names(self, of: &EndAndLinkNames) -> NameList {
+    fn names_in_context(self, of: &EndAndLinkNames) -> NameList {
         match self {
             NameColumnKind::End => of.ends.clone(),
             NameColumnKind::Link => of.links.clone(),

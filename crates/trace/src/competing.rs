@@ -33,7 +33,7 @@ pub struct FairnessCandidates {
 
 /// The flows that compete, in the order of their numbers, and Jain's index of their bytes; no number for fewer than two.
 #[derive(Clone, Debug)]
-pub struct CompetingFlows {
+pub struct FairnessSummary {
     pub flows: Vec<u32>,
     pub jain: [f64; 3],
 }
@@ -73,7 +73,7 @@ impl FairnessCandidates {
     }
 
     /// The flows that compete in the measured interval.
-    pub fn into_competing(mut self, from: Time, to: Time) -> CompetingFlows {
+    pub fn into_competing(mut self, from: Time, to: Time) -> FairnessSummary {
         let largest = self.largest;
         self.candidates.retain(|candidate| candidate.competes(largest, from, to));
         let mut jain = [JainIndex::default(); 3];
@@ -83,7 +83,7 @@ impl FairnessCandidates {
         let mut flows: Vec<u32> = self.candidates.iter().map(|candidate| candidate.flow).collect();
         flows.sort_unstable();
         let jain = if flows.len() < 2 { [f64::NAN; 3] } else { jain.map(|shares| shares.value()) };
-        CompetingFlows { flows, jain }
+        FairnessSummary { flows, jain }
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         FairnessCandidate { flow, begin: at(begin), end: at(end), bytes: [data + 40, data, data] }
     }
 
-    fn competing_flows(connections: &[&[FairnessCandidate]]) -> CompetingFlows {
+    fn competing_flows(connections: &[&[FairnessCandidate]]) -> FairnessSummary {
         let mut candidates = FairnessCandidates::default();
         connections.iter().for_each(|flows| candidates.add_connection(flows, at(0), at(100)));
         candidates.into_competing(at(0), at(100))

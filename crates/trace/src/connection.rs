@@ -5,7 +5,7 @@ use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, TraceEventKind}
 
 use crate::columns::EcnMode;
 use crate::flow::{Flow, SeqRange};
-use crate::hops::{EndpointEvents, ObservedPath};
+use crate::hops::{EndpointEvents, ObservationPoints};
 use crate::in_flight::{InFlight, InFlightPacket, packet_key};
 use crate::links::{Hop, LinkTable};
 use crate::memory_budget::MemoryBudget;
@@ -25,7 +25,7 @@ pub struct Connection {
 /// One direction.
 #[derive(Debug, Default)]
 pub struct HalfConnection {
-    pub path: ObservedPath,
+    pub path: ObservationPoints,
     pub seq: SeqUnwrapper,
     pub in_flight: InFlight,
     /// Window scale that this end offered.

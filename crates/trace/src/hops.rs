@@ -8,7 +8,7 @@ use ecnlab_wire::{Address, Event, Location, TraceEventKind};
 
 /// The first and the last place of a direction.
 #[derive(Clone, Debug, Default)]
-pub struct ObservedPath {
+pub struct ObservationPoints {
     first: Option<Location>,
     last: Option<Location>,
     /// Interfaces of a capture in the order in which packets pass them, as far as it is known.
@@ -36,7 +36,7 @@ pub struct EndpointEvents {
     pub has_sink_moved: bool,
 }
 
-impl ObservedPath {
+impl ObservationPoints {
     /// Whether both ends are in the file.
     pub fn has_both_ends(&self) -> bool {
         self.reaches_destination || self.first != self.last

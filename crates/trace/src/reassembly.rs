@@ -43,7 +43,7 @@ impl Reassembly {
             self.rcv_nxt = Some(end);
             return bytes;
         }
-        self.merge(SeqRangeWithBytes { start: start.max(rcv_nxt), end, bytes }, memory);
+        self.insert_out_of_order(SeqRangeWithBytes { start: start.max(rcv_nxt), end, bytes }, memory);
         self.deliver_in_order(memory)
     }
 
@@ -74,7 +74,7 @@ impl Reassembly {
     }
 
     /// Inserts a range in order and joins it with those that it touches or overlaps.
-    fn merge(&mut self, mut range: SeqRangeWithBytes, memory: &mut MemoryBudget) {
+    fn insert_out_of_order(&mut self, mut range: SeqRangeWithBytes, memory: &mut MemoryBudget) {
         let from = self.out_of_order.partition_point(|other| other.end < range.start);
         let to = from + self.out_of_order[from..].partition_point(|other| other.start <= range.end);
         for other in &self.out_of_order[from..to] {

@@ -42,7 +42,7 @@ const PKTS_ACKED_WEIGHT: u32 = 6;
 const MERGED_ACK_PACKETS: u32 = 4;
 
 /// ACE of a receiver that got so many packets with CE.
-pub fn ace(received_ce: u64) -> u8 {
+pub fn ace_from_ce_packets(received_ce: u64) -> u8 {
     //= RFC 9768, section 3.2.1: ACE begins at five
     ((received_ce + INITIAL_CEP) % ACE_VALUES) as u8
 }
@@ -58,11 +58,11 @@ pub fn asks_for_accurate(ace: u8) -> bool {
 }
 
 /// ACE field of a SYN-ACK that agrees to classic ECN alone.
-pub const ACE_CLASSIC: u8 = 0b001;
+pub const SYN_ACK_ACE_CLASSIC: u8 = 0b001;
 
 /// Whether a SYN-ACK with this ACE field agrees to Accurate ECN. 101 is reserved and does too; 111 comes from a host that reflects bits.
 pub fn agrees_to_accurate(ace: u8) -> bool {
-    !matches!(ace, 0b000 | ACE_CLASSIC | 0b111)
+    !matches!(ace, 0b000 | SYN_ACK_ACE_CLASSIC | 0b111)
 }
 
 /// ACE field of a SYN-ACK or third ACK that reflects an ECN field.
@@ -133,7 +133,7 @@ impl OptionSeen {
 
 /// An ACK as the sender's counters need it.
 #[derive(Clone, Copy, Debug)]
-pub struct AckFeedback {
+pub struct AccurateEcnAck {
     pub ace: u8,
     pub option: AccEcnOption,
     /// Packets and bytes that the ACK newly acknowledges or sacks.
@@ -197,7 +197,7 @@ impl ReportedMarkCounters {
     }
 
     /// Counts the marks that a packet of the peer reports which acknowledges nothing.
-    pub fn count_by_ace(&mut self, ace: u8) {
+    pub fn count_marks_without_ack(&mut self, ace: u8) {
         self.ce += ace_delta(ace, self.ce);
     }
 
@@ -209,7 +209,7 @@ impl ReportedMarkCounters {
     }
 
     /// Packets that an ACK newly reports as marked; the counters then include them.
-    pub fn on_ack(&mut self, ack: &AckFeedback) -> u64 {
+    pub fn on_ack(&mut self, ack: &AccurateEcnAck) -> u64 {
         let ceb_before = self.bytes[CE];
         let option_is_valid = self.on_option(ack);
         self.update_mean(ack.delivered);
@@ -227,7 +227,7 @@ impl ReportedMarkCounters {
     }
 
     /// Marks of an ACK for more than 7 packets, of which ACE has the last three bits. `ceb` is the growth of the counter of marked bytes.
-    fn resolve(&self, delta: u64, ceb: u64, option_is_valid: bool, ack: &AckFeedback) -> u64 {
+    fn resolve(&self, delta: u64, ceb: u64, option_is_valid: bool, ack: &AccurateEcnAck) -> u64 {
         //= RFC 9768, appendix A.2: after lost ACKs no mark is missing
         let safe = ack.delivered - (ack.delivered - delta) % ACE_VALUES;
         if !option_is_valid {
@@ -252,7 +252,7 @@ impl ReportedMarkCounters {
     }
 
     /// Takes the counters of the option, or the estimate without one; returns whether the growth of the counters is known.
-    fn on_option(&mut self, ack: &AckFeedback) -> bool {
+    fn on_option(&mut self, ack: &AccurateEcnAck) -> bool {
         if self.option_seen == OptionSeen::Cleared {
             return false;
         }
@@ -311,9 +311,9 @@ impl ReportedMarkCounters {
 mod tests {
     use super::*;
 
-    fn ack(ace_value: u64, delivered: u64, ceb: Option<u32>) -> AckFeedback {
+    fn ack(ace_value: u64, delivered: u64, ceb: Option<u32>) -> AccurateEcnAck {
         let option = ceb.map_or(AccEcnOption::default(), |ceb| AccEcnOption::new([Some(1), Some(ceb), Some(1 + delivered as u32 * 1000)]));
-        AckFeedback {
+        AccurateEcnAck {
             ace: (ace_value % 8) as u8,
             option,
             delivered,
@@ -357,7 +357,7 @@ mod tests {
         let marks = |expects_merged_acks| {
             let mut feedback = ReportedMarkCounters::default();
             feedback.on_ack(&ack(5, 7, None));
-            feedback.on_ack(&AckFeedback { expects_merged_acks, ..ack(5 + 1, 9, None) })
+            feedback.on_ack(&AccurateEcnAck { expects_merged_acks, ..ack(5 + 1, 9, None) })
         };
         assert_eq!([9, 1], [marks(false), marks(true)]);
     }

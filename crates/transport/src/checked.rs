@@ -52,7 +52,7 @@ pub struct CheckedSenderCombination {
     pub reference: ReferenceImplementation,
 }
 
-const fn checked_combination(
+const fn build_checked_combination(
     reference: ReferenceImplementation,
     control: CongestionControlName,
     recovery: RecoveryMode,
@@ -62,82 +62,82 @@ const fn checked_combination(
 }
 
 /// Combination of Linux 7.2 with Accurate ECN: the rules of the conformance suite on it are no outside reference, as they come from drafts.
-const fn checked_accurate_ecn(control: CongestionControlName, responses: &'static [EcnResponseName]) -> CheckedSenderCombination {
+const fn build_accurate_ecn_combination(control: CongestionControlName, responses: &'static [EcnResponseName]) -> CheckedSenderCombination {
     let recovery = RecoveryMode::Rack;
     CheckedSenderCombination { control, recovery, responses, accurate_ecn: true, reference: ReferenceImplementation::Linux72 }
 }
 
 /// Responses that the conformance suite runs with each variant except DCTCP.
-const SUITE_RESPONSES: &[EcnResponseName] = &[Halve, Mecn];
+const CONFORMANCE_SUITE_ECN_RESPONSES: &[EcnResponseName] = &[Halve, Mecn];
 /// Responses that the conformance suite runs with the variant DCTCP.
-const SUITE_RESPONSES_WITH_DCTCP: &[EcnResponseName] = &[Dctcp, Mecn];
+const DCTCP_VARIANT_ECN_RESPONSES: &[EcnResponseName] = &[Dctcp, Mecn];
 
 /// Combinations that the conformance suite runs for a profile: each variant, with this recovery if the variant sets none.
 macro_rules! suite {
     ($recovery:ident: $($checked:expr),* $(,)?) => {
         &[
             $($checked,)*
-            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Tahoe, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Reno, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack1, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Vegas, RecoveryMode::Vegas, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Cubic, RecoveryMode::$recovery, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::$recovery, SUITE_RESPONSES_WITH_DCTCP),
-            checked_combination(ReferenceImplementation::Rfcs, Aimd, RecoveryMode::$recovery, SUITE_RESPONSES),
-            checked_combination(ReferenceImplementation::Rfcs, Prague, RecoveryMode::Rack, &[]),
+            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Tahoe, CONFORMANCE_SUITE_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Reno, CONFORMANCE_SUITE_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack1, CONFORMANCE_SUITE_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Vegas, RecoveryMode::Vegas, CONFORMANCE_SUITE_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Cubic, RecoveryMode::$recovery, CONFORMANCE_SUITE_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::$recovery, DCTCP_VARIANT_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Aimd, RecoveryMode::$recovery, CONFORMANCE_SUITE_ECN_RESPONSES),
+            build_checked_combination(ReferenceImplementation::Rfcs, Prague, RecoveryMode::Rack, &[]),
         ]
     };
 }
 
-pub(crate) const NS2_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Tahoe, &[Halve]),
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[Halve]),
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[Halve]),
-    checked_combination(ReferenceImplementation::Ns2, Vegas, RecoveryMode::Vegas, &[]),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
+pub(crate) const NS2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Tahoe, &[Halve]),
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[Halve]),
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[Halve]),
+    build_checked_combination(ReferenceImplementation::Ns2, Vegas, RecoveryMode::Vegas, &[]),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
-pub(crate) const NS2_2001_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[]),
-    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[]),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
+pub(crate) const NS2_2001_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[]),
+    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[]),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
-pub(crate) const LINUX_2_0_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
+pub(crate) const LINUX_2_0_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
-pub(crate) const LINUX_2_2_COMBINATIONS: &[CheckedSenderCombination] = suite![Fack:
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Fack, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
+pub(crate) const LINUX_2_2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Fack:
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Fack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
-pub(crate) const LINUX_6_1_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
-    checked_combination(ReferenceImplementation::Linux, Cubic, RecoveryMode::Rack, &[Halve]),
-    checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
-    checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
+pub(crate) const LINUX_6_1_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
+    build_checked_combination(ReferenceImplementation::Linux, Cubic, RecoveryMode::Rack, &[Halve]),
+    build_checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
+    build_checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
-pub(crate) const LINUX_7_2_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
-    checked_combination(ReferenceImplementation::Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
-    checked_accurate_ecn(Cubic, &[Halve]),
-    checked_accurate_ecn(Reno, &[Halve, Dctcp]),
-    checked_accurate_ecn(Prague, &[EcnResponseName::Prague]),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
+pub(crate) const LINUX_7_2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
+    build_checked_combination(ReferenceImplementation::Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
+    build_accurate_ecn_combination(Cubic, &[Halve]),
+    build_accurate_ecn_combination(Reno, &[Halve, Dctcp]),
+    build_accurate_ecn_combination(Prague, &[EcnResponseName::Prague]),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
-pub(crate) const RFC_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
-    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
+pub(crate) const RFC_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
 ];
 
 impl RecoveryMode {

@@ -19,7 +19,7 @@ const LAST_WHEEL_LEVEL: u32 = 8;
 
 /// Period in ticks after which the coarse wheel steps used by a connection's timers repeat: the step of the third level, which
 /// retransmission timers do not exceed.
-pub const WHEEL_PERIOD_TICKS: u64 = 512;
+pub const COARSEST_WHEEL_STEP_TICKS: u64 = 512;
 
 /// Clock of a host; all connections of the host should have the same.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl TickDivider {
 }
 
 impl HostClock {
-    /// Clock with the reading `phase` at time zero, below [`WHEEL_PERIOD_TICKS`] ticks.
+    /// Clock with the reading `phase` at time zero, below [`COARSEST_WHEEL_STEP_TICKS`] ticks.
     pub fn new(settings: &TcpSettings, phase: Span) -> HostClock {
         let tick = settings.quirks.tick;
         HostClock {
@@ -84,7 +84,7 @@ impl HostClock {
     }
 
     /// Sets whether a timer handler is running (Linux __run_timers advances the wheel before it calls handlers).
-    pub fn set_serving_timer(&mut self, serves: bool) {
+    pub fn set_timer_handler_running(&mut self, serves: bool) {
         self.serving_timer = serves;
     }
 
@@ -175,7 +175,7 @@ mod tests {
     fn clock() -> HostClock {
         let settings = TcpSettings {
             quirks: Quirks { timer_wheel: true, tick: Span::from_millis(4), ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         HostClock::new(&settings, Span::from_millis(493 * 4 + 1))
     }
@@ -188,8 +188,10 @@ mod tests {
     #[test]
     fn ticks_are_the_quotient_at_every_edge() {
         for tick in [1, 2, 3, 7, 1_000_000, 4_000_000_000, 10_000_000_000, u64::MAX / 2, u64::MAX] {
-            let settings =
-                TcpSettings { quirks: Quirks { tick: Span::from_picos(tick), ..profile::quirks("ns2") }, ..profile::settings("ns2") };
+            let settings = TcpSettings {
+                quirks: Quirks { tick: Span::from_picos(tick), ..profile::quirks("ns2") },
+                ..profile::tcp_settings_of("ns2")
+            };
             let clock = HostClock::new(&settings, Span::ZERO);
             for picos in [0, 1, tick - 1, tick, tick.saturating_add(1), 1_000_000 * (tick / 1_000_000), u64::MAX - 1, u64::MAX] {
                 let counted = (clock.ticks(Time::from_picos(picos)), clock.ticks_in_span(Span::from_picos(picos)));
@@ -215,9 +217,9 @@ mod tests {
     fn a_timer_that_is_set_while_one_is_served_is_a_tick_nearer_to_the_wheel() {
         // 63 ticks: the finest step still reaches, to tick 493 + 63 + 1.
         let mut clock = clock();
-        clock.set_serving_timer(true);
+        clock.set_timer_handler_running(true);
         assert_eq!(clock.time_of_tick(557), clock.timer_expiry(Time::ZERO, Span::from_millis(252)));
-        clock.set_serving_timer(false);
+        clock.set_timer_handler_running(false);
         assert_eq!(clock.time_of_tick(560), clock.timer_expiry(Time::ZERO, Span::from_millis(252)));
     }
 

@@ -87,16 +87,16 @@ impl DatagramSender {
         while left > 0 {
             let payload = left.min(full);
             left -= payload;
-            self.send(payload as u32, now, out);
+            self.send_or_delay_datagram(payload as u32, now, out);
         }
     }
 
-    fn send(&mut self, payload: u32, now: Time, out: &mut impl SenderOutput) {
+    fn send_or_delay_datagram(&mut self, payload: u32, now: Time, out: &mut impl SenderOutput) {
         let bare = Segment::plain(self.next, payload + self.settings.header);
         let segment = Segment { segment_type: SegmentType::Plain, ecn: self.settings.ecn.codepoint(), ..bare };
         self.next += 1;
         if let Some(processing) = &mut self.processing
-            && !processing.time.may_send(now)
+            && !processing.time.may_send_or_start_wait(now)
         {
             return processing.waiting.push_back(segment);
         }
@@ -105,7 +105,7 @@ impl DatagramSender {
     }
 
     /// Time at which waiting datagrams leave.
-    pub fn deadline(&self) -> Option<Time> {
+    pub fn processing_deadline(&self) -> Option<Time> {
         self.processing.as_ref().and_then(|processing| processing.time.deadline())
     }
 
@@ -113,11 +113,11 @@ impl DatagramSender {
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         let Some(processing) = &mut self.processing else { return };
         processing.time.on_timer(now);
-        if processing.time.may_send(now) {
+        if processing.time.may_send_or_start_wait(now) {
             self.counters.sent += processing.waiting.len() as u64;
             processing.waiting.drain(..).for_each(|segment| out.send(segment));
         }
-        processing.time.end_transmission();
+        processing.time.clear_finished_wait();
     }
 
     pub fn counters(&self) -> &SendCounters {
@@ -155,13 +155,13 @@ mod tests {
         let max = Span::from_millis(8);
         sender.set_processing_time(ProcessingTime::new(max, Rng::for_role(1, "processing time")));
         sender.write(&AppWrite::keep_open(972), Time::ZERO, &mut sent);
-        let until = sender.deadline().unwrap();
+        let until = sender.processing_deadline().unwrap();
         assert!(until < Time::ZERO + max);
         sender.write(&AppWrite::keep_open(2 * 972), Time::ZERO + Span::from_picos(1), &mut sent);
-        assert_eq!((Some(until), 0, 0), (sender.deadline(), sent.0.len(), sender.counters().sent));
+        assert_eq!((Some(until), 0, 0), (sender.processing_deadline(), sent.0.len(), sender.counters().sent));
         sender.on_timer(until, &mut sent);
         assert_eq!(vec![0, 1, 2], sent.0.iter().map(|segment| segment.seq).collect::<Vec<_>>());
-        assert_eq!((None, 3), (sender.deadline(), sender.counters().sent));
+        assert_eq!((None, 3), (sender.processing_deadline(), sender.counters().sent));
     }
 
     #[test]

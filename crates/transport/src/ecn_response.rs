@@ -97,13 +97,13 @@ impl EcnResponse {
     /// Updates the estimate for an ACK of `segments` new segments up to `next`, with or without an echo; `snd_max` is one past the highest
     /// segment sent. With `integer_cwnd`, newly SACKed segments count as new, and the SYN-ACK is ignored.
     #[inline]
-    pub fn update_mark_estimate(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
-        self.update_marked_fraction(next, segments, if echo { segments } else { 0 }, snd_max);
+    pub fn count_acked_and_echoed(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
+        self.count_acked_and_marked(next, segments, if echo { segments } else { 0 }, snd_max);
     }
 
     /// The same for an ACK that reports the number of `marked` packets (Accurate ECN).
     #[inline]
-    pub fn update_marked_fraction(&mut self, next: u64, segments: u64, marked: u64, snd_max: u64) {
+    pub fn count_acked_and_marked(&mut self, next: u64, segments: u64, marked: u64, snd_max: u64) {
         match self {
             EcnResponse::Dctcp(dctcp) => dctcp.update(next, segments, marked, snd_max),
             EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::OfControl | EcnResponse::Mecn { .. } => {}
@@ -241,14 +241,14 @@ mod tests {
 
     #[test]
     fn dctcp_s_alpha_follows_the_fraction_of_marks_window_by_window() {
-        let mut settings = profile::settings("ns2");
+        let mut settings = profile::tcp_settings_of("ns2");
         settings.ecn_response = EcnResponseName::Dctcp;
         let mut response = EcnResponse::new(&settings);
         // The first ACK ends the empty window before it: alpha starts at 1 (RFC 8257, section 3.3).
-        response.update_mark_estimate(1, 1, false, 11);
+        response.count_acked_and_echoed(1, 1, false, 11);
         assert_eq!(Some(1.0 - 1.0 / 16.0), response.dctcp_alpha());
         for next in 2..=12 {
-            response.update_mark_estimate(next, 1, next % 2 == 0, 21);
+            response.count_acked_and_echoed(next, 1, next % 2 == 0, 21);
         }
         let fraction = 6.0 / 11.0;
         assert_eq!(Some((1.0 - 1.0 / 16.0) * (1.0 - 1.0 / 16.0) + fraction / 16.0), response.dctcp_alpha());
@@ -256,20 +256,20 @@ mod tests {
 
     #[test]
     fn dctcp_cuts_by_half_of_alpha_whatever_a_loss_would_leave() {
-        let mut settings = profile::settings("ns2");
+        let mut settings = profile::tcp_settings_of("ns2");
         (settings.ecn_response, settings.dctcp_g) = (EcnResponseName::Dctcp, 0.5);
         let mut response = EcnResponse::new(&settings);
         let share = |response: &EcnResponse| response.beta_for_mark(CongestionLevel::Congested, 0.7);
         assert_eq!(Some(0.5), share(&response), "alpha begins at one");
-        response.update_mark_estimate(4, 4, false, 8);
+        response.count_acked_and_echoed(4, 4, false, 8);
         assert_eq!(Some(0.75), share(&response));
-        response.update_mark_estimate(9, 5, true, 16);
+        response.count_acked_and_echoed(9, 5, true, 16);
         assert_eq!(Some(0.625), share(&response));
     }
 
     #[test]
     fn mecn_cuts_by_level() {
-        let mut settings = profile::settings("ns2");
+        let mut settings = profile::tcp_settings_of("ns2");
         settings.ecn_response = EcnResponseName::Mecn;
         let response = EcnResponse::new(&settings);
         assert_eq!(
@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn linux_dctcp() -> EcnResponse {
-        let base = profile::settings("linux");
+        let base = profile::tcp_settings_of("linux");
         EcnResponse::new(&TcpSettings {
             ecn_response: EcnResponseName::Dctcp,
             congestion_control: CongestionControlName::Reno,
@@ -293,10 +293,10 @@ mod tests {
     #[test]
     fn in_whole_numbers_alpha_follows_the_fraction_too() {
         let mut response = linux_dctcp();
-        response.update_mark_estimate(11, 10, false, 21);
+        response.count_acked_and_echoed(11, 10, false, 21);
         assert_eq!(Some(960.0 / 1024.0), response.dctcp_alpha());
-        response.update_mark_estimate(14, 3, true, 30);
-        response.update_mark_estimate(21, 7, false, 31);
+        response.count_acked_and_echoed(14, 3, true, 30);
+        response.count_acked_and_echoed(21, 7, false, 31);
         // 960 - 60 + 64 * 3 / 10 = 919.2
         assert_eq!(Some(919.0 / 1024.0), response.dctcp_alpha());
     }
@@ -306,7 +306,7 @@ mod tests {
         let mut response = linux_dctcp();
         let alphas: Vec<f64> = (1..100)
             .map(|round| {
-                response.update_mark_estimate(round, 1, false, round);
+                response.count_acked_and_echoed(round, 1, false, round);
                 response.dctcp_alpha().unwrap() * 1024.0
             })
             .collect();
@@ -319,10 +319,10 @@ mod tests {
         let left = |response: &EcnResponse, cwnd| response.ssthresh_after_mark(CongestionLevel::Congested, cwnd, 7.0);
         let mut dctcp = linux_dctcp();
         assert_eq!([Some(6.0), Some(2.0)], [11.0, 2.0].map(|cwnd| left(&dctcp, cwnd)), "alpha is one");
-        dctcp.update_mark_estimate(11, 10, false, 21);
+        dctcp.count_acked_and_echoed(11, 10, false, 21);
         // 11 * 960 / 2048 = 5.16 is the reduction.
         assert_eq!(Some(6.0), left(&dctcp, 11.0));
-        let abe = EcnResponse::new(&TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::settings("linux") });
+        let abe = EcnResponse::new(&TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::tcp_settings_of("linux") });
         // 0.85 is 870/1024, of 11 segments 9.3.
         assert_eq!(Some(9.0), left(&abe, 11.0));
     }

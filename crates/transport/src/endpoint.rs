@@ -59,9 +59,9 @@ impl Transport {
 
     /// Period of a host clock, after which all observable readings repeat; the seed draws a phase below it. Zero without a clock and for
     /// external hosts, which have their own.
-    pub fn clock_period(&self) -> Span {
+    pub fn max_clock_phase(&self) -> Span {
         match self {
-            Transport::Tcp(tcp) if tcp.quirks.timer_wheel => tcp.quirks.tick * clock::WHEEL_PERIOD_TICKS,
+            Transport::Tcp(tcp) if tcp.quirks.timer_wheel => tcp.quirks.tick * clock::COARSEST_WHEEL_STEP_TICKS,
             Transport::Tcp(tcp) => tcp.quirks.tick,
             Transport::Datagrams(_) | Transport::External(_) => Span::ZERO,
         }
@@ -89,11 +89,11 @@ impl Transport {
 #[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
 pub enum SenderEndpoint {
     Tcp(Sender),
-    NonTcp(NonTcpSender),
+    NonTcp(DatagramOrExternalSender),
 }
 
 /// Sender that is not the engine's TCP. A type of its own, so that a packet needs only one check on the hot path.
-pub enum NonTcpSender {
+pub enum DatagramOrExternalSender {
     Datagrams(DatagramSender),
     External(Box<ExternalSender>),
 }
@@ -107,12 +107,12 @@ impl SenderEndpoint {
         }
     }
 
-    /// Sender with a first write. `phase` is the reading of its host clock at time zero, below [`Transport::clock_period`].
+    /// Sender with a first write. `phase` is the reading of its host clock at time zero, below [`Transport::max_clock_phase`].
     pub fn new(transport: &Transport, app_write: &AppWrite, phase: Span) -> SenderEndpoint {
         match transport {
             Transport::Tcp(tcp) => SenderEndpoint::Tcp(Sender::new(tcp.clone(), app_write, HostClock::new(tcp, phase))),
-            Transport::Datagrams(udp) => SenderEndpoint::NonTcp(NonTcpSender::Datagrams(DatagramSender::new(*udp))),
-            Transport::External(_) => SenderEndpoint::NonTcp(NonTcpSender::External(Box::default())),
+            Transport::Datagrams(udp) => SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(DatagramSender::new(*udp))),
+            Transport::External(_) => SenderEndpoint::NonTcp(DatagramOrExternalSender::External(Box::default())),
         }
     }
 
@@ -120,8 +120,8 @@ impl SenderEndpoint {
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.set_processing_time(processing),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.set_processing_time(processing),
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => {}
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.set_processing_time(processing),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => {}
         }
     }
 
@@ -136,8 +136,8 @@ impl SenderEndpoint {
     pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.write(app_write, now, out),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.write(app_write, now, out),
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => {}
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.write(app_write, now, out),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => {}
         }
     }
 
@@ -169,8 +169,8 @@ impl SenderEndpoint {
     pub fn deadline_or_never(&self) -> Time {
         match self {
             SenderEndpoint::Tcp(sender) => sender.deadline_or_never(),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.deadline().unwrap_or(Time::NEVER),
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => Time::NEVER,
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.processing_deadline().unwrap_or(Time::NEVER),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => Time::NEVER,
         }
     }
 
@@ -178,8 +178,8 @@ impl SenderEndpoint {
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.on_timer(now, out),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.on_timer(now, out),
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => {}
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.on_timer(now, out),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => {}
         }
     }
 
@@ -188,31 +188,31 @@ impl SenderEndpoint {
     pub fn is_done(&self) -> bool {
         match self {
             SenderEndpoint::Tcp(sender) => sender.is_done(),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => false,
-            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.is_done(),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => false,
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.is_done(),
         }
     }
 
     /// Bytes that an arriving segment delivers, if the receiver can read `delivered` more segments, the last of them before `next`. Returns
     /// the bytes that became readable, and the bytes of the segment if it arrives for the first time.
     #[inline]
-    pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+    pub fn bytes_delivered_by_segment(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
-            SenderEndpoint::Tcp(sender) => sender.bytes_delivered_by(segment, delivered, next),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => {
+            SenderEndpoint::Tcp(sender) => sender.bytes_delivered_by_segment(segment, delivered, next),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => {
                 let carried = sender.payload_of_size(segment.size);
                 (u64::from(carried), carried)
             }
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => (0, 0),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => (0, 0),
         }
     }
 
     /// Application data in bytes of a packet with this number and size; unknown for packets of external hosts.
-    pub fn packet_payload(&self, seq: u64, size: u32) -> u32 {
+    pub fn payload_of_packet(&self, seq: u64, size: u32) -> u32 {
         match self {
             SenderEndpoint::Tcp(sender) => sender.send_buffer().segment_payload(seq),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.payload_of_size(size),
-            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => 0,
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.payload_of_size(size),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => 0,
         }
     }
 
@@ -224,9 +224,9 @@ impl SenderEndpoint {
     /// Congestion window, if there is one.
     pub fn window(&self) -> Option<&CongestionWindow> {
         match self {
-            SenderEndpoint::Tcp(sender) => Some(sender.window()),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,
-            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.window(),
+            SenderEndpoint::Tcp(sender) => Some(sender.congestion_window()),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.window(),
         }
     }
 
@@ -237,24 +237,24 @@ impl SenderEndpoint {
 
     /// RTT to write into packets, if one is measured; zero before the first sample.
     #[inline]
-    pub fn reported_rtt(&self) -> Option<Span> {
-        self.as_tcp().map(Sender::reported_rtt)
+    pub fn rtt_written_into_packets(&self) -> Option<Span> {
+        self.as_tcp().map(Sender::rtt_in_packets)
     }
 
     /// Minimum RTT, if one was measured.
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,
-            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.min_rtt(),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.min_rtt(),
         }
     }
 
     pub fn counters(&self) -> &SendCounters {
         match self {
             SenderEndpoint::Tcp(sender) => sender.counters(),
-            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.counters(),
-            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.counters(),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.counters(),
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.counters(),
         }
     }
 
@@ -270,8 +270,8 @@ impl SenderEndpoint {
     /// The external sender, if this is one.
     pub fn as_external_mut(&mut self) -> Option<&mut ExternalSender> {
         match self {
-            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => Some(sender),
-            SenderEndpoint::Tcp(_) | SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => Some(sender),
+            SenderEndpoint::Tcp(_) | SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => None,
         }
     }
 }
@@ -291,7 +291,7 @@ impl ReceiverEndpoint {
         }
     }
 
-    /// Receiver on a host whose clock reads `phase` at time zero, below [`Transport::clock_period`].
+    /// Receiver on a host whose clock reads `phase` at time zero, below [`Transport::max_clock_phase`].
     pub fn new(transport: &Transport, phase: Span) -> ReceiverEndpoint {
         match transport {
             Transport::Tcp(tcp) => ReceiverEndpoint::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
@@ -311,22 +311,22 @@ impl ReceiverEndpoint {
     /// Counters of Accurate ECN, if it was negotiated.
     pub fn accurate(&self) -> Option<&AccurateReceiver> {
         match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.accurate(),
+            ReceiverEndpoint::Tcp(receiver) => receiver.accurate_counters(),
             ReceiverEndpoint::Silent => None,
         }
     }
 
     /// Takes up the other direction of an open connection with Accurate ECN.
-    pub fn set_accurate(&mut self, counters: AccurateReceiver) {
+    pub fn set_accurate_receiver(&mut self, counters: AccurateReceiver) {
         if let ReceiverEndpoint::Tcp(receiver) = self {
-            receiver.set_accurate(counters);
+            receiver.set_accurate_counters(counters);
         }
     }
 
     /// Processes the ECN field of a packet without data of the other direction.
     pub fn on_ack_ecn(&mut self, ecn: Ecn) {
         if let ReceiverEndpoint::Tcp(receiver) = self {
-            receiver.on_ack_ecn(ecn);
+            receiver.count_pure_ack_ecn(ecn);
         }
     }
 
@@ -339,9 +339,9 @@ impl ReceiverEndpoint {
     }
 
     /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
-    pub fn suppress_fin_reply(&mut self) {
+    pub fn suppress_close_on_fin(&mut self) {
         if let ReceiverEndpoint::Tcp(receiver) = self {
-            receiver.suppress_fin_reply();
+            receiver.suppress_close_on_fin();
         }
     }
 

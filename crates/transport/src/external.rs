@@ -26,7 +26,7 @@ pub struct ExternalSender {
 
 impl ExternalSender {
     /// State for the next connection of the flow, which replaces `before`.
-    pub fn for_next_connection(&mut self, before: &ExternalSender) {
+    pub fn set_next_connection_number(&mut self, before: &ExternalSender) {
         self.connection_number = before.connection_number + u32::from(before.is_requested);
     }
 
@@ -48,7 +48,7 @@ impl ExternalSender {
     }
 
     /// Records bytes read at the peer, bounded by the bytes requested; returns how many of them count.
-    pub fn on_read(&mut self, bytes: u64) -> u64 {
+    pub fn on_peer_read(&mut self, bytes: u64) -> u64 {
         let counts = bytes.min(self.requested_bytes - self.read_bytes);
         self.read_bytes += counts;
         counts
@@ -110,7 +110,7 @@ mod tests {
         sender.on_all_acknowledged();
         assert!(sender.is_done());
         let mut next = ExternalSender::default();
-        next.for_next_connection(&sender);
+        next.set_next_connection_number(&sender);
         assert_eq!((1, true), (next.connection_number(), next.request_write(1)));
     }
 
@@ -119,9 +119,9 @@ mod tests {
         let mut sender = ExternalSender::default();
         sender.request_write(100);
         sender.request_write(50);
-        assert_eq!([120, 30, 0], [120, 40, 1].map(|bytes| sender.on_read(bytes)));
+        assert_eq!([120, 30, 0], [120, 40, 1].map(|bytes| sender.on_peer_read(bytes)));
         sender.request_write(u64::MAX);
-        assert_eq!(1 << 60, sender.on_read(1 << 60));
+        assert_eq!(1 << 60, sender.on_peer_read(1 << 60));
     }
 
     #[test]

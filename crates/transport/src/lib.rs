@@ -100,4 +100,4 @@ pub use segment::{AccEcnOption, Ack, SackOption, Segment, SegmentType};
 pub use send_buffer::SendBuffer;
 pub use sender::Sender;
 pub use settings::{Handshake, NegotiatedEcn, Quirks, TcpSettings};
-pub use tcb::{AccurateStart, SendCounters, SenderOutput};
+pub use tcb::{ReverseAccurateStart, SendCounters, SenderOutput};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 /// Gives the allocation of `past` to an empty queue.
-pub fn reuse_deque<T>(queue: &mut VecDeque<T>, past: &mut VecDeque<T>) {
+pub fn take_deque_allocation<T>(queue: &mut VecDeque<T>, past: &mut VecDeque<T>) {
     if queue.is_empty() {
         past.clear();
         mem::swap(queue, past);
@@ -13,7 +13,7 @@ pub fn reuse_deque<T>(queue: &mut VecDeque<T>, past: &mut VecDeque<T>) {
 }
 
 /// Gives the allocation of `past` to an empty list.
-pub fn reuse_list<T>(list: &mut Vec<T>, past: &mut Vec<T>) {
+pub fn take_vec_allocation<T>(list: &mut Vec<T>, past: &mut Vec<T>) {
     if list.is_empty() {
         past.clear();
         mem::swap(list, past);

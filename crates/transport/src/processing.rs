@@ -43,7 +43,7 @@ impl ProcessingTime {
     }
 
     /// Whether a packet may leave now; if not, starts a wait unless one is running.
-    pub fn may_send(&mut self, now: Time) -> bool {
+    pub fn may_send_or_start_wait(&mut self, now: Time) -> bool {
         if !self.is_over && self.pending.is_none() {
             self.pending = Some(PendingWait { since: now, until: now + Span::from_picos(self.rng.below(self.max.picos())) });
         }
@@ -56,14 +56,14 @@ impl ProcessingTime {
     }
 
     /// Ends a transmission after the wait; the next packet draws a new time.
-    pub fn end_transmission(&mut self) {
+    pub fn clear_finished_wait(&mut self) {
         if std::mem::take(&mut self.is_over) {
             self.pending = None;
         }
     }
 
     /// Time at which a packet that leaves now could have left without the wait.
-    pub fn ready_since(&self, now: Time) -> Time {
+    pub fn wait_start_or_now(&self, now: Time) -> Time {
         self.pending.filter(|_| self.is_over).map_or(now, |pending| pending.since)
     }
 }
@@ -80,12 +80,12 @@ mod tests {
 
     /// Wait of a packet that arrives now.
     fn wait(processing: &mut ProcessingTime, now: Time) -> Span {
-        assert!(!processing.may_send(now));
+        assert!(!processing.may_send_or_start_wait(now));
         let until = processing.deadline().unwrap();
         processing.on_timer(until);
-        assert!(processing.may_send(until));
-        assert_eq!(now, processing.ready_since(until));
-        processing.end_transmission();
+        assert!(processing.may_send_or_start_wait(until));
+        assert_eq!(now, processing.wait_start_or_now(until));
+        processing.clear_finished_wait();
         assert_eq!(None, processing.deadline());
         until.since(now)
     }
@@ -107,14 +107,14 @@ mod tests {
     #[test]
     fn a_packet_that_comes_during_a_wait_waits_for_its_end_and_no_longer() {
         let mut processing = processing();
-        assert!(!processing.may_send(Time::ZERO));
+        assert!(!processing.may_send_or_start_wait(Time::ZERO));
         let until = processing.deadline();
         let later = Time::ZERO + Span::from_micros(1);
-        assert!(!processing.may_send(later));
+        assert!(!processing.may_send_or_start_wait(later));
         assert_eq!(until, processing.deadline());
         processing.on_timer(later);
-        assert!(!processing.may_send(later), "another timer does not end the wait");
-        processing.end_transmission();
+        assert!(!processing.may_send_or_start_wait(later), "another timer does not end the wait");
+        processing.clear_finished_wait();
         assert_eq!(until, processing.deadline());
     }
 

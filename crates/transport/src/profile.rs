@@ -36,7 +36,7 @@ pub struct Variant {
 const VARIANT_MEMBERS_SET_ONLY_WHERE_OFF: &[&str] = &["cwnd_validation"];
 
 /// Members that replace those of a variant over a profile with RACK recovery: Linux uses the same recovery states with SACK and without.
-const VARIANT_MEMBERS_OVER_RACK: &[(&str, &[(&str, &str)])] = &[
+const VARIANT_MEMBERS_ON_RACK_PROFILES: &[(&str, &[(&str, &str)])] = &[
     ("newreno", &[("congestion_control", "reno"), ("sack_blocks", "0"), ("dsack", "false")]),
     // As hosts before RACK and TLP.
     (
@@ -78,13 +78,13 @@ pub const VARIANTS: &[Variant] = &[
         name: "prague",
         title: "TCP Prague",
         source: "RFC 9331; Linux module tcp_prague 0.7; it requires Accurate ECN and paces",
-        members: PRAGUE_MEMBERS,
+        members: PRAGUE_VARIANT_MEMBERS,
     },
     Variant {
         name: "prague-2020",
         title: "TCP Prague without a target RTT",
         source: "Linux of the L4S team, August 2020, with prague_rtt_scaling = 0",
-        members: PRAGUE_2020_MEMBERS,
+        members: PRAGUE_2020_VARIANT_MEMBERS,
     },
     Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion_control", "aimd")] },
 ];
@@ -109,9 +109,9 @@ macro_rules! prague {
     };
 }
 
-const PRAGUE_MEMBERS: &[(&str, &str)] = prague![];
+const PRAGUE_VARIANT_MEMBERS: &[(&str, &str)] = prague![];
 
-const PRAGUE_2020_MEMBERS: &[(&str, &str)] = prague![("prague_rtt_target", "0 s"), ("prague_rate_mode", "false")];
+const PRAGUE_2020_VARIANT_MEMBERS: &[(&str, &str)] = prague![("prague_rtt_target", "0 s"), ("prague_rate_mode", "false")];
 
 pub const PROFILES: &[Profile] = &[
     Profile {
@@ -121,7 +121,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "ns-2's one-way TCP with the defaults of 2.35, packet-exact on deterministic cases.",
         source: "ns-2 2.35, ns-default.tcl",
         members: &[],
-        checked: checked::NS2_COMBINATIONS,
+        checked: checked::NS2_PROFILE_COMBINATIONS,
     },
     Profile {
         name: "ns2-2001",
@@ -147,7 +147,7 @@ pub const PROFILES: &[Profile] = &[
             ("rto_timer_restart", "before-sample", "ns-2: timerfix_ false before 5/2001"),
             ("rtt_report", "base", "Zheng 2001, appendix A"),
         ],
-        checked: checked::NS2_2001_COMBINATIONS,
+        checked: checked::NS2_2001_PROFILE_COMBINATIONS,
     },
     Profile {
         name: "linux-2.0",
@@ -158,7 +158,7 @@ pub const PROFILES: &[Profile] = &[
             kernel.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
         members: LINUX_2_0_MEMBERS,
-        checked: checked::LINUX_2_0_COMBINATIONS,
+        checked: checked::LINUX_2_0_PROFILE_COMBINATIONS,
     },
     Profile {
         name: "linux-2.2",
@@ -168,7 +168,7 @@ pub const PROFILES: &[Profile] = &[
             Variant newreno is their behaviour with a peer without SACK. It is not yet validated against a real kernel.",
         source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
         members: LINUX_2_2_MEMBERS,
-        checked: checked::LINUX_2_2_COMBINATIONS,
+        checked: checked::LINUX_2_2_PROFILE_COMBINATIONS,
     },
     Profile {
         name: "linux-6.1",
@@ -179,7 +179,7 @@ pub const PROFILES: &[Profile] = &[
             against flows of the real kernel (ecnlab validate linux).",
         source: "Linux 6.1, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
         members: LINUX_MEMBERS,
-        checked: checked::LINUX_6_1_COMBINATIONS,
+        checked: checked::LINUX_6_1_PROFILE_COMBINATIONS,
     },
     Profile {
         name: "linux-7.2",
@@ -190,7 +190,7 @@ pub const PROFILES: &[Profile] = &[
             packet against flows of the real kernel with Accurate ECN (ecnlab validate linux); other changes since 6.1 are not.",
         source: "Linux 7.2, net/ipv4/tcp*.c, include/net/tcp_ecn.h and Documentation/networking/ip-sysctl.rst; RFC 9768; RFC 9438; RFC 8985",
         members: LINUX_7_2_MEMBERS,
-        checked: checked::LINUX_7_2_COMBINATIONS,
+        checked: checked::LINUX_7_2_PROFILE_COMBINATIONS,
     },
     Profile {
         name: "rfc",
@@ -199,7 +199,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "The requirements of the standards-track RFCs, each with its default: Reno's window, SACK, a minimum RTO of 1 s.",
         source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
         members: RFC_MEMBERS,
-        checked: checked::RFC_COMBINATIONS,
+        checked: checked::RFC_PROFILE_COMBINATIONS,
     },
 ];
 
@@ -373,7 +373,7 @@ impl Variant {
 
     /// Members of the variant over a profile with these values.
     pub fn members_for_profile(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
-        let of_kernels = VARIANT_MEMBERS_OVER_RACK
+        let of_kernels = VARIANT_MEMBERS_ON_RACK_PROFILES
             .iter()
             .filter(|(name, _)| *name == self.name && values.value_by_name("recovery").to_string() == "rack");
         of_kernels.map(|(_, members)| *members).next().unwrap_or(self.members)
@@ -398,7 +398,7 @@ impl Profile {
     ///
     /// # Panics
     /// If a member does not match its declaration; a test checks all of them.
-    pub fn values(&self) -> Values {
+    pub fn values_with_defaults(&self) -> Values {
         static READ: LazyLock<Vec<Values>> = LazyLock::new(|| PROFILES.iter().map(Profile::read_values).collect());
         let of_profile = PROFILES.iter().position(|profile| profile.name == self.name);
         of_profile.map_or_else(|| self.read_values(), |at| READ[at].clone())
@@ -417,8 +417,8 @@ impl Profile {
 ///
 /// # Panics
 /// If there is no such profile.
-pub fn settings(name: &str) -> TcpSettings {
-    TcpSettings::from_values(&find_profile(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+pub fn tcp_settings_of(name: &str) -> TcpSettings {
+    TcpSettings::from_values(&find_profile(name).unwrap_or_else(|| panic!("no profile {name}")).values_with_defaults())
 }
 
 /// Quirks of a profile.
@@ -426,7 +426,7 @@ pub fn settings(name: &str) -> TcpSettings {
 /// # Panics
 /// If there is no such profile.
 pub fn quirks(name: &str) -> Quirks {
-    settings(name).quirks
+    tcp_settings_of(name).quirks
 }
 
 #[cfg(test)]
@@ -444,7 +444,7 @@ mod tests {
     fn without_sack_a_kernel_keeps_its_states() {
         let newreno = find_variant("newreno").unwrap();
         for (profile, expected) in [("linux", ["rack", "0"]), ("linux-2.2", ["newreno", "3"]), ("ns2", ["newreno", "3"])] {
-            let mut values = find_profile(profile).unwrap().values();
+            let mut values = find_profile(profile).unwrap().values_with_defaults();
             newreno.apply(&mut values);
             assert_eq!(expected, ["recovery", "sack_blocks"].map(|name| values.value_by_name(name).to_string()), "{profile}");
         }
@@ -454,7 +454,7 @@ mod tests {
     fn with_sack_and_nothing_newer_a_kernel_counts_in_its_states() {
         let sack = find_variant("sack").unwrap();
         for (profile, expected) in [("linux", ["rack", "dupthresh", "false"]), ("rfc", ["sack", "rack", "true"])] {
-            let mut values = find_profile(profile).unwrap().values();
+            let mut values = find_profile(profile).unwrap().values_with_defaults();
             sack.apply(&mut values);
             assert_eq!(expected, ["recovery", "loss_detection", "tlp"].map(|name| values.value_by_name(name).to_string()), "{profile}");
         }
@@ -463,9 +463,9 @@ mod tests {
     #[test]
     fn every_profile_fits_the_declarations() {
         for profile in PROFILES {
-            assert!(crate::settings::check(&profile.values()).is_empty(), "{}", profile.name);
+            assert!(crate::settings::check(&profile.values_with_defaults()).is_empty(), "{}", profile.name);
             for variant in VARIANTS {
-                let mut values = profile.values();
+                let mut values = profile.values_with_defaults();
                 variant.apply(&mut values);
                 assert!(crate::settings::check(&values).is_empty(), "{} {}", profile.name, variant.name);
             }

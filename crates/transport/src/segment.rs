@@ -109,11 +109,11 @@ const ACCECN_COUNTER_BYTES: u32 = 3;
 impl AccEcnOption {
     /// Bits of a counter.
     pub const COUNTER_MASK: u32 = 0xFF_FFFF;
-    const OPTION: u8 = 8;
+    const OPTION_PRESENT_BIT: u8 = 8;
 
     /// An option with the counters of ECT(1), CE and ECT(0), of which 24 bits are kept.
     pub fn new(counters: [Option<u32>; 3]) -> AccEcnOption {
-        let mut option = AccEcnOption { counters: [[0; 3]; 3], present: AccEcnOption::OPTION };
+        let mut option = AccEcnOption { counters: [[0; 3]; 3], present: AccEcnOption::OPTION_PRESENT_BIT };
         for (at, counter) in counters.into_iter().enumerate() {
             if let Some(counter) = counter {
                 let [low, middle, high, _] = counter.to_le_bytes();
@@ -140,7 +140,7 @@ impl AccEcnOption {
 
     /// Number of counters.
     pub fn count(&self) -> u32 {
-        (self.present & !AccEcnOption::OPTION).count_ones()
+        (self.present & !AccEcnOption::OPTION_PRESENT_BIT).count_ones()
     }
 
     /// Bytes of an option with this many counters.

@@ -85,7 +85,7 @@ impl Host {
         let rtt = row.rtt.unwrap_or_default();
         let acked = AckSample { segments, now, rtt: row.rtt, srtt: rtt, min_rtt: rtt, snd_una: next, snd_max: high, marked: 0 };
         if row.event != Event::Timeout {
-            self.response.update_mark_estimate(next, segments, row.echo, high);
+            self.response.count_acked_and_echoed(next, segments, row.echo, high);
         }
         if row.rtt.is_some() {
             let micros = rtt.picos() / Span::from_micros(1).picos();
@@ -136,7 +136,7 @@ fn linux_settings(congestion: CongestionControlName) -> TcpSettings {
         hystart: HystartName::Off,
         packet_size,
         quirks: Quirks { integer_cwnd: true, tick, header_size: header, ..profile::quirks("linux") },
-        ..profile::settings("linux")
+        ..profile::tcp_settings_of("linux")
     }
 }
 

@@ -110,7 +110,7 @@ mod tests {
     impl NameSource for NoNames {
         type Context = ();
 
-        fn names(self, (): &()) -> NameList {
+        fn names_in_context(self, (): &()) -> NameList {
             [].into()
         }
     }

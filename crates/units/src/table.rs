@@ -72,7 +72,7 @@ pub trait NameSource: Copy {
     /// Source of names that are known only later.
     type Context;
 
-    fn names(self, context: &Self::Context) -> NameList;
+    fn names_in_context(self, context: &Self::Context) -> NameList;
 
     /// Values of the column, if they are known beforehand.
     fn fixed_names(self) -> &'static [&'static str] {
@@ -274,7 +274,7 @@ impl<R, N: NameSource> TableBuilder<R, N> {
             ColumnBuilder::Real(_, values) => Column::Real(values),
             ColumnBuilder::Count(_, values) => Column::Count(values),
             ColumnBuilder::Index(_, values) => Column::Index(values),
-            ColumnBuilder::Name(source, _, index) => Column::Name { index, names: source.names(names) },
+            ColumnBuilder::Name(source, _, index) => Column::Name { index, names: source.names_in_context(names) },
         };
         Table { columns: self.spec.columns().map(|spec| spec.name.into()).zip(self.columns.into_iter().map(column)).collect() }
     }
@@ -301,7 +301,7 @@ mod tests {
     impl NameSource for Parity {
         type Context = ();
 
-        fn names(self, (): &()) -> NameList {
+        fn names_in_context(self, (): &()) -> NameList {
             self.fixed_names().iter().map(|&word| word.into()).collect()
         }
 

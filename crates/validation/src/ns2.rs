@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Limit, QueueConfig, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
-use ecnlab_sim::probe::{AckDrop, MarkOrDrop, Probe, SignalEvent};
+use ecnlab_sim::probe::{AckDrop, MarkOrDropWithCause, Probe, SignalEvent};
 use ecnlab_sim::{
-    Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, RowPolicy, Script, Simulation, TraceFormat,
-    TraceSpec, Tracer,
+    FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, PipeOrQueue, QueueSpec, RowPolicy, RunTimesAndSeed, Script, Simulation,
+    TraceFormat, TraceSpec, Tracer,
 };
 use ecnlab_transport::{Ack, AppWrite, CongestionWindow, SackOption, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{CongestionLevel, Ecn, Rate, Span, Time, Values};
@@ -67,7 +67,7 @@ pub fn run_and_trace_case(text: &str) -> Result<Vec<u8>, String> {
     Ok(tracer.bytes_mut().map(std::mem::take).unwrap_or_default())
 }
 
-type NetworkOfCase = Result<(Network, Options), String>;
+type NetworkOfCase = Result<(Network, RunTimesAndSeed), String>;
 
 fn network_of_case(scenario: &Json) -> Result<NetworkOfCase, String> {
     let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("{name} is missing"));
@@ -125,7 +125,7 @@ fn network_of_case(scenario: &Json) -> Result<NetworkOfCase, String> {
         transport: Transport::Tcp(Arc::new(settings)),
     };
     let duration = Time::ZERO + span_from_secs(real(scenario, "tend_s")?)?;
-    let options = Options { duration, measure_from: Time::ZERO, seed: 0 };
+    let options = RunTimesAndSeed { duration, measure_from: Time::ZERO, seed: 0 };
     Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()], ..Network::default() }, options)))
 }
 
@@ -164,10 +164,10 @@ fn app_write_of_case(scenario: &Json, settings: &TcpSettings) -> AppWrite {
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
-fn build_droptail_queue(limit: u32) -> Buffer {
+fn build_droptail_queue(limit: u32) -> PipeOrQueue {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
     let of = QueueConfig::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
-    Buffer::Queue(Box::new(QueueSpec::new("", of)))
+    PipeOrQueue::Queue(Box::new(QueueSpec::new("", of)))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
@@ -178,7 +178,7 @@ fn settings_of_case(scenario: &Json) -> Result<TcpSettings, String> {
         require_fixed_value(built, tcp, name)?;
     }
     require_fixed_value(0.0, sink, "generateDSacks_")?;
-    let mut values = profile::find_profile("ns2").expect("the profile ns2 exists").values();
+    let mut values = profile::find_profile("ns2").expect("the profile ns2 exists").values_with_defaults();
     let vegas = recovery == "vegas";
     set_parameter(&mut values, "recovery", recovery);
     set_parameter(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
@@ -362,11 +362,11 @@ impl Probe for EventRecorder {
 
     fn on_data_mark_or_drop(&mut self, now: Time, touch: &SignalEvent) {
         let kind = match touch.signal {
-            MarkOrDrop::PathMarked => "mark",
-            MarkOrDrop::Lost => "drop",
-            MarkOrDrop::Dropped(_) => "qdrop",
-            MarkOrDrop::DroppedForEcn => "refused",
-            MarkOrDrop::Marked(_) => "queue mark",
+            MarkOrDropWithCause::PathMarked => "mark",
+            MarkOrDropWithCause::Lost => "drop",
+            MarkOrDropWithCause::Dropped(_) => "qdrop",
+            MarkOrDropWithCause::DroppedForEcn => "refused",
+            MarkOrDropWithCause::Marked(_) => "queue mark",
         };
         self.record_segment(now, kind, touch.segment);
     }

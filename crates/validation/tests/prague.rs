@@ -8,7 +8,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ecnlab_transport::congestion::{CongestionControl, DeliverySample, Prague, PragueState, ReductionCause};
+use ecnlab_transport::congestion::{CongControlSample, CongestionControl, Prague, PragueState, ReductionCause};
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
 use ecnlab_transport::{CongestionWindow, HostClock, Quirks, TcpSettings, profile};
 use ecnlab_units::{Span, Time};
@@ -117,7 +117,7 @@ fn rows(record: &Value) -> Vec<Row> {
 }
 
 fn settings() -> TcpSettings {
-    let base = profile::settings("linux");
+    let base = profile::tcp_settings_of("linux");
     TcpSettings {
         congestion_control: CongestionControlName::Prague,
         ecn: true,
@@ -149,7 +149,7 @@ fn after_ack(prague: &Prague, before: &Row, row: &Row, assumed: Assumption) -> (
     let (mut prague, mut window) = (prague.clone(), before.window);
     let now = Time::ZERO + Span::from_micros(row.now_micros);
     if before.ca_state != row.ca_state && row.ca_state == OPEN {
-        prague.on_open();
+        prague.on_reduction_end();
     }
     if before.ca_state != row.ca_state || assumed.reduces_again {
         match row.ca_state {
@@ -159,7 +159,7 @@ fn after_ack(prague: &Prague, before: &Row, row: &Row, assumed: Assumption) -> (
             _ => {}
         }
     }
-    let sample = DeliverySample {
+    let sample = CongControlSample {
         now_micros: row.now_micros,
         delivered: row.delivered - before.delivered,
         marked: row.delivered_ce - before.delivered_ce,
@@ -169,7 +169,7 @@ fn after_ack(prague: &Prague, before: &Row, row: &Row, assumed: Assumption) -> (
         snd_max: row.snd_max,
         cwnd_limited: assumed.cwnd_limited,
     };
-    prague.on_delivery(&mut window, &sample);
+    prague.cong_control(&mut window, &sample);
     (prague, window)
 }
 

@@ -1,6 +1,6 @@
 //! Columns as their places in memory.
 
-use ecnlab_sim::measures::table::{ColumnSlice, NameSource, NetworkNameSource};
+use ecnlab_sim::measures::table::{ColumnNameSource, ColumnSlice, NameSource};
 use ecnlab_sim::measures::{Column, NetworkNames, Table};
 use serde_json::{Value as Json, json};
 
@@ -11,7 +11,7 @@ pub fn table_json(table: &Table) -> Json {
 }
 
 /// Rows of a growing table, with the names that its columns of names point into.
-pub fn new_rows_json(from: usize, columns: &[(&'static str, ColumnSlice<'_, NetworkNameSource>)], names: &NetworkNames) -> Json {
+pub fn new_rows_json(from: usize, columns: &[(&'static str, ColumnSlice<'_, ColumnNameSource>)], names: &NetworkNames) -> Json {
     let rows = columns.first().map_or(0, |(_, column)| slice_len(column));
     let columns: Vec<Json> = columns.iter().map(|(name, column)| slice_json(name, column, names)).collect();
     json!({ "from": from, "rows": rows, "columns": columns })
@@ -26,18 +26,18 @@ fn column_json(name: &str, column: &Column) -> Json {
     }
 }
 
-fn slice_json(name: &str, column: &ColumnSlice<'_, NetworkNameSource>, names: &NetworkNames) -> Json {
+fn slice_json(name: &str, column: &ColumnSlice<'_, ColumnNameSource>, names: &NetworkNames) -> Json {
     match *column {
         ColumnSlice::Real(values) => column_pointer_json(name, "real", values),
         ColumnSlice::Count(values) => column_pointer_json(name, "count", values),
         ColumnSlice::Index(values) => column_pointer_json(name, "index", values),
         ColumnSlice::Name(source, index) => {
-            with_name_dictionary(column_pointer_json(name, "name", index), source.names(names).iter().map(|name| &**name))
+            with_name_dictionary(column_pointer_json(name, "name", index), source.names_in_context(names).iter().map(|name| &**name))
         }
     }
 }
 
-fn slice_len(column: &ColumnSlice<'_, NetworkNameSource>) -> usize {
+fn slice_len(column: &ColumnSlice<'_, ColumnNameSource>) -> usize {
     match column {
         ColumnSlice::Real(values) => values.len(),
         ColumnSlice::Count(values) => values.len(),

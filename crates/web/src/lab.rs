@@ -3,7 +3,7 @@
 use ecnlab_queue::Registry;
 use ecnlab_scenario::{Problem, SOURCES_DIGEST, Scenario, registry};
 use ecnlab_sim::measures::Table;
-use ecnlab_sim::{IncrementalRecorder, Options, Probe, Recorder, RecordingLimitReached, Run, Simulation};
+use ecnlab_sim::{IncrementalRecorder, Probe, Recorder, RecordingLimitReached, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Span, Time};
 use serde_json::{Map, Value as Json, json};
 
@@ -79,7 +79,7 @@ impl Labs {
         *state = RunState::None;
         let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
         let recorder = Recorder::new(scenario.record.recording(), duration).with_max_bytes(MAX_RECORD_BYTES);
-        let options = Options { duration, measure_from, seed: seed as u64 };
+        let options = RunTimesAndSeed { duration, measure_from, seed: seed as u64 };
         let simulation = Simulation::new(&scenario.network, &options, IncrementalRecorder::new(recorder));
         *state = user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation)), aqm_failed_state);
     }
@@ -98,7 +98,7 @@ impl Labs {
         while left > 0 {
             let part = slice.min(left);
             left -= part;
-            let over = simulation.advance(until, part);
+            let over = simulation.advance_with_event_limit(until, part);
             if let Some(failure) = user_aqm::take_failure() {
                 *state = aqm_failed_state(failure);
                 return f64::NAN;
@@ -124,7 +124,7 @@ impl Labs {
         let RunState::Running(simulation) = &mut self.lab_mut(lab).state else {
             panic!("lab {lab} has no run in progress; fix: call fresh between start and finish")
         };
-        let names = simulation.probe().names_with_gauges(&simulation.network_names());
+        let names = simulation.probe().network_names_with_gauges(&simulation.network_names());
         let rows = simulation.probe_mut().new_rows().into_iter();
         let tables: Map<String, Json> = rows.map(|rows| (rows.table.to_owned(), new_rows_json(rows.from, &rows.columns, &names))).collect();
         json!({ "now_s": simulation.now().seconds(), "tables": tables })
@@ -137,7 +137,7 @@ impl Labs {
         *state = match std::mem::replace(state, RunState::None) {
             RunState::Running(simulation) => {
                 let (run, recorder) = simulation.finish();
-                match (user_aqm::take_failure(), recorder.tables(&run.names)) {
+                match (user_aqm::take_failure(), recorder.into_tables(&run.names)) {
                     (Some(failure), _) => aqm_failed_state(failure),
                     (None, Ok(tables)) => RunState::Finished(Box::new(run), tables),
                     (None, Err(reached)) => RunState::RecordingLimit(reached),

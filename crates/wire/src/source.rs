@@ -32,7 +32,7 @@ impl<'a> ByteSource<'a> {
 
     /// The next `count` bytes, or fewer if the input ends before. `count` is at most [`MAX_PEEK`].
     pub fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
-        while self.end - self.start < count && self.fill()? {}
+        while self.end - self.start < count && self.read_more_input()? {}
         Ok(&self.buffer[self.start..self.end.min(self.start + count)])
     }
 
@@ -44,7 +44,7 @@ impl<'a> ByteSource<'a> {
             self.start += available as usize;
             self.offset += available;
             remaining -= available;
-            if remaining == 0 || !self.fill()? {
+            if remaining == 0 || !self.read_more_input()? {
                 return Ok(count - remaining);
             }
         }
@@ -60,7 +60,7 @@ impl<'a> ByteSource<'a> {
                 None if unread.len() == MAX_PEEK => break MAX_PEEK,
                 None => searched = unread.len(),
             }
-            if !self.fill()? {
+            if !self.read_more_input()? {
                 break searched;
             }
         };
@@ -71,7 +71,7 @@ impl<'a> ByteSource<'a> {
     }
 
     /// Reads more of the input; false at its end.
-    fn fill(&mut self) -> io::Result<bool> {
+    fn read_more_input(&mut self) -> io::Result<bool> {
         let is_full = self.end == self.buffer.len();
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -106,7 +106,7 @@ impl Read for ByteSource<'_> {
 impl BufRead for ByteSource<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.start == self.end {
-            self.fill()?;
+            self.read_more_input()?;
         }
         Ok(&self.buffer[self.start..self.end])
     }

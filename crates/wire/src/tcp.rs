@@ -44,7 +44,7 @@ impl AccEcn {
     }
 
     /// Counters in the order of the option, up to the first that is absent.
-    pub fn in_order(&self) -> impl Iterator<Item = u32> {
+    pub fn counters_in_option_order(&self) -> impl Iterator<Item = u32> {
         let mut counters = self.counters;
         if self.begins_with_ect0 {
             counters.reverse();
@@ -108,7 +108,7 @@ impl Flags {
 
     /// With `others` set as well, if `set`.
     #[must_use]
-    pub const fn with(self, others: Flags, set: bool) -> Flags {
+    pub const fn with_if(self, others: Flags, set: bool) -> Flags {
         if set { Flags(self.0 | others.0) } else { self }
     }
 }

@@ -8,8 +8,8 @@ use ecnlab_scenario::{Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::replay::replay;
 use ecnlab_sim::{
-    Buffer, IpVersion, Network, NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Report, Run, Simulation, TraceFormat,
-    TraceSpec, Tracer,
+    IpVersion, Network, NoProbe, PipeOrQueue, Recorder, RecorderAndTracer, RecordingConfig, Report, Run, RunTimesAndSeed, Simulation,
+    TraceFormat, TraceSpec, Tracer,
 };
 use ecnlab_units::{Rate, Span, Time};
 use ecnlab_wire::Reader;
@@ -131,7 +131,7 @@ pub fn ways(data: &[u8]) {
     let packets = PACKETS + u64::from(input.u8() & 31);
     let duration = Time::ZERO + Span::from_micros(packets * 12_000_000_000 / slowest);
     let measure_from = Time::ZERO + Span::from_micros(u64::from(input.u8()) * 20);
-    let options = Options { duration, measure_from: measure_from.min(duration), seed: input.u8().into() };
+    let options = RunTimesAndSeed { duration, measure_from: measure_from.min(duration), seed: input.u8().into() };
     let (whole, _) = Simulation::new(&network, &options, NoProbe).finish();
     match way {
         0 => {
@@ -151,7 +151,7 @@ fn change_network(network: &mut Network, input: &mut Input, ties: bool) {
         let [rate, delay, limit] = input.bytes();
         link.rate = Rate::from_bps(500_000 + u64::from(rate) * 77_777 + apart(at) * 1_009).expect("it is above zero");
         link.delay = Span::from_micros(u64::from(delay & 31) * 250) + Span::from_picos(apart(at) * 7_919_113);
-        if let Buffer::Pipe { limit: packets } = &mut link.buffer {
+        if let PipeOrQueue::Pipe { limit: packets } = &mut link.buffer {
             *packets = u32::from(limit & 15);
         }
     }
@@ -160,25 +160,25 @@ fn change_network(network: &mut Network, input: &mut Input, ties: bool) {
     }
 }
 
-fn run_in_slices(network: &Network, options: &Options, input: &mut Input) -> Run {
+fn run_in_slices(network: &Network, options: &RunTimesAndSeed, input: &mut Input) -> Run {
     let mut simulation = Simulation::new(network, options, NoProbe);
     let mut until = Time::ZERO;
     for _ in 0..8 {
         let [step, events] = input.bytes();
         until += Span::from_micros(u64::from(step) * 200);
-        simulation.advance(until, u64::from(events));
+        simulation.advance_with_event_limit(until, u64::from(events));
     }
     simulation.finish().0
 }
 
-fn run_without_fast_path(network: &Network, options: &Options) -> Run {
+fn run_without_fast_path(network: &Network, options: &RunTimesAndSeed) -> Run {
     let mut simulation = Simulation::new(network, options, NoProbe);
     simulation.disable_fast_path();
     simulation.finish().0
 }
 
 /// A probe of everything changes nothing; what it has recorded of queues is what they decide again; the capture is read without a fault.
-fn compare_with_probes(network: &Network, options: &Options, whole: &Run) {
+fn compare_with_probes(network: &Network, options: &RunTimesAndSeed, whole: &Run) {
     let millis = |millis| Some(Span::from_millis(millis));
     let recording = RecordingConfig {
         queue_interval: millis(5),
@@ -210,17 +210,17 @@ fn compare_with_probes(network: &Network, options: &Options, whole: &Run) {
 
 /// A queue that drops at its end is as a link's plain buffer of the same size: flows see the same, unless a packet overflows just when a
 /// transmission ends.
-fn compare_with_plain_buffer(mut network: Network, options: &Options, is_droptail: bool, measured: &Run) {
+fn compare_with_plain_buffer(mut network: Network, options: &RunTimesAndSeed, is_droptail: bool, measured: &Run) {
     if has_overflow_at_end_of_transmission(&network, options) {
         return;
     }
     for link in network.links.iter_mut() {
         let limit = match &link.buffer {
-            Buffer::Queue(queue) if queue.name == "queue.reverse" => REVERSE_LIMIT,
-            Buffer::Queue(_) if is_droptail => DROPTAIL_LIMIT,
+            PipeOrQueue::Queue(queue) if queue.name == "queue.reverse" => REVERSE_LIMIT,
+            PipeOrQueue::Queue(_) if is_droptail => DROPTAIL_LIMIT,
             _ => continue,
         };
-        link.buffer = Buffer::Pipe { limit };
+        link.buffer = PipeOrQueue::Pipe { limit };
     }
     let (plain, _) = Simulation::new(&network, options, NoProbe).finish();
     for table in ["flows", "groups", "total"] {
@@ -230,10 +230,10 @@ fn compare_with_plain_buffer(mut network: Network, options: &Options, is_droptai
 
 /// Whether a queue drops a packet at the instant at which its transmitter takes another. A plain buffer counts that one as gone and has room
 /// (ARCHITECTURE.md, order of simultaneous events). ACKs that a bottleneck has spaced bring packets back at such instants.
-fn has_overflow_at_end_of_transmission(network: &Network, options: &Options) -> bool {
+fn has_overflow_at_end_of_transmission(network: &Network, options: &RunTimesAndSeed) -> bool {
     let spec = TraceSpec { format: TraceFormat::Table, links: Vec::new() };
     let (_, mut tracer) = Simulation::new(network, options, Tracer::new(spec)).finish();
-    let table = tracer.drain_rows(0).expect("the trace is a table");
+    let table = tracer.drain_rows_if_at_least(0).expect("the trace is a table");
     let [Column::Real(times), Column::Name { index: events, names: words }, Column::Name { index: links, .. }] =
         ["time_s", "event", "link"].map(|wanted| &table.columns.iter().find(|(name, _)| &**name == wanted).expect("it is declared").1)
     else {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ecnlab_sim::HostInput;
+use ecnlab_sim::HostEvent;
 use ecnlab_transport::AppWrite;
 use ecnlab_units::Time;
 
@@ -101,14 +101,14 @@ pub struct BackendContext<'a> {
     pub poller: &'a Poller,
     pub hosts: &'a [Host],
     /// Inputs to the engine at [`BackendContext::now`], in order.
-    pub host_inputs: &'a mut Vec<(u32, HostInput)>,
+    pub host_inputs: &'a mut Vec<(u32, HostEvent)>,
     /// Observer of connections, if any.
     pub observer: Option<&'a mut dyn ConnectionObserver>,
 }
 
 impl BackendContext<'_> {
     /// Reports an event of a flow's hosts to the engine, at [`BackendContext::now`].
-    pub fn push_host_input(&mut self, flow: u32, input: HostInput) {
+    pub fn report_host_event(&mut self, flow: u32, input: HostEvent) {
         self.host_inputs.push((flow, input));
     }
 }

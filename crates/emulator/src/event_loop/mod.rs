@@ -25,7 +25,7 @@ mod spin;
 use std::io;
 use std::time::Duration;
 
-use ecnlab_sim::{Direction, ExternalPacket, HostInput, Probe, SimOutput, Simulation};
+use ecnlab_sim::{Direction, ExternalPacket, HostEvent, Probe, SimOutput, Simulation};
 use ecnlab_transport::SegmentType;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Flags, ParsedHeaders, TcpHeaderWithPorts, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
@@ -69,7 +69,7 @@ pub struct EventLoop<'o, P: Probe, B, C = FlowAddressMap> {
     spin: SpinBudget,
     time_mode: TimeMode,
     clock: RunClock,
-    host_inputs: Vec<(u32, HostInput)>,
+    host_inputs: Vec<(u32, HostEvent)>,
     /// Records connections, if requested.
     observer: Option<&'o mut dyn ConnectionObserver>,
     /// Outputs of the engine that are being processed; kept for its memory.
@@ -346,7 +346,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 }
                 let AckInfo { rtt, is_first_ecn_echo } = self.forwarder.connections.on_delivered(slot, side, &tcp, now);
                 self.host_inputs.extend(
-                    rtt.zip(self.forwarder.classifier.flow_sending_from(slot, side)).map(|(rtt, flow)| (flow, HostInput::RoundTrip(rtt))),
+                    rtt.zip(self.forwarder.classifier.flow_sending_from(slot, side)).map(|(rtt, flow)| (flow, HostEvent::RoundTrip(rtt))),
                 );
                 return self.backend.on_packet_delivered(
                     slot,
@@ -423,7 +423,7 @@ fn backend_context<'a, C>(
     now: Time,
     poller: &'a Poller,
     forwarder: &'a Forwarder<C>,
-    host_inputs: &'a mut Vec<(u32, HostInput)>,
+    host_inputs: &'a mut Vec<(u32, HostEvent)>,
     observer: &'a mut Option<&mut dyn ConnectionObserver>,
 ) -> BackendContext<'a> {
     let observer: Option<&mut dyn ConnectionObserver> = match observer {

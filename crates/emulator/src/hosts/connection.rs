@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ecnlab_sim::HostInput;
+use ecnlab_sim::HostEvent;
 use ecnlab_transport::{AppWrite, CongestionWindow, SendCounters};
 
 use crate::address::{AddressSlot, Side};
@@ -136,7 +136,7 @@ impl HostSocket {
     /// Handles the end of the handshake, with its outcome.
     pub fn on_connected(&mut self, context: &mut BackendContext) -> io::Result<AgreedEcn> {
         self.state = ConnectState::Open;
-        self.push_host_input(HostInput::Opened, context);
+        self.report_host_event(HostEvent::Opened, context);
         self.socket.as_ref().map_or(Ok(AgreedEcn::None), |socket| Ok(socket.tcp_info()?.agreed_ecn()))
     }
 
@@ -188,7 +188,7 @@ impl HostSocket {
             Ok(Some(bytes)) => from
                 .filter(|_| !self.is_orphaned)
                 .into_iter()
-                .for_each(|flow| context.push_host_input(flow, HostInput::Delivered { bytes })),
+                .for_each(|flow| context.report_host_event(flow, HostEvent::Delivered { bytes })),
             Ok(None) => {}
             Err(why) => return self.on_socket_error(&why),
         }
@@ -240,7 +240,7 @@ impl HostSocket {
         };
         if socket.unacked_bytes()? == 0 {
             self.awaits_ack = false;
-            self.push_host_input(HostInput::Acknowledged, context);
+            self.report_host_event(HostEvent::Acknowledged, context);
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ impl HostSocket {
             && let Some(socket) = &self.socket
             && socket.tcp_info()?.ca_state == TCP_CA_CWR
         {
-            self.push_host_input(HostInput::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), context);
+            self.report_host_event(HostEvent::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), context);
         }
         self.report_if_acknowledged(context)?;
         if self.has_read_fin && !self.awaits_ack { self.close_or_update_interest(context.poller) } else { Ok(()) }
@@ -261,7 +261,7 @@ impl HostSocket {
     pub fn on_retransmission(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
         if let Some(counted) = self.retransmissions.count_retransmission_by_cause(&socket.tcp_info()?) {
-            context.push_host_input(flow, HostInput::Counters(counted));
+            context.report_host_event(flow, HostEvent::Counters(counted));
         }
         Ok(())
     }
@@ -274,9 +274,9 @@ impl HostSocket {
         Ok(())
     }
 
-    fn push_host_input(&self, input: HostInput, context: &mut BackendContext) {
+    fn report_host_event(&self, input: HostEvent, context: &mut BackendContext) {
         if let Some(flow) = self.flow {
-            context.push_host_input(flow, input);
+            context.report_host_event(flow, input);
         }
     }
 
@@ -284,9 +284,9 @@ impl HostSocket {
     pub fn report_window(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow), ConnectState::Open) = (&self.socket, self.flow, self.state) else { return Ok(()) };
         let info = socket.tcp_info()?;
-        context.push_host_input(
+        context.report_host_event(
             flow,
-            HostInput::Window(CongestionWindow { cwnd: f64::from(info.snd_cwnd), ssthresh: ssthresh_segments(info.snd_ssthresh) }),
+            HostEvent::Window(CongestionWindow { cwnd: f64::from(info.snd_cwnd), ssthresh: ssthresh_segments(info.snd_ssthresh) }),
         );
         Ok(())
     }
@@ -352,7 +352,7 @@ mod tests {
         end.close_or_update_interest(&poller).unwrap();
         let mut context = BackendContext { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, observer: None };
         end.on_packet_delivered(false, &mut context).unwrap();
-        assert!(matches!(host_inputs[..], [(3, HostInput::Acknowledged)]), "{host_inputs:?}");
+        assert!(matches!(host_inputs[..], [(3, HostEvent::Acknowledged)]), "{host_inputs:?}");
         assert!(!end.is_open(), "nothing is left to wait for");
         drop(accepted);
     }

@@ -21,7 +21,7 @@ mod setup;
 use std::io;
 use std::net::SocketAddr;
 
-use ecnlab_sim::HostInput;
+use ecnlab_sim::HostEvent;
 use ecnlab_transport::AppWrite;
 use ecnlab_units::{Span, Time};
 
@@ -182,7 +182,7 @@ impl SocketBackend {
         })
     }
 
-    pub fn counters(&self) -> ConnectionCounters {
+    pub fn connection_counters(&self) -> ConnectionCounters {
         self.counters
     }
 
@@ -280,7 +280,7 @@ impl SocketBackend {
         let sender = |from: SocketAddr| slots.get(address::slot_and_side_of_address(from.ip())?.0.number as usize)?.sender.as_ref();
         listener.for_each_discarded_datagram(|from, bytes| {
             if let Some(sender) = sender(from) {
-                context.push_host_input(sender.flow(), HostInput::Delivered { bytes });
+                context.report_host_event(sender.flow(), HostEvent::Delivered { bytes });
             }
         })?;
         Ok(())

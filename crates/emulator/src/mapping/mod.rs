@@ -134,7 +134,7 @@ impl ResolvedFlowGroup<'_> {
             return self.push_problem("tcp.profile", unsupported_profile_message(name), kernel, problems);
         };
         let values = tcp_values_in_force(described);
-        let profile = ours.values();
+        let profile = ours.values_with_defaults();
         let is_in_force = |row: &&TcpParameterMapping| values.unmet_read_conditions_of(row.name).is_empty() && (row.is_read)(settings);
         for row in TCP_PARAMETER_MAPPINGS.iter().filter(is_in_force) {
             if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
@@ -261,7 +261,7 @@ impl TcpParameterMapping {
 
 /// Table of a page: each parameter, and how a kernel gets it.
 pub fn parameter_table() -> String {
-    let profile = profile::find_profile(KERNEL_PROFILE).expect("there is such a profile").values();
+    let profile = profile::find_profile(KERNEL_PROFILE).expect("there is such a profile").values_with_defaults();
     let rows =
         TCP_PARAMETER_MAPPINGS.iter().map(|row| format!("| `{}` | {} |\n", settings::parameter_path(row.name), row.table_cell(&profile)));
     std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_parameter_that_is_changed_and_in_force_is_refused_or_reaches_the_hosts() {
-        let ours = profile::find_profile(KERNEL_PROFILE).unwrap().values();
+        let ours = profile::find_profile(KERNEL_PROFILE).unwrap().values_with_defaults();
         let before = mapped(", ecn = true");
         // A parameter that changes a header requires the header's size too.
         let follows = |place: &String| {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ecnlab_scenario::{Problem, Scenario};
-use ecnlab_sim::{Buffer, MaxProcessingTime};
+use ecnlab_sim::{MaxProcessingTime, PipeOrQueue};
 use serde_json::Value as Json;
 
 use super::{KernelFeatures, SHELL_BACKEND};
@@ -61,7 +61,7 @@ fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut 
 /// Reports the parts of a queue that the kernel does not accept.
 fn check_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
     for link in &scenario.network.links {
-        let Buffer::Queue(queue) = &link.buffer else { continue };
+        let PipeOrQueue::Queue(queue) = &link.buffer else { continue };
         let Some(wrong) = queue.config.as_kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else {
             continue;
         };
@@ -80,7 +80,7 @@ fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mu
     // Private links of a group's flows share one label.
     let mut found = BTreeSet::new();
     for link in &scenario.network.links {
-        let Buffer::Queue(queue) = &link.buffer else { continue };
+        let PipeOrQueue::Queue(queue) = &link.buffer else { continue };
         found.extend(queue.config.user_aqm_names_and_digests().into_iter().map(|(name, _)| (link.name.result_label(), name)));
     }
     for (link, name) in found {

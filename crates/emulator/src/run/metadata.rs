@@ -62,7 +62,7 @@ impl RunMetadata {
         // Both hosts of a group stand together, the near one first.
         self.rewritten_to_ect1 = rewritten_to_ect1.chunks_exact(2).map(|hosts| [hosts[0], hosts[1]]).collect();
         (self.counters, self.connections, self.kernel_counters) =
-            (counters, backend.counters(), backend.kernel_counters_by_group().to_vec());
+            (counters, backend.connection_counters(), backend.kernel_counters_by_group().to_vec());
     }
 
     /// The kernel's release.

@@ -13,8 +13,8 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::measures::Table;
 use ecnlab_sim::network::LinkChange;
 use ecnlab_sim::{
-    Buffer, IpVersion, Network, NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run,
-    Simulation,
+    IpVersion, Network, NoProbe, PipeOrQueue, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run,
+    RunTimesAndSeed, Simulation,
 };
 use ecnlab_units::{Rate, Span, Time};
 
@@ -148,7 +148,7 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
 ) -> Result<(Run, P, RunMetadata, Vec<String>), RunError> {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
     let network = (*scenario.network).clone().with_external_hosts();
-    let simulation = Simulation::new(&network, &Options { duration, measure_from, seed: options.seed }, probe);
+    let simulation = Simulation::new(&network, &RunTimesAndSeed { duration, measure_from, seed: options.seed }, probe);
     let hosts = create_hosts(&settings, options.family)?;
     let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.interval())?;
     let max_packet = max_packet_bytes_any_family(&settings);
@@ -205,7 +205,7 @@ fn create_hosts(settings: &[HostSettings], family: AddressFamily) -> io::Result<
 fn create_kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunError> {
     let mut queues = KernelQueues::default();
     for (number, link) in (0..).zip(&network.links) {
-        if let Buffer::Queue(queue) = &link.buffer
+        if let PipeOrQueue::Queue(queue) = &link.buffer
             && let Some(of_kernel) = queue.config.as_kernel_qdisc()
         {
             queues.add(number, of_kernel, link.rate, largest).map_err(|why| match why.kind() {
@@ -236,8 +236,8 @@ fn max_packet_bytes_any_family(settings: &[HostSettings]) -> u32 {
 fn default_lateness_budget(scenario: &Scenario, settings: &[HostSettings]) -> Span {
     let full = settings.iter().map(|host| host.mtu).max().unwrap_or(1500);
     let rates = scenario.network.links.iter().filter_map(|link| match &link.buffer {
-        Buffer::Queue(queue) => queue.changes.iter().filter_map(|change: &LinkChange| change.rate).chain([link.rate]).min(),
-        Buffer::Pipe { .. } => None,
+        PipeOrQueue::Queue(queue) => queue.changes.iter().filter_map(|change: &LinkChange| change.rate).chain([link.rate]).min(),
+        PipeOrQueue::Pipe { .. } => None,
     });
     let narrowest: Option<Rate> = rates.min();
     narrowest.map_or(MIN_LATENESS_BUDGET, |rate| Span::from_picos(rate.transmission_time(full).picos() / 4).max(MIN_LATENESS_BUDGET))

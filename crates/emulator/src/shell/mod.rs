@@ -10,7 +10,7 @@ pub mod subnet;
 
 use std::io;
 
-use ecnlab_sim::{Options, Probe, QueueSnapshot, Run, Simulation};
+use ecnlab_sim::{Probe, QueueSnapshot, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Span, Time};
 
 pub use self::flow_table::FlowTable;
@@ -56,7 +56,7 @@ pub fn forward_packets<P: Probe + AsPacketCapture>(
     on_started: impl FnOnce(bool),
     on_progress: &mut dyn FnMut(&ShellSnapshot) -> bool,
 ) -> io::Result<ForwardingOutcome<P>> {
-    let options = Options { duration: MAX_DURATION, measure_from: Time::ZERO, seed };
+    let options = RunTimesAndSeed { duration: MAX_DURATION, measure_from: Time::ZERO, seed };
     let simulation = Simulation::new(&path.network, &options, probe);
     let hosts = vec![namespaces.inner, namespaces.outer];
     let mut event_loop =

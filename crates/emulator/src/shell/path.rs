@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_scenario::Scenario;
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, RowPolicy};
+use ecnlab_sim::{FlowSpec, LinkSpec, Network, PipeOrQueue, RowPolicy};
 use ecnlab_transport::{TcpSettings, Transport};
 use ecnlab_units::{Time, Values};
 
@@ -73,8 +73,8 @@ impl ShellPath {
     /// The name of each measured queue, in the order of the network.
     pub fn queue_names(&self) -> impl Iterator<Item = &str> {
         self.network.links.iter().filter_map(|link| match &link.buffer {
-            Buffer::Queue(queue) => Some(queue.name.as_str()),
-            Buffer::Pipe { .. } => None,
+            PipeOrQueue::Queue(queue) => Some(queue.name.as_str()),
+            PipeOrQueue::Pipe { .. } => None,
         })
     }
 
@@ -96,7 +96,7 @@ fn find_or_add_link(links: &mut Vec<LinkSpec>, link: &LinkSpec) -> u32 {
 #[cfg(test)]
 mod tests {
     use ecnlab_scenario::{Registry, no_files};
-    use ecnlab_sim::{ExternalPacket, NoProbe, Options, SimOutput, Simulation};
+    use ecnlab_sim::{ExternalPacket, NoProbe, RunTimesAndSeed, SimOutput, Simulation};
     use ecnlab_units::Span;
 
     use super::*;
@@ -113,7 +113,7 @@ mod tests {
     /// by then.
     fn measure_delay(background: bool) -> (Span, u64) {
         let path = ShellPath::new(&scenario(), 0, background);
-        let options = Options { duration: Time::ZERO + Span::from_secs(60), measure_from: Time::ZERO, seed: 1 };
+        let options = RunTimesAndSeed { duration: Time::ZERO + Span::from_secs(60), measure_from: Time::ZERO, seed: 1 };
         let mut simulation = Simulation::new(&path.network, &options, NoProbe);
         let came = Time::ZERO + Span::from_secs(5);
         simulation.advance_to(came);

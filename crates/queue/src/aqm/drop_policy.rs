@@ -6,16 +6,16 @@ use super::{Arrival, DropTarget};
 
 words! {
     /// Packet that a drop removes.
-    pub enum DropPolicy { Tail = "tail", Front = "front", Random = "random" }
+    pub enum DropPosition { Tail = "tail", Front = "front", Random = "random" }
 }
 
-impl DropPolicy {
+impl DropPosition {
     /// The target of a drop as this packet arrives.
     pub(crate) fn drop_target(self, arrival: &Arrival, rng: &mut Rng) -> DropTarget {
         match self {
-            DropPolicy::Tail => DropTarget::Arriving,
-            DropPolicy::Front => DropTarget::Front,
-            DropPolicy::Random => DropTarget::QueuedAt(rng.below(u64::from(arrival.backlog.packets) + 1) as u32),
+            DropPosition::Tail => DropTarget::Arriving,
+            DropPosition::Front => DropTarget::Front,
+            DropPosition::Random => DropTarget::QueuedAt(rng.below(u64::from(arrival.backlog.packets) + 1) as u32),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use ecnlab_units::{Rng, parameters};
 
-use super::drop_policy::DropPolicy;
+use super::drop_policy::DropPosition;
 use super::entry::AqmEntry;
 use super::{Aqm, Arrival, EnqueueVerdict, SignalCause};
 
@@ -23,13 +23,13 @@ parameters! {
     pub struct Settings {
         /// Packet that a full buffer drops: the arriving one, the oldest or a random one.
         #[source("Lakshman, Neidhardt and Ott 1996; RFC 2309, section 2")]
-        pub drop: DropPolicy = "tail";
+        pub drop: DropPosition = "tail";
     }
 }
 
 /// Drop-tail at work.
 pub struct DropTail {
-    drop: DropPolicy,
+    drop: DropPosition,
 }
 
 impl DropTail {
@@ -49,7 +49,7 @@ impl Aqm for DropTail {
     }
 
     fn signals_arriving_packets_only(&self) -> bool {
-        self.drop == DropPolicy::Tail
+        self.drop == DropPosition::Tail
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn random_drop_takes_every_packet_of_a_full_buffer_equally_often() {
-        let mut aqm = DropTail::new(&Settings { drop: DropPolicy::Random });
+        let mut aqm = DropTail::new(&Settings { drop: DropPosition::Random });
         let mut rng = Rng::for_role(1, "random drop");
         let full = Arrival { would_overflow: true, backlog: Backlog::of_1000_byte_packets(4), ..Arrival::PLAIN };
         let mut taken = [0; 5];

@@ -14,7 +14,7 @@ use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math, parameters};
 
 use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
-use super::drop_policy::DropPolicy;
+use super::drop_policy::DropPosition;
 use super::entry::{AqmEntry, Contradictions};
 use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
@@ -192,7 +192,7 @@ impl Aqm for Mecn {
     }
 
     fn signals_arriving_packets_only(&self) -> bool {
-        self.law.drop == DropPolicy::Tail
+        self.law.drop == DropPosition::Tail
     }
 }
 

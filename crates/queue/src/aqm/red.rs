@@ -3,7 +3,7 @@
 use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math};
 
 use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
-use super::drop_policy::DropPolicy;
+use super::drop_policy::DropPosition;
 use super::entry::AqmEntry;
 use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
@@ -171,7 +171,7 @@ impl Aqm for Red {
     }
 
     fn signals_arriving_packets_only(&self) -> bool {
-        self.settings.drop == DropPolicy::Tail
+        self.settings.drop == DropPosition::Tail
     }
 }
 

@@ -32,7 +32,7 @@ pub trait QueueItem {
     fn set_ecn(&mut self, ecn: Ecn);
     /// Number of its flow; the two directions of a connection are two flows. A number is not used for another flow as long as a queue may
     /// remember it, since fair queues and AQMs with flow state distinguish flows by this number alone.
-    fn flow(&self) -> u64;
+    fn flow_key(&self) -> u64;
     /// The round-trip time known for this packet's flow; zero if unknown.
     fn rtt(&self) -> Span;
 
@@ -57,7 +57,7 @@ pub trait QueueItem {
     /// Information on it for an AQM.
     #[inline]
     fn info(&self) -> PacketInfo {
-        PacketInfo { size: self.size(), ecn: self.ecn(), flow: self.flow(), rtt: self.rtt() }
+        PacketInfo { size: self.size(), ecn: self.ecn(), flow: self.flow_key(), rtt: self.rtt() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `[[change]]`: changes of links during a run.
 
-use ecnlab_sim::Buffer;
+use ecnlab_sim::PipeOrQueue;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rate, Span, Time, parameters, words};
@@ -72,7 +72,7 @@ fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], dura
     warn_late_changes(reader, given, &keys, duration);
     for name in &keys.link {
         if let Some(at) = changeable_edge(reader, given, &keys, name, edges)
-            && let Buffer::Queue(queue) = &mut edges[at].spec.buffer
+            && let PipeOrQueue::Queue(queue) = &mut edges[at].spec.buffer
         {
             queue.changes.extend(keys.changes());
         }

@@ -3,7 +3,7 @@
 
 use ecnlab_queue::QueueConfig;
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
-use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, QueueSpec, impairment};
+use ecnlab_sim::{Direction, LinkName, LinkSpec, PipeOrQueue, QueueSpec, impairment};
 use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
@@ -294,9 +294,9 @@ impl<'a> LinkDirection<'a> {
         let buffer = match &self.queue {
             Some(queue) => {
                 let (delivery_trace, bursts) = (self.deliveries.clone(), self.bursts.as_ref().map(|given| given.bursts));
-                Buffer::Queue(Box::new(QueueSpec { delivery_trace, bursts, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
+                PipeOrQueue::Queue(Box::new(QueueSpec { delivery_trace, bursts, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
             }
-            None => Buffer::Pipe { limit: self.values.get_as("limit") },
+            None => PipeOrQueue::Pipe { limit: self.values.get_as("limit") },
         };
         let spec = LinkSpec {
             name: link,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, PrivateLinkParams};
+use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, PrivateLinkParamLists};
 use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
@@ -108,7 +108,7 @@ pub struct EdgeRoutes {
 /// The private links of a group's flows at one end.
 pub struct PrivateLinks {
     end: &'static RouteEndKind,
-    link: Arc<PrivateLinkParams>,
+    link: Arc<PrivateLinkParamLists>,
     spread: Span,
     values: Values,
     impairments: Impairments,
@@ -216,7 +216,7 @@ impl RouteEndKind {
 
     fn build_private_links(&'static self, values: &Values, impairments: Impairments) -> PrivateLinks {
         let PrivateLinkKeys { rate, delay, spread, limit } = PrivateLinkKeys::from_values(values);
-        let link = PrivateLinkParams { rates: rate, delays: delay, limits: limit };
+        let link = PrivateLinkParamLists { rates: rate, delays: delay, limits: limit };
         PrivateLinks { end: self, link: Arc::new(link), spread, values: values.clone(), impairments }
     }
 }

@@ -68,7 +68,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
         NON_PARAMETER_KEYS.into_iter().chain(TcpSettings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)),
     );
     tcp_renames::report_unknown_tcp_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
-    let mut values = profile.values();
+    let mut values = profile.values_with_defaults();
     let variant = match given.has("variant") {
         true => Some(reader.read_name_and_find_entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
         false => None,

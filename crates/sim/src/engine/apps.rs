@@ -6,16 +6,16 @@
 use std::collections::VecDeque;
 
 use ecnlab_transport::application::{AppEvent, Application, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex, WriteTimes};
-use ecnlab_transport::{AccurateReceiver, AccurateStart, AppWrite};
+use ecnlab_transport::{AccurateReceiver, AppWrite, ReverseAccurateStart};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::Simulation;
-use super::fast_path::MemberAhead;
-use super::flow::{AppKind, HandshakeResult};
+use super::fast_path::AppFlowFastPath;
+use super::flow::{AppWriteTiming, HandshakeResult};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
-use crate::network::{AppSpec, FlowTemplate, MemberStream, PrivateLinkIds};
-use crate::packet::NONE;
+use crate::network::{AppWithFlows, FlowTemplate, MemberRngRole, PrivateLinkIds};
+use crate::packet::NO_INDEX;
 use crate::probe::Probe;
 
 /// Maximum number of simultaneous flows of one application; each takes about 2 KB.
@@ -48,7 +48,7 @@ struct AppMemberFactory {
     /// Number of members at the start.
     initial_members: u32,
     /// Where the fast path applies to members that are added.
-    ahead: MemberAhead,
+    ahead: AppFlowFastPath,
 }
 
 impl App {
@@ -63,26 +63,26 @@ impl App {
     }
 
     /// The private links of flows that it has added, which other flows may get while packets are on them.
-    pub fn reassigned_links(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn reassignable_private_links(&self) -> impl Iterator<Item = u32> + '_ {
         let private_links = self.member_factory.iter().flat_map(|factory| &factory.private_links);
         let is_access_empty_then = self.write_times == WriteTimes::WhileIdle;
         private_links.flat_map(move |links| links.access.filter(|_| !is_access_empty_then).into_iter().chain(links.exit).flatten())
     }
 
     /// Where the fast path applies to flows that it may add, with their template.
-    pub fn members_ahead(&self) -> Option<(&FlowTemplate, MemberAhead)> {
+    pub fn fast_path_of_members(&self) -> Option<(&FlowTemplate, AppFlowFastPath)> {
         self.member_factory.as_ref().map(|factory| (&factory.template, factory.ahead))
     }
 
-    pub fn set_members_ahead(&mut self, ahead: MemberAhead) {
+    pub fn set_fast_path_of_members(&mut self, ahead: AppFlowFastPath) {
         if let Some(factory) = &mut self.member_factory {
             factory.ahead = ahead;
         }
     }
 
     /// The kind of its TCP flows.
-    pub fn kind_of_tcp_flows(&self) -> AppKind {
-        AppKind::new(self.wants_deliveries, self.write_times, true)
+    pub fn app_kind_of_tcp_flows(&self) -> AppWriteTiming {
+        AppWriteTiming::new(self.wants_deliveries, self.write_times, true)
     }
 
     /// Template of the flows that it may add.
@@ -96,10 +96,10 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If it owns a flow that does not exist, or one that another application owns.
-    pub fn add_app(&mut self, spec: &AppSpec) -> u32 {
+    pub fn add_app(&mut self, spec: &AppWithFlows) -> u32 {
         let number = self.apps.len() as u32;
         let group = &self.group_names[spec.group as usize];
-        let rng = Rng::for_role(self.options.seed, MemberStream { role: "source", member: spec.member, group });
+        let rng = Rng::for_role(self.options.seed, MemberRngRole { role: "source", member: spec.member, group });
         let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::App, number as usize));
         let start = spec.start.max(self.now);
         self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());
@@ -109,18 +109,18 @@ impl<P: Probe> Simulation<P> {
             pending_events: VecDeque::new(),
             started: false,
             wants_deliveries: spec.spec.wants_delivery_events(),
-            write_times: spec.spec.write_times(),
+            write_times: spec.spec.timing_of_writes(),
             is_at_timer: false,
             timer_slot,
             next_deadline: Some(start),
             flows: Vec::with_capacity(spec.flows.len()),
             member_factory: spec.member_template.as_ref().map(|template| {
                 let template = (**template).clone();
-                Box::new(AppMemberFactory { template, private_links: Vec::new(), initial_members, ahead: MemberAhead::default() })
+                Box::new(AppMemberFactory { template, private_links: Vec::new(), initial_members, ahead: AppFlowFastPath::default() })
             }),
         });
         spec.flows.iter().for_each(|&flow| self.assign_flow_to_app(number, flow));
-        self.replan_fast_path();
+        self.invalidate_fast_path_plan();
         number
     }
 
@@ -128,9 +128,9 @@ impl<P: Probe> Simulation<P> {
     fn assign_flow_to_app(&mut self, app: u32, flow: u32) {
         let owner = &mut self.apps[app as usize];
         let member = &mut self.flows[flow as usize];
-        assert_eq!(NONE, member.app, "a flow belongs to one application");
+        assert_eq!(NO_INDEX, member.app, "a flow belongs to one application");
         (member.app, member.app_member) = (app, owner.flows.len() as u32);
-        member.app_kind = AppKind::new(owner.wants_deliveries, owner.write_times, member.sender.as_tcp().is_some());
+        member.app_kind = AppWriteTiming::new(owner.wants_deliveries, owner.write_times, member.sender.as_tcp().is_some());
         owner.flows.push(flow);
     }
 
@@ -183,9 +183,9 @@ impl<P: Probe> Simulation<P> {
 
     /// Ends the pairing of a flow with its reverse flow when its connection is over.
     fn unpair_directions(&mut self, flow: u32) {
-        let reverse_flow = std::mem::replace(&mut self.flows[flow as usize].reverse_flow, NONE);
-        if reverse_flow != NONE {
-            self.flows[reverse_flow as usize].reverse_flow = NONE;
+        let reverse_flow = std::mem::replace(&mut self.flows[flow as usize].reverse_flow, NO_INDEX);
+        if reverse_flow != NO_INDEX {
+            self.flows[reverse_flow as usize].reverse_flow = NO_INDEX;
         }
     }
 }
@@ -201,7 +201,7 @@ impl<P: Probe> AppCalls<'_, P> {
     ///
     /// # Panics
     /// If the member does not exist and the application may not add members.
-    fn flow_of_member(&mut self, member: FlowIndex) -> u32 {
+    fn get_or_add_member_flow(&mut self, member: FlowIndex) -> u32 {
         while member as usize >= self.simulation.apps[self.app as usize].flows.len() {
             self.add_group_member();
         }
@@ -218,40 +218,40 @@ impl<P: Probe> AppCalls<'_, P> {
             number < MAX_MEMBERS,
             "{MAX_MEMBERS} flows of the group {group} are open at once; fix: start fewer flows, or give a faster network"
         );
-        let (own, flow) = self.simulation.without_replanning(|simulation| {
+        let (own, flow) = self.simulation.keep_plan_while_adding(|simulation| {
             let own = more.template.add_private_links(number, |link| simulation.add_link(&link));
             let flow = simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));
             (own, flow)
         });
         more.private_links.push(own);
-        self.simulation.add_member_ahead(flow, &own, more.ahead);
+        self.simulation.apply_app_flow_fast_path(flow, &own, more.ahead);
         self.simulation.apps[self.app as usize].member_factory = Some(more);
         self.simulation.assign_flow_to_app(self.app, flow);
     }
 
     /// If a flow's last data carries a FIN and the flow is one direction of a bidirectional connection, the sink does not answer that FIN
     /// with another.
-    fn suppress_fin_reply(&mut self, at: u32, demand: &AppWrite) {
+    fn suppress_close_on_fin(&mut self, at: u32, demand: &AppWrite) {
         let reverse_flow = self.simulation.flows[at as usize].reverse_flow;
-        if demand.closes && reverse_flow != NONE {
-            self.simulation.flows[reverse_flow as usize].sink.suppress_fin_reply();
+        if demand.closes && reverse_flow != NO_INDEX {
+            self.simulation.flows[reverse_flow as usize].sink.suppress_close_on_fin();
         }
     }
 
     /// # Panics
     /// If the application writes while the flow may be ahead of the current time.
-    fn assert_may_write(&self, at: u32) {
+    fn assert_may_write_now(&self, at: u32) {
         let flow = &self.simulation.flows[at as usize];
         match flow.app_kind {
-            AppKind::WritesWhileIdle => assert!(
+            AppWriteTiming::WritesWhileIdle => assert!(
                 !flow.measures.is_sending(),
                 "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
             ),
-            AppKind::WritesAtTimer => assert!(
+            AppWriteTiming::WritesAtTimer => assert!(
                 self.simulation.apps[self.app as usize].is_at_timer,
                 "an application whose write_times are AtTimer writes at its start and its timer only"
             ),
-            AppKind::Absent | AppKind::WantsDeliveries | AppKind::WritesAnyTime => {}
+            AppWriteTiming::Absent | AppWriteTiming::WantsDeliveries | AppWriteTiming::WritesAnyTime => {}
         }
     }
 
@@ -280,29 +280,29 @@ impl<P: Probe> AppCalls<'_, P> {
 
 impl<P: Probe> EngineCalls for AppCalls<'_, P> {
     fn open_connection(&mut self, member: FlowIndex, demand: AppWrite) {
-        let (at, now) = (self.flow_of_member(member), self.simulation.now);
-        self.assert_may_write(at);
+        let (at, now) = (self.get_or_add_member_flow(member), self.simulation.now);
+        self.assert_may_write_now(at);
         let flow = &self.simulation.flows[at as usize];
         assert!(
-            flow.app_kind != AppKind::WritesAtTimer || !flow.started,
+            flow.app_kind != AppWriteTiming::WritesAtTimer || !flow.started,
             "an application whose write_times are AtTimer opens a connection of a flow once"
         );
         self.simulation.unpair_directions(at);
-        self.simulation.flows[at as usize].open_connection(&demand, now);
+        self.simulation.flows[at as usize].replace_with_new_connection(&demand, now);
         self.start_sender(at, demand);
     }
 
     fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, demand: AppWrite) {
-        let (at, to) = (self.flow_of_member(member), self.flow_of_member(to));
+        let (at, to) = (self.get_or_add_member_flow(member), self.get_or_add_member_flow(to));
         if self.simulation.flows[at as usize].has_external_hosts() {
-            return self.simulation.answer_external_connection(at, to, demand);
+            return self.simulation.request_external_answer(at, to, demand);
         }
         let opener = self.simulation.flows[to as usize].sender.as_tcp().expect("a connection is answered, not a datagram");
         // Directions that exchange ACKs separately count separately too.
         let shared = |count: u64| if self.simulation.flows[at as usize].piggybacks_acks() { count } else { 0 };
-        let accurate = AccurateStart {
-            reported_ce: shared(self.simulation.flows[to as usize].sink.accurate().map_or(0, AccurateReceiver::reported_ce)),
-            received_ce: shared(opener.received_ce()),
+        let accurate = ReverseAccurateStart {
+            reported_ce: shared(self.simulation.flows[to as usize].sink.accurate().map_or(0, AccurateReceiver::ce_reported_by_peer)),
+            received_ce: shared(opener.received_ce_acks()),
             uses_option: opener.uses_accecn_option(),
             newest_tsval: 0,
             withholds_ect: self.simulation.flows[to as usize].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
@@ -312,15 +312,15 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         let now = self.simulation.now;
         self.simulation.unpair_directions(at);
         self.simulation.unpair_directions(to);
-        self.simulation.flows[at as usize].replace_with_reverse_direction(opening, &demand, now);
+        self.simulation.flows[at as usize].replace_with_reverse_connection(opening, &demand, now);
         self.simulation.pair_directions(at, to);
-        self.suppress_fin_reply(at, &demand);
+        self.suppress_close_on_fin(at, &demand);
         self.start_sender(at, demand);
     }
 
     fn write(&mut self, member: FlowIndex, demand: AppWrite) {
-        let at = self.flow_of_member(member);
-        self.assert_may_write(at);
+        let at = self.get_or_add_member_flow(member);
+        self.assert_may_write_now(at);
         let now = self.simulation.now;
         let flow = &mut self.simulation.flows[at as usize];
         flow.started = true;
@@ -334,7 +334,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
             // Before the write: what it sends may be delivered ahead of the current time.
             idle_since = Some(flow.measures.begin_transfer(now));
         }
-        self.suppress_fin_reply(at, &demand);
+        self.suppress_close_on_fin(at, &demand);
         self.simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
         let flow = &mut self.simulation.flows[at as usize];
         if let Some(since) = idle_since.filter(|_| flow.sender.is_done()) {
@@ -342,24 +342,24 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         }
     }
 
-    fn redraw_as_flow(&mut self, member: FlowIndex, number: u64) {
-        let at = self.flow_of_member(member);
+    fn redraw_for_flow_number(&mut self, member: FlowIndex, number: u64) {
+        let at = self.get_or_add_member_flow(member);
         let more = self.simulation.apps[self.app as usize].member_factory.take();
         if let Some(more) = more {
             let own =
                 member.checked_sub(more.initial_members).map_or_else(PrivateLinkIds::default, |made| more.private_links[made as usize]);
-            self.simulation.redraw_flow(at, &more.template, &own, number);
+            self.simulation.redraw_flow_for_member_number(at, &more.template, &own, number);
             self.simulation.apps[self.app as usize].member_factory = Some(more);
         }
     }
 
     fn record_transaction(&mut self, transfer: &FinishedTransaction) {
-        let at = self.flow_of_member(transfer.flow);
+        let at = self.get_or_add_member_flow(transfer.flow);
         self.simulation.record_transfer(at, transfer.started_at, transfer.bytes);
     }
 
     fn finish_flow(&mut self, member: FlowIndex) {
-        let at = self.flow_of_member(member);
+        let at = self.get_or_add_member_flow(member);
         self.simulation.flows[at as usize].measures.set_completed_at(self.simulation.now);
     }
 }

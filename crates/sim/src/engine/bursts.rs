@@ -8,7 +8,7 @@ use crate::probe::Probe;
 impl<P: Probe> Simulation<P> {
     /// Transmits the next packet if the link may send now, and waits for the next slot otherwise. An empty queue is asked as on any link, so
     /// that its AQM learns that it is empty.
-    pub(super) fn send_in_burst(&mut self, at: u32) {
+    pub(super) fn transmit_at_burst_slot(&mut self, at: u32) {
         let now = self.now;
         let queue = &mut self.queues[at as usize];
         if !queue.discipline.is_empty()

@@ -2,18 +2,18 @@
 
 use ecnlab_transport::application::AppEvent;
 use ecnlab_transport::receiver::ReceiveOutcome;
-use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
+use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, SenderEndpoint, SenderOutput};
 use ecnlab_units::{Rate, Time};
 
 use super::fast_path::SinkAhead;
-use super::flow::AppKind;
+use super::flow::AppWriteTiming;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
 use crate::measures::{Delivery, FinishedTransfer};
 use crate::network::RowPolicy;
-use crate::packet::{NONE, Packet, PacketFlags, PacketId, PacketOrigin};
+use crate::packet::{NO_INDEX, Packet, PacketFlags, PacketId, PacketOrigin};
 use crate::probe::{PacketCreationContext, Probe, ReverseFlow};
 
 impl<P: Probe> Simulation<P> {
@@ -25,7 +25,7 @@ impl<P: Probe> Simulation<P> {
         if packet.flags.is_piggybacked() {
             return self.deliver_piggybacked_to_sink(id);
         }
-        self.packets.remove(id);
+        self.packets.remove_without_ext(id);
         self.receive_at_sink(&packet, |simulation, arrival| {
             if let Some(ack) = &mut arrival.earlier_ack {
                 simulation.send_ack(packet.flow, ack);
@@ -44,12 +44,12 @@ impl<P: Probe> Simulation<P> {
         let packet = self.packets[id];
         let flow = &self.flows[packet.flow as usize];
         let reverse_flow = flow.reverse_flow;
-        let is_taken = reverse_flow != NONE && flow.is_current_connection(packet.connection_id, packet.sent_at);
+        let is_taken = reverse_flow != NO_INDEX && flow.is_current_connection(packet.connection_id, packet.sent_at);
         let Some(ack) = ack.filter(|_| is_taken) else { return self.deliver_to_sink(id) };
-        self.packets.remove(id);
+        self.packets.remove_without_ext(id);
         let is_sample = self.flows[reverse_flow as usize].sender.as_tcp().is_some_and(|sender| ack.next > sender.snd_una());
         self.record_ack(reverse_flow, &ack, is_sample);
-        let before = self.call_sender(reverse_flow, |sender, now, out| sender.on_ack_with_data(&ack, now, out));
+        let before = self.call_sender_without_flush(reverse_flow, |sender, now, out| sender.on_ack_with_data(&ack, now, out));
         self.receive_at_sink(&packet, |simulation, arrival| {
             if let Some(ack) = &mut arrival.earlier_ack {
                 simulation.send_ack(packet.flow, ack);
@@ -75,7 +75,7 @@ impl<P: Probe> Simulation<P> {
         let mut arrival = flow.sink.receive(&segment, packet.sent_at, self.now);
         let mut delivered_bytes = 0;
         if packet.segment_type() != SegmentType::PureAck {
-            let (new_bytes, carried) = flow.sender.bytes_delivered_by(&segment, arrival.delivered, flow.sink.rcv_nxt());
+            let (new_bytes, carried) = flow.sender.bytes_delivered_by_segment(&segment, arrival.delivered, flow.sink.rcv_nxt());
             let first_bytes = if segment.retransmission || packet.flags.is_duplicate() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent_at) };
             if let Some(since) = flow.measures.on_delivery(&delivery, self.now) {
@@ -84,7 +84,7 @@ impl<P: Probe> Simulation<P> {
             if flow.row_policy != RowPolicy::NotCounted {
                 self.groups[flow.group as usize].delay.record(delivery.delay);
             }
-            delivered_bytes = if flow.app_kind == AppKind::WantsDeliveries { new_bytes } else { 0 };
+            delivered_bytes = if flow.app_kind == AppWriteTiming::WantsDeliveries { new_bytes } else { 0 };
         }
         self.update_sink_timer(packet.flow, before);
         send(self, &mut arrival);
@@ -158,12 +158,12 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn process_ack(&mut self, at: u32, ack: &Ack) {
         let flow = &mut self.flows[at as usize];
         let reverse_flow = flow.reverse_flow;
-        if ack.is_accurate() && reverse_flow != NONE {
+        if ack.is_accurate() && reverse_flow != NO_INDEX {
             self.flows[reverse_flow as usize].sink.on_ack_ecn(ack.ecn);
         }
         self.record_ack(at, ack, true);
         let flow = &self.flows[at as usize];
-        let opens = ack.segment_type == SegmentType::Syn && flow.is_opening_for_app();
+        let opens = ack.segment_type == SegmentType::Syn && flow.is_app_handshake_pending();
         self.run_sender(at, |sender, now, out| sender.on_ack(ack, now, out));
         if opens {
             self.notify_app_of_flow(at, AppEvent::Opened);
@@ -197,8 +197,8 @@ impl<P: Probe> Simulation<P> {
     #[cold]
     pub(super) fn end_transfer(&mut self, at: u32) {
         let flow = &mut self.flows[at as usize];
-        let began = flow.measures.end_transfer().unwrap_or(self.now);
-        if flow.app != NONE {
+        let began = flow.measures.take_transfer_begin().unwrap_or(self.now);
+        if flow.app != NO_INDEX {
             return self.notify_app_of_flow(at, AppEvent::Acknowledged);
         }
         flow.measures.set_completed_at(self.now);
@@ -230,7 +230,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The timer of a flow: its start, later the timer of its sender.
     #[inline(never)]
-    pub(super) fn on_flow_timer(&mut self, flow: u32) {
+    pub(super) fn on_start_or_sender_timer(&mut self, flow: u32) {
         if self.flows[flow as usize].has_external_hosts() {
             self.start_external_flow(flow);
         } else if std::mem::replace(&mut self.flows[flow as usize].started, true) {
@@ -239,24 +239,24 @@ impl<P: Probe> Simulation<P> {
             self.run_sender(flow, |sender, now, out| sender.start(now, out));
         }
         if self.flows[flow as usize].is_sender_ahead {
-            self.resume_return_path(flow);
+            self.continue_return_acks_ahead(flow);
         }
     }
 
     /// The timer of a sender has run, for which ACKs may wait.
-    fn resume_return_path(&mut self, flow: u32) {
+    fn continue_return_acks_ahead(&mut self, flow: u32) {
         let mut cursor = self.flows[flow as usize].back_route as usize;
         while self.route_hops[cursor + 1] != END_OF_ROUTE {
             cursor += 1;
         }
-        self.resume_link(self.route_hops[cursor]);
+        self.continue_link_packets_ahead(self.route_hops[cursor]);
     }
 
     /// Runs a sender, sends the segments that it created and sets its timer.
     #[inline(always)]
     pub(super) fn run_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) {
-        let before = self.call_sender(at, act);
-        if self.flows[at as usize].reverse_flow == NONE {
+        let before = self.call_sender_without_flush(at, act);
+        if self.flows[at as usize].reverse_flow == NO_INDEX {
             self.flush_segments(at, before, Self::send_segment);
         } else {
             self.flush_segments_with_ack(at, before, None);
@@ -265,7 +265,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Runs a sender, which leaves its segments in the outbox; returns the previous deadline of its timer, or `NEVER`.
     #[inline(always)]
-    fn call_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) -> Time {
+    fn call_sender_without_flush(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) -> Time {
         debug_assert!(self.unsent_segments.is_empty(), "what another sender made is not sent yet");
         let Simulation { now, flows, unsent_segments, probe, .. } = self;
         let flow = &mut flows[at as usize];
@@ -288,7 +288,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn flush_segments(&mut self, at: u32, before: Time, mut send: impl FnMut(&mut Self, &Segment, PacketOrigin, u32)) {
         let flow = &self.flows[at as usize];
-        let (after, rtt) = (flow.sender.deadline_or_never(), flow.sender.reported_rtt());
+        let (after, rtt) = (flow.sender.deadline_or_never(), flow.sender.rtt_written_into_packets());
         let (timer, origin) = (flow.timer_slot, flow.packet_origin(at, flow.forward_route, flow.sender_flags));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         // A packet may be passed ahead to a sender, which then needs the outbox.
@@ -332,7 +332,7 @@ impl<P: Probe> Simulation<P> {
         packet.size += piggybacked_ack.size - self.flows[reverse_flow as usize].transport.packet_and_ack_sizes().1;
         if segment.accecn_option && piggybacked_ack.accecn.is_present() {
             // The segment and the ACK have one option between them.
-            packet.size -= ACCECN_OPTION_BYTES;
+            packet.size -= PADDED_ACCECN_OPTION_BYTES;
         }
         let probed_ack = P::OBSERVES_PACKETS.then(|| piggybacked_ack.clone());
         let id = self.packets.insert_with_ack(packet, piggybacked_ack);

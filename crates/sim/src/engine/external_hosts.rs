@@ -6,16 +6,16 @@ use ecnlab_transport::{AppWrite, SegmentType};
 use ecnlab_units::{CongestionLevel, Ecn, Time};
 
 use super::Simulation;
-use super::flow::AppKind;
+use super::flow::AppWriteTiming;
 use super::path::start_propagation;
 use crate::calendar_queue::TieBreak;
-use crate::external_hosts::{HostInput, SimOutput};
+use crate::external_hosts::{HostEvent, SimOutput};
 use crate::link::QueuedPacket;
 use crate::measures::Delivery;
 use crate::network::RowPolicy;
-use crate::packet::{Direction, ExternalPacket, NONE, Packet, PacketId, PacketOrigin};
-use crate::probe::{MarkOrDrop, Probe};
-use crate::queue_log::QueueLogEvent;
+use crate::packet::{Direction, ExternalPacket, NO_INDEX, Packet, PacketId, PacketOrigin};
+use crate::probe::{MarkOrDropWithCause, Probe};
+use crate::queue_log::MeasuredQueueEvent;
 
 /// Interface of the driver.
 impl<P: Probe> Simulation<P> {
@@ -60,48 +60,48 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If the flow does not exist or its hosts are not external.
-    pub fn apply_host_input(&mut self, flow: u32, input: HostInput) {
+    pub fn apply_host_input(&mut self, flow: u32, input: HostEvent) {
         let now = self.now;
         let told_of = &mut self.flows[flow as usize];
         let host = told_of.sender.as_external_mut().expect("hosts tell of flows whose ends are outside");
         match input {
-            HostInput::Opened => {
+            HostEvent::Opened => {
                 let is_news = host.on_opened();
-                if is_news && told_of.app != NONE {
+                if is_news && told_of.app != NO_INDEX {
                     self.notify_app_of_flow(flow, AppEvent::Opened);
                 }
             }
-            HostInput::Delivered { bytes } => {
-                let counts = host.on_read(bytes);
-                self.record_external_delivery(flow, counts);
+            HostEvent::Delivered { bytes } => {
+                let counts = host.on_peer_read(bytes);
+                self.on_external_bytes_readable(flow, counts);
             }
-            HostInput::Acknowledged => {
+            HostEvent::Acknowledged => {
                 host.on_all_acknowledged();
                 if told_of.measures.is_sending() {
                     self.end_transfer(flow);
                 }
             }
-            HostInput::RoundTrip(rtt) => {
+            HostEvent::RoundTrip(rtt) => {
                 host.update_min_rtt(rtt);
                 told_of.measures.on_rtt_sample(rtt);
                 if told_of.row_policy != RowPolicy::NotCounted {
                     self.probe.on_rtt_sample(now, told_of.group, rtt);
                 }
             }
-            HostInput::Window(window) => {
+            HostEvent::Window(window) => {
                 host.set_window(window);
                 self.probe.on_window_update(now, flow, &window);
             }
-            HostInput::Counters(more) => host.add_counters(&more),
+            HostEvent::Counters(more) => host.add_counters(&more),
         }
     }
 
-    fn record_external_delivery(&mut self, at: u32, bytes: u64) {
+    fn on_external_bytes_readable(&mut self, at: u32, bytes: u64) {
         let flow = &mut self.flows[at as usize];
         if let Some(since) = flow.measures.on_readable_bytes(bytes, self.now) {
             self.probe.on_lockout(at, since, self.now);
         }
-        if flow.app_kind == AppKind::WantsDeliveries && bytes > 0 {
+        if flow.app_kind == AppWriteTiming::WantsDeliveries && bytes > 0 {
             self.notify_app_of_flow(at, |member| AppEvent::Delivered(member, bytes));
         }
     }
@@ -117,14 +117,14 @@ impl<P: Probe> Simulation<P> {
         queue.measures.update_length(queue.discipline.len(), now);
         let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
         let is_marked = |frame: &QueuedPacket| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
-        let found = proxy.on_kernel_dequeue(|frame| handler.packet_handle(frame.packet) == handle, is_marked, now);
+        let found = proxy.on_kernel_dequeue(|frame| handler.external_packet_handle(frame.packet) == handle, is_marked, now);
         let Some((mut frame, waited)) = found else { return false };
         handler.apply_kernel_ecn(&frame, ecn);
         if is_marked(&frame) {
             frame.mark(CongestionLevel::Congested);
-            handler.probe_queue_event(QueueLogEvent::Marked(&frame, SignalCause::Early));
+            handler.probe_queue_event(MeasuredQueueEvent::Marked(&frame, SignalCause::Early));
         }
-        handler.probe_queue_event(QueueLogEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
+        handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
         let transmission = self.links[link as usize].transmission_time(frame.size());
         self.queues[at as usize].measures.record_departure(waited, 0, transmission);
         self.link_event_handler(link).probe_transmission_start(frame.packet, now);
@@ -146,9 +146,9 @@ impl<P: Probe> Simulation<P> {
         let (now, queue, mut handler) = self.queue_and_handler(at);
         queue.measures.update_length(queue.discipline.len(), now);
         let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
-        let Some(frame) = proxy.on_kernel_drop(|frame| handler.packet_handle(frame.packet) == handle, cause) else { return false };
-        handler.probe_queue_event(QueueLogEvent::Dropped(&frame, cause));
-        handler.drop_packet(frame.packet, MarkOrDrop::Dropped(cause));
+        let Some(frame) = proxy.on_kernel_drop(|frame| handler.external_packet_handle(frame.packet) == handle, cause) else { return false };
+        handler.probe_queue_event(MeasuredQueueEvent::Dropped(&frame, cause));
+        handler.drop_packet(frame.packet, MarkOrDropWithCause::Dropped(cause));
         true
     }
 
@@ -161,11 +161,11 @@ impl<P: Probe> Simulation<P> {
             found = found.or((self.packets[frame.packet].handle() == handle).then_some(frame.packet));
         });
         let Some(original) = found else { return false };
-        let copy = self.duplicate_packet(original);
+        let copy = self.create_duplicate_packet(original);
         self.links[link as usize].arrived_packets += 1;
         let waiting = QueuedPacket::new(copy, &self.packets);
         let (now, queue, mut handler) = self.queue_and_handler(at);
-        handler.probe_queue_event(QueueLogEvent::Arrived(&waiting));
+        handler.probe_queue_event(MeasuredQueueEvent::Arrived(&waiting));
         let length = queue.discipline.len();
         queue.measures.update_length(length, now);
         queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
@@ -207,14 +207,19 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     pub(super) fn deliver_to_host(&mut self, id: PacketId) {
         let packet = self.packets[id];
-        self.packets.remove(id);
+        self.packets.remove_without_ext(id);
         let (direction, bits) = (packet.direction(), packet.flags);
         if direction == Direction::Forward {
             let flow = &mut self.flows[packet.flow as usize];
             flow.received_packets += 1;
             if packet.segment_type() != SegmentType::PureAck {
                 let delay = self.now.since(packet.sent_at);
-                flow.measures.on_packet(&Delivery { size: packet.size, new_bytes: 0, first_bytes: packet.first_time_payload(), delay });
+                flow.measures.on_delivery_without_new_bytes(&Delivery {
+                    size: packet.size,
+                    new_bytes: 0,
+                    first_bytes: packet.first_time_payload(),
+                    delay,
+                });
                 if flow.row_policy != RowPolicy::NotCounted {
                     self.groups[flow.group as usize].delay.record(delay);
                 }
@@ -251,9 +256,9 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Asks a flow's external host to send in the other direction of the connection that `to` has opened.
-    pub(super) fn answer_external_connection(&mut self, at: u32, to: u32, demand: AppWrite) {
+    pub(super) fn request_external_answer(&mut self, at: u32, to: u32, demand: AppWrite) {
         let flow = &mut self.flows[at as usize];
-        flow.replace_with_external_answer(&demand, self.now);
+        flow.replace_with_external_reverse_connection(&demand, self.now);
         flow.measures.begin_transfer(self.now);
         self.outputs.push(SimOutput::Answer { flow: at, to, demand, at: self.now });
         self.notify_app_of_flow(at, AppEvent::Opened);

@@ -8,16 +8,16 @@ use crate::calendar_queue::CalendarQueue;
 use crate::impairment::LossCounts;
 use crate::link::LinkQueue;
 use crate::measures::columns::ImpairmentRow;
-use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, ReportBuilder};
+use crate::measures::{GroupDistributionsAtEnd, NetworkNames, QueueAtEnd, ReportBuilder};
 use crate::network::RowPolicy;
-use crate::packet::{NONE, PacketArena};
-use crate::probe::{Probe, TimeHistogramKind};
+use crate::packet::{NO_INDEX, PacketArena};
+use crate::probe::{DelayOrSojourn, Probe};
 
 impl<P: Probe> Simulation<P> {
     pub(super) fn assert_conservation(&self) {
         self.queues.iter().for_each(|queue| queue.discipline.assert_conservation());
         let mut in_flight = vec![0u64; self.flows.len()];
-        let on_wires = self.links.iter().flat_map(|link| link.packets_on_wire(&self.packets));
+        let on_wires = self.links.iter().flat_map(|link| link.iter_packets_on_wire(&self.packets));
         let mut waiting = Vec::new();
         // Packets in queues with known departures are on the wire already, or have been passed ahead.
         let queues = self.queues.iter().filter(|queue| queue.has_known_departures != Some(true));
@@ -27,22 +27,27 @@ impl<P: Probe> Simulation<P> {
         for id in on_wires.chain(waiting).chain(held).chain(self.partly_sent_packets()) {
             let packet = &self.packets[id];
             live += 1;
-            in_flight[packet.flow as usize] += u64::from(!packet.is_ack());
+            in_flight[packet.flow as usize] += u64::from(!packet.is_ack_from_sink());
         }
         assert_eq!(self.packets.live_packets(), live, "every packet is on a link, in a queue or held before one");
         for (flow, in_flight) in self.flows.iter().zip(in_flight) {
             let accounted = flow.received_packets + flow.lost_packets + in_flight;
-            assert_eq!(flow.send_counters().sent + flow.duplicated_packets, accounted, "sent + copied = received + lost + in flight");
+            assert_eq!(
+                flow.send_counters_of_all_connections().sent + flow.duplicated_packets,
+                accounted,
+                "sent + copied = received + lost + in flight"
+            );
             let una = flow.sender.as_tcp().map_or(0, |sender| sender.snd_una());
             assert!(una <= flow.sink.rcv_nxt(), "nothing is acknowledged that has not arrived");
         }
         for link in &self.links {
-            let queued = if link.queue == NONE { (0, 0) } else { self.queue_waiting_and_dropped(link.queue) };
+            let queued = if link.queue == NO_INDEX { (0, 0) } else { self.queue_waiting_and_dropped(link.queue) };
             let (copied, held) = link
                 .impairment
                 .as_ref()
                 .map_or((0, 0), |impairment| (impairment.duplicated_packets, impairment.delayed_packets().len() as u64));
-            let accounted = link.delivered_packets + link.dropped_packets + u64::from(link.packet_count()) + queued.0 + queued.1 + held;
+            let accounted =
+                link.delivered_packets + link.dropped_packets + u64::from(link.wire_packet_count()) + queued.0 + queued.1 + held;
             assert_eq!(link.arrived_packets + copied, accounted, "arrived + copied = delivered + dropped + held + waiting + on the wire");
         }
     }
@@ -107,7 +112,7 @@ impl<P: Probe> Simulation<P> {
         let groups: Vec<_> = self
             .groups
             .iter()
-            .map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
+            .map(|group| GroupDistributionsAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
             .collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.build(
@@ -127,9 +132,9 @@ impl<P: Probe> Simulation<P> {
     fn finish_measures(&mut self) {
         for (at, flow) in self.flows.iter_mut().enumerate() {
             if flow.sends_datagrams {
-                flow.measures.finish_datagrams(self.now);
+                flow.measures.end_transfer_if_idle(self.now);
             }
-            if let Some(since) = flow.measures.finish(self.now) {
+            if let Some(since) = flow.measures.count_final_lockout(self.now) {
                 self.probe.on_lockout(at as u32, since, self.now);
             }
         }
@@ -140,16 +145,16 @@ impl<P: Probe> Simulation<P> {
 
     fn report_distributions(&mut self) {
         for (group, counted) in (0..).zip(&self.groups) {
-            self.probe.on_distribution(TimeHistogramKind::Delay { group }, &counted.delay);
+            self.probe.on_distribution(DelayOrSojourn::Delay { group }, &counted.delay);
         }
         let mut place = 0;
         for (queue, counted) in (0..).zip(&self.queues) {
             let measures = &counted.measures;
             if measures.band_sojourns.is_empty() {
-                self.probe.on_distribution(TimeHistogramKind::Sojourn { queue, band: None }, &measures.sojourn);
+                self.probe.on_distribution(DelayOrSojourn::Sojourn { queue, band: None }, &measures.sojourn);
             }
             for sojourns in &measures.band_sojourns {
-                self.probe.on_distribution(TimeHistogramKind::Sojourn { queue, band: Some(place) }, sojourns);
+                self.probe.on_distribution(DelayOrSojourn::Sojourn { queue, band: Some(place) }, sojourns);
                 place += 1;
             }
         }

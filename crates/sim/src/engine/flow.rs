@@ -4,9 +4,9 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use ecnlab_transport::application::WriteTimes;
-use ecnlab_transport::endpoint::NonTcpSender;
+use ecnlab_transport::endpoint::DatagramOrExternalSender;
 use ecnlab_transport::{
-    AccurateReceiver, AccurateStart, AppWrite, HostClock, NegotiatedEcn, ProcessingTime, ReceiverEndpoint, SendCounters, Sender,
+    AccurateReceiver, AppWrite, HostClock, NegotiatedEcn, ProcessingTime, ReceiverEndpoint, ReverseAccurateStart, SendCounters, Sender,
     SenderEndpoint, Transport,
 };
 use ecnlab_units::{Span, Time};
@@ -15,7 +15,7 @@ use super::fast_path::SinkAhead;
 use crate::calendar_queue::CalendarQueue;
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{FlowSpec, RowPolicy};
-use crate::packet::{NONE, PacketFlags, PacketOrigin};
+use crate::packet::{NO_INDEX, PacketFlags, PacketOrigin};
 
 /// A thousand flows exceed the first-level cache, and ten thousand the second, so the fields that a packet and its ACK read are neighbours,
 /// from the end of `measures` to the middle of `sender`. The fields before and after are read at other times only.
@@ -53,7 +53,7 @@ pub struct FlowState {
     pub sends_datagrams: bool,
     pub started: bool,
     pub row_policy: RowPolicy,
-    pub app_kind: AppKind,
+    pub app_kind: AppWriteTiming,
     /// Whether the fast path may pass packets to its sink, and ACKs to its sender.
     pub sink_ahead: SinkAhead,
     pub is_sender_ahead: bool,
@@ -76,7 +76,7 @@ const _: () = {
 
 /// A flow's application, as far as packets depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppKind {
+pub enum AppWriteTiming {
     Absent,
     /// It gets delivery events.
     WantsDeliveries,
@@ -87,20 +87,20 @@ pub enum AppKind {
     WritesAtTimer,
 }
 
-impl AppKind {
+impl AppWriteTiming {
     /// The kind of an application of flows that carry datagrams or not.
-    pub fn new(wants_deliveries: bool, write_times: WriteTimes, is_tcp: bool) -> AppKind {
+    pub fn new(wants_deliveries: bool, write_times: WriteTimes, is_tcp: bool) -> AppWriteTiming {
         match write_times {
-            _ if wants_deliveries => AppKind::WantsDeliveries,
-            WriteTimes::WhileIdle if is_tcp => AppKind::WritesWhileIdle,
-            WriteTimes::AtTimer if is_tcp => AppKind::WritesAtTimer,
-            _ => AppKind::WritesAnyTime,
+            _ if wants_deliveries => AppWriteTiming::WantsDeliveries,
+            WriteTimes::WhileIdle if is_tcp => AppWriteTiming::WritesWhileIdle,
+            WriteTimes::AtTimer if is_tcp => AppWriteTiming::WritesAtTimer,
+            _ => AppWriteTiming::WritesAnyTime,
         }
     }
 
     /// Whether it is known up to when it does not write.
     pub fn allows_computing_ahead(self) -> bool {
-        !matches!(self, AppKind::WantsDeliveries | AppKind::WritesAnyTime)
+        !matches!(self, AppWriteTiming::WantsDeliveries | AppWriteTiming::WritesAnyTime)
     }
 }
 
@@ -115,7 +115,7 @@ struct PastConnections {
 pub struct HandshakeResult {
     pub ecn: NegotiatedEcn,
     pub rtt: Option<Span>,
-    pub accurate: AccurateStart,
+    pub accurate: ReverseAccurateStart,
 }
 
 impl FlowState {
@@ -137,17 +137,17 @@ impl FlowState {
             back_route,
             group: spec.group,
             connection_id: 0,
-            sender_flags: PacketFlags::for_sender(transport.ecn_semantics(), transport.is_datagrams()),
+            sender_flags: PacketFlags::common_flags_of_sender(transport.ecn_semantics(), transport.is_datagrams()),
             sends_datagrams: transport.is_datagrams(),
             started: false,
             row_policy: spec.row_policy,
-            reverse_flow: NONE,
-            app_kind: AppKind::Absent,
+            reverse_flow: NO_INDEX,
+            app_kind: AppWriteTiming::Absent,
             sink_ahead: SinkAhead::Never,
             is_sender_ahead: false,
             timer_slot,
             sink_timer_slot: CalendarQueue::NO_SLOT,
-            app: NONE,
+            app: NO_INDEX,
             app_member: 0,
             received_packets: 0,
             lost_packets: 0,
@@ -163,12 +163,12 @@ impl FlowState {
             past_connections: None,
             processing,
         };
-        flow.assign_processing_time();
+        flow.draw_sender_processing_time();
         flow
     }
 
     /// Draws the random processing time of a new connection's sender, if there is one.
-    fn assign_processing_time(&mut self) {
+    fn draw_sender_processing_time(&mut self) {
         if let Some(processing) = &mut self.processing {
             self.sender.set_processing_time(processing.for_next_connection());
         }
@@ -176,7 +176,7 @@ impl FlowState {
 
     /// Replaces the previous connection, if any, by a new one. Packets of the previous one that are still in the network are discarded when
     /// they arrive.
-    pub fn open_connection(&mut self, demand: &AppWrite, now: Time) {
+    pub fn replace_with_new_connection(&mut self, demand: &AppWrite, now: Time) {
         let transport = self.transport.clone();
         if self.has_external_hosts() {
             let sender = SenderEndpoint::new(&transport, demand, self.clock_phases[0]);
@@ -185,12 +185,12 @@ impl FlowState {
         }
         self.end_connection();
         self.sender.renew(&transport, demand, self.clock_phases[0]);
-        self.begin_connection(ReceiverEndpoint::new(&transport, self.clock_phases[1]), now);
+        self.begin_connection_with_sink(ReceiverEndpoint::new(&transport, self.clock_phases[1]), now);
     }
 
     /// Replaces the previous connection by the other direction of an open one. The sink does not answer its FIN by one: the direction that
     /// opened the connection closes separately.
-    pub fn replace_with_reverse_direction(&mut self, opening: HandshakeResult, demand: &AppWrite, now: Time) {
+    pub fn replace_with_reverse_connection(&mut self, opening: HandshakeResult, demand: &AppWrite, now: Time) {
         let settings = match &self.transport {
             Transport::Tcp(settings) => settings,
             Transport::Datagrams(_) => panic!("datagrams answer no connection"),
@@ -198,10 +198,10 @@ impl FlowState {
         };
         let settings = Arc::new(settings.for_reverse_direction(opening.ecn));
         let mut sink = ReceiverEndpoint::new(&Transport::Tcp(settings.clone()), self.clock_phases[1]);
-        sink.suppress_fin_reply();
+        sink.suppress_close_on_fin();
         if opening.ecn == NegotiatedEcn::Accurate {
-            let AccurateStart { received_ce, uses_option, .. } = opening.accurate;
-            sink.set_accurate(AccurateReceiver::for_reverse_direction(&settings, received_ce, uses_option));
+            let ReverseAccurateStart { received_ce, uses_option, .. } = opening.accurate;
+            sink.set_accurate_receiver(AccurateReceiver::for_reverse_direction(&settings, received_ce, uses_option));
         }
         let clock = HostClock::new(&settings, self.clock_phases[0]);
         let sender = Sender::for_reverse_direction(settings, demand, clock, opening.rtt, opening.accurate, now);
@@ -209,8 +209,8 @@ impl FlowState {
     }
 
     /// The same with external hosts; the connection counts as open from now on.
-    pub fn replace_with_external_answer(&mut self, demand: &AppWrite, now: Time) {
-        self.open_connection(demand, now);
+    pub fn replace_with_external_reverse_connection(&mut self, demand: &AppWrite, now: Time) {
+        self.replace_with_new_connection(demand, now);
         if let Some(host) = self.sender.as_external_mut() {
             host.request_write(demand.bytes);
             host.on_opened();
@@ -219,11 +219,11 @@ impl FlowState {
 
     fn replace_connection(&mut self, mut sender: SenderEndpoint, sink: ReceiverEndpoint, now: Time) {
         if let (Some(sender), Some(before)) = (sender.as_external_mut(), self.sender.as_external_mut()) {
-            sender.for_next_connection(before);
+            sender.set_next_connection_number(before);
         }
         self.end_connection();
         self.sender = sender;
-        self.begin_connection(sink, now);
+        self.begin_connection_with_sink(sink, now);
     }
 
     /// Keeps the counts of the previous connection, if there was one.
@@ -232,7 +232,7 @@ impl FlowState {
         if !self.started && !self.has_external_hosts() {
             return;
         }
-        let past = PastConnections { send_counters: self.send_counters(), min_rtt: self.min_rtt() };
+        let past = PastConnections { send_counters: self.send_counters_of_all_connections(), min_rtt: self.min_rtt_of_all_connections() };
         match &mut self.past_connections {
             Some(known) => **known = past,
             None => self.past_connections = Some(Box::new(past)),
@@ -241,11 +241,11 @@ impl FlowState {
     }
 
     /// Begins a connection whose sender is new.
-    fn begin_connection(&mut self, mut sink: ReceiverEndpoint, now: Time) {
+    fn begin_connection_with_sink(&mut self, mut sink: ReceiverEndpoint, now: Time) {
         self.started = true;
         sink.reuse_memory_of(&mut self.sink);
         (self.sink, self.opened_at) = (sink, now);
-        self.assign_processing_time();
+        self.draw_sender_processing_time();
     }
 
     /// Origin of its packets that enter a route: the sender's or the sink's.
@@ -268,13 +268,13 @@ impl FlowState {
     }
 
     /// Whether the sink may have acknowledged all data that its sender has to send.
-    pub fn is_transfer_acknowledged(&self) -> bool {
+    pub fn has_sink_acknowledged_transfer(&self) -> bool {
         self.sender.as_tcp().is_some_and(|sender| self.sink.max_acknowledged() >= sender.send_buffer().queued_segments())
     }
 
     /// Whether its hosts are external.
     pub fn has_external_hosts(&self) -> bool {
-        matches!(self.sender, SenderEndpoint::NonTcp(NonTcpSender::External(_)))
+        matches!(self.sender, SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)))
     }
 
     /// Whether ACKs of a bidirectional connection are piggybacked on data.
@@ -285,17 +285,17 @@ impl FlowState {
     /// Whether its application has opened a connection whose handshake is not answered yet.
     #[cold]
     #[inline(never)]
-    pub fn is_opening_for_app(&self) -> bool {
-        self.app != NONE && self.sender.as_tcp().is_some_and(Sender::is_in_handshake)
+    pub fn is_app_handshake_pending(&self) -> bool {
+        self.app != NO_INDEX && self.sender.as_tcp().is_some_and(Sender::is_in_handshake)
     }
 
     /// Counters of the senders of all its connections.
-    pub fn send_counters(&self) -> SendCounters {
+    pub fn send_counters_of_all_connections(&self) -> SendCounters {
         self.past_connections.as_ref().map_or(*self.sender.counters(), |past| past.send_counters.sum_with(self.sender.counters()))
     }
 
     /// Smallest RTT sample over all its connections, if there was one.
-    fn min_rtt(&self) -> Option<Span> {
+    fn min_rtt_of_all_connections(&self) -> Option<Span> {
         let past = self.past_connections.as_ref().and_then(|past| past.min_rtt);
         past.into_iter().chain(self.sender.min_rtt()).min()
     }
@@ -305,9 +305,9 @@ impl FlowState {
             group: self.group,
             has_row: self.row_policy == RowPolicy::OwnRow,
             measures: &self.measures,
-            sender: self.send_counters(),
+            sender: self.send_counters_of_all_connections(),
             base_rtt_s: self.base_rtt.seconds(),
-            min_rtt_s: self.min_rtt().unwrap_or(Span::ZERO).seconds(),
+            min_rtt_s: self.min_rtt_of_all_connections().unwrap_or(Span::ZERO).seconds(),
             started: self.start,
         }
     }

@@ -6,8 +6,8 @@ use super::Simulation;
 use crate::calendar_queue::TieBreak;
 use crate::external_hosts::SimOutput;
 use crate::impairment::{DelayedPacket, ImpairmentAction};
-use crate::packet::{NONE, PacketId};
-use crate::probe::{MarkOrDrop, Probe};
+use crate::packet::{NO_INDEX, PacketId};
+use crate::probe::{MarkOrDropWithCause, Probe};
 
 impl<P: Probe> Simulation<P> {
     /// Applies the impairments of a link to a packet, from this one on.
@@ -17,16 +17,16 @@ impl<P: Probe> Simulation<P> {
         let mut part = first;
         while let Some(event) = self.apply_impairment(at, id, part) {
             match event {
-                ImpairmentAction::Drop => return self.drop_before_queue(at, id, MarkOrDrop::Lost),
-                ImpairmentAction::DropForEcn => return self.drop_before_queue(at, id, MarkOrDrop::DroppedForEcn),
+                ImpairmentAction::Drop => return self.drop_before_queue(at, id, MarkOrDropWithCause::Lost),
+                ImpairmentAction::DropForEcn => return self.drop_before_queue(at, id, MarkOrDropWithCause::DroppedForEcn),
                 ImpairmentAction::Delay(until) => return self.delay_packet(at, id, part, until),
                 ImpairmentAction::Duplicate => {
-                    let copy = self.duplicate_packet(id);
+                    let copy = self.create_duplicate_packet(id);
                     self.apply_impairments_from(at, id, part + 1);
                     return self.apply_impairments_from(at, copy, part + 1);
                 }
                 ImpairmentAction::Mark(_) | ImpairmentAction::ForceMark => {
-                    self.link_event_handler(at).record_mark(id, MarkOrDrop::PathMarked)
+                    self.link_event_handler(at).record_mark(id, MarkOrDropWithCause::PathMarked)
                 }
                 ImpairmentAction::Pass | ImpairmentAction::ClearEcn => {}
             }
@@ -45,15 +45,15 @@ impl<P: Probe> Simulation<P> {
         Some(impairment.apply(part, &mut self.packets[id], self.now))
     }
 
-    fn drop_before_queue(&mut self, at: u32, id: PacketId, what: MarkOrDrop) {
+    fn drop_before_queue(&mut self, at: u32, id: PacketId, what: MarkOrDropWithCause) {
         self.links[at as usize].dropped_packets += 1;
         self.link_event_handler(at).drop_packet(id, what);
     }
 
     /// Creates a copy of a packet, which counts for the same flow.
-    pub(super) fn duplicate_packet(&mut self, id: PacketId) -> PacketId {
+    pub(super) fn create_duplicate_packet(&mut self, id: PacketId) -> PacketId {
         let packet = &self.packets[id];
-        if !packet.is_ack() {
+        if !packet.is_ack_from_sink() {
             self.flows[packet.flow as usize].duplicated_packets += 1;
         }
         if packet.flags.is_external() {
@@ -110,8 +110,8 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn enter_link_buffer(&mut self, at: u32, id: PacketId) {
         let link = &self.links[at as usize];
         match (link.queue, link.computes_ahead) {
-            (NONE, false) => self.enter_pipe(at, id),
-            (NONE, true) => self.enter_pipe_ahead(at, id),
+            (NO_INDEX, false) => self.enter_pipe(at, id),
+            (NO_INDEX, true) => self.enter_pipe_ahead(at, id),
             (queue, true) if self.queues[queue as usize].has_known_departures == Some(true) => self.enqueue_with_known_departure(queue, id),
             (queue, _) => self.enqueue(queue, id),
         }

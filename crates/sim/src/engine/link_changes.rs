@@ -9,9 +9,9 @@ use super::Simulation;
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
 use crate::network::{LinkChange, LinkState};
-use crate::packet::NONE;
-use crate::probe::{MarkOrDrop, Probe};
-use crate::queue_log::QueueLogEvent;
+use crate::packet::NO_INDEX;
+use crate::probe::{MarkOrDropWithCause, Probe};
+use crate::queue_log::MeasuredQueueEvent;
 
 /// A pending change.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl<P: Probe> Simulation<P> {
         let link = &mut self.links[at.link as usize];
         if let Some(rate) = change.rate {
             if P::OBSERVES_QUEUES {
-                self.probe.on_queue_event(self.now, queue, QueueLogEvent::RateChanged(rate));
+                self.probe.on_queue_event(self.now, queue, MeasuredQueueEvent::RateChanged(rate));
             }
             link.set_rate(rate);
             at.discipline.set_link_rate(rate);
@@ -85,11 +85,11 @@ impl<P: Probe> Simulation<P> {
         let link = &mut self.links[at as usize];
         let (mut next, deadline) = (link.clear_wire(), link.arrival_slot);
         self.calendar.clear_deadline(deadline);
-        while next != NONE {
+        while next != NO_INDEX {
             let id = next;
             next = self.packets[id].next;
             self.links[at as usize].dropped_packets += 1;
-            self.link_event_handler(at).drop_packet(id, MarkOrDrop::Lost);
+            self.link_event_handler(at).drop_packet(id, MarkOrDropWithCause::Lost);
         }
     }
 }

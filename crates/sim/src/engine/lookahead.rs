@@ -67,7 +67,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn compute_lookahead(&mut self) {
-        let delays: Vec<Span> = (0..self.links.len()).map(|link| self.min_link_delay(link)).collect();
+        let delays: Vec<Span> = (0..self.links.len()).map(|link| self.min_delay_over_link_changes(link)).collect();
         let mut tails = vec![None; self.links.len()];
         for route in self.route_hops.split(|&hop| hop == END_OF_ROUTE) {
             route.iter().rev().fold(Span::ZERO, |behind, &link| {
@@ -86,7 +86,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Minimum delay of a link, now or after its pending changes.
-    fn min_link_delay(&self, at: usize) -> Span {
+    fn min_delay_over_link_changes(&self, at: usize) -> Span {
         let link = &self.links[at];
         self.changes_of_link(link.queue).filter_map(|change| change.delay).fold(link.delay(), Span::min)
     }

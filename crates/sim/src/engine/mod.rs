@@ -27,7 +27,7 @@ use std::sync::Arc;
 use ecnlab_transport::Segment;
 use ecnlab_units::{Rate, Span, Time};
 
-pub use self::snapshot::{MarkCounts, QueueSnapshot};
+pub use self::snapshot::{AccurateEcnMarkCounts, QueueSnapshot};
 
 use self::apps::App;
 use self::fast_path::FastPath;
@@ -46,7 +46,7 @@ use crate::probe::Probe;
 
 /// Duration, measured interval and seed of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct RunTimesAndSeed {
     pub duration: Time,
     pub measure_from: Time,
     pub seed: u64,
@@ -78,11 +78,11 @@ impl Run {
 
 /// A network in simulated time.
 ///
-/// It advances in slices ([`Simulation::advance`]), between which its owner may read a clock, report progress, or drop it; the slicing does
+/// It advances in slices ([`Simulation::advance_with_event_limit`]), between which its owner may read a clock, report progress, or drop it; the slicing does
 /// not change the run. Links, flows and applications may be added between two slices.
 pub struct Simulation<P> {
     now: Time,
-    options: Options,
+    options: RunTimesAndSeed,
     calendar: CalendarQueue,
     /// Slots in the calendar queue of timers of the whole run.
     run_timers: [u32; RUN_TIMER_COUNT],
@@ -154,7 +154,7 @@ impl<P: Probe> Simulation<P> {
     ///
     /// After a return of `false` flows may be ahead of the current time, up to `until` ([`fast_path`]). Links, flows and applications are added
     /// after a return of `true`.
-    pub fn advance(&mut self, until: Time, events: u64) -> bool {
+    pub fn advance_with_event_limit(&mut self, until: Time, events: u64) -> bool {
         let until = until.min(self.options.duration);
         self.begin_slice(until);
         let mut left = events;
@@ -168,7 +168,7 @@ impl<P: Probe> Simulation<P> {
             debug_assert!(due >= self.now);
             self.now = due;
             if !is_sampling_only(component) {
-                self.count_event(due, component);
+                self.count_and_hash_event(due, component);
             }
             self.dispatch(component);
         }
@@ -178,7 +178,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Counts an event and adds it to the fingerprint.
     #[inline(always)]
-    fn count_event(&mut self, due: Time, component: ComponentId) {
+    fn count_and_hash_event(&mut self, due: Time, component: ComponentId) {
         self.events += 1;
         let mut hash = due.picos().wrapping_mul(0x9fb2_1c65_1e98_df25) ^ u64::from(component.as_u32()).wrapping_mul(0xd6e8_feb8_6659_fd93);
         hash = (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -187,7 +187,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Advances to a time or the end of the run.
     pub fn advance_to(&mut self, until: Time) {
-        self.advance(until, u64::MAX);
+        self.advance_with_event_limit(until, u64::MAX);
     }
 
     /// Advances to the end of the run; returns the measures and the probe.
@@ -206,8 +206,8 @@ impl<P: Probe> Simulation<P> {
         let index = component.index();
         match component.kind() {
             ComponentKind::Link => self.on_link_arrival(index),
-            ComponentKind::Transmitter => self.on_transmission_end(index),
-            ComponentKind::FlowTimer => self.on_flow_timer(index),
+            ComponentKind::Transmitter => self.on_transmitter_ready(index),
+            ComponentKind::FlowTimer => self.on_start_or_sender_timer(index),
             ComponentKind::SinkTimer => self.on_sink_timer(index),
             ComponentKind::RunTimer => self.on_run_timer(index),
             ComponentKind::App => self.on_app_timer(index),

@@ -9,9 +9,9 @@ use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::external_hosts::SimOutput;
 use crate::link::{Link, LinkQueue, QueuedPacket};
 use crate::network::RowPolicy;
-use crate::packet::{NONE, Packet, PacketArena, PacketId, PacketKind};
-use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, SignalEvent};
-use crate::queue_log::QueueLogEvent;
+use crate::packet::{NO_INDEX, Packet, PacketArena, PacketId, PacketKind};
+use crate::probe::{AckDrop, AckMark, MarkOrDropWithCause, Probe, SignalEvent};
+use crate::queue_log::MeasuredQueueEvent;
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
@@ -26,16 +26,16 @@ impl<P: Probe> Simulation<P> {
         if let Some((due, tie_break)) = next {
             self.calendar.set_deadline_with_tie_break(link.arrival_slot, due, tie_break);
         }
-        if link.computes_ahead { self.arrive_at_end_ahead(at, hop, id) } else { self.arrive(hop, id) }
+        if link.computes_ahead { self.arrive_and_continue_link_ahead(at, hop, id) } else { self.arrive(hop, id) }
     }
 
     /// A packet that was left to an event arrives on a link that computes ahead.
     #[inline(never)]
-    fn arrive_at_end_ahead(&mut self, at: u32, hop: u32, id: PacketId) {
-        let is_followed = self.links[at as usize].queue == NONE || self.count_arrival_by_event(hop, id);
+    fn arrive_and_continue_link_ahead(&mut self, at: u32, hop: u32, id: PacketId) {
+        let is_followed = self.links[at as usize].queue == NO_INDEX || self.decrement_packets_before_pipe(hop, id);
         self.arrive(hop, id);
         if is_followed {
-            self.resume_link(at);
+            self.continue_link_packets_ahead(at);
         }
     }
 
@@ -87,7 +87,7 @@ impl<P: Probe> Simulation<P> {
         if link.is_full(&self.packets, self.now) {
             return self.drop_at_full_pipe(at, id);
         }
-        let (begins, departs) = link.schedule_departure(self.packets[id].size, self.now);
+        let (begins, departs) = link.reserve_transmitter(self.packets[id].size, self.now);
         self.start_pipe_propagation(at, id, begins, departs);
     }
 
@@ -95,7 +95,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     pub(super) fn drop_at_full_pipe(&mut self, at: u32, id: PacketId) {
         self.links[at as usize].dropped_packets += 1;
-        self.link_event_handler(at).drop_packet(id, MarkOrDrop::Dropped(SignalCause::Overflow));
+        self.link_event_handler(at).drop_packet(id, MarkOrDropWithCause::Dropped(SignalCause::Overflow));
     }
 
     /// Puts a packet of a pipe on its wire.
@@ -112,7 +112,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn enqueue(&mut self, at: u32, id: PacketId) {
         let waiting = QueuedPacket::new(id, &self.packets);
         if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, QueueLogEvent::Arrived(&waiting));
+            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::Arrived(&waiting));
         }
         let (now, queue, mut handler) = self.queue_and_handler(at);
         let length = queue.discipline.len();
@@ -125,7 +125,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// The transmitter has finished a packet, or a shaper may send now.
-    pub(super) fn on_transmission_end(&mut self, at: u32) {
+    pub(super) fn on_transmitter_ready(&mut self, at: u32) {
         self.queues[at as usize].transmitting = false;
         self.start_transmission(at);
     }
@@ -140,15 +140,15 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         if queue.follows_schedule {
-            return self.send_by_schedule(at);
+            return self.send_at_opportunities_or_slots(at);
         }
         self.transmit_next(at);
     }
 
     /// Sends at delivery opportunities, or in bursts.
     #[inline(never)]
-    fn send_by_schedule(&mut self, at: u32) {
-        if self.queues[at as usize].delivery_schedule.is_some() { self.send_at_opportunities(at) } else { self.send_in_burst(at) }
+    fn send_at_opportunities_or_slots(&mut self, at: u32) {
+        if self.queues[at as usize].delivery_schedule.is_some() { self.send_at_opportunities(at) } else { self.transmit_at_burst_slot(at) }
     }
 
     /// Dequeues the next packet and transmits it now; returns its size and the end of the transmission.
@@ -164,9 +164,9 @@ impl<P: Probe> Simulation<P> {
         let mut handler = LinkEventHandler { now, link: number, queue: Some(at), packets, flows, groups, probe, outputs };
         match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
             DequeueOutcome::Packet { packet, sojourn, band } => {
-                handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
+                handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
                 let link = &mut links[number as usize];
-                let (begins, departs) = link.schedule_departure(packet.size(), now);
+                let (begins, departs) = link.reserve_transmitter(packet.size(), now);
                 queue.measures.record_departure(sojourn, band, departs.since(now));
                 handler.probe_transmission_start(packet.packet, begins);
                 queue.transmitting = true;
@@ -180,11 +180,11 @@ impl<P: Probe> Simulation<P> {
                 return Some((packet.size(), departs));
             }
             DequeueOutcome::RetryAt(time) => {
-                handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
+                handler.probe_queue_event(MeasuredQueueEvent::DepartureDelayed(time));
                 calendar.set_deadline(queue.transmitter_slot, now, assert_later_than_now(time, now));
             }
             DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelMirror(_)) => self.report_kernel_enqueues(at),
-            DequeueOutcome::Empty => handler.probe_queue_event(QueueLogEvent::Empty),
+            DequeueOutcome::Empty => handler.probe_queue_event(MeasuredQueueEvent::Empty),
         }
         None
     }
@@ -198,7 +198,7 @@ impl<P: Probe> Simulation<P> {
             self.update_known_queue(at);
         }
         if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, QueueLogEvent::TimerFired);
+            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::TimerFired);
         }
         let queue = &mut self.queues[at as usize];
         queue.discipline.on_timer(self.now, &mut queue.rng);
@@ -221,7 +221,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn link_event_handler(&mut self, link: u32) -> LinkEventHandler<'_, P> {
         let Simulation { now, links, packets, flows, groups, probe, outputs, .. } = self;
-        let queue = Some(links[link as usize].queue).filter(|&queue| queue != NONE);
+        let queue = Some(links[link as usize].queue).filter(|&queue| queue != NO_INDEX);
         LinkEventHandler { now: *now, link, queue, packets, flows, groups, probe, outputs }
     }
 }
@@ -245,8 +245,8 @@ impl<P: Probe> LinkEventHandler<'_, P> {
             QueueEvent::Stored(_) => {}
             QueueEvent::Marked(frame, cause) => self.on_mark(frame, cause),
             QueueEvent::Dropped(frame, cause) => {
-                self.probe_queue_event(QueueLogEvent::Dropped(&frame, cause));
-                self.drop_packet(frame.packet, MarkOrDrop::Dropped(cause));
+                self.probe_queue_event(MeasuredQueueEvent::Dropped(&frame, cause));
+                self.drop_packet(frame.packet, MarkOrDropWithCause::Dropped(cause));
             }
         }
     }
@@ -254,15 +254,15 @@ impl<P: Probe> LinkEventHandler<'_, P> {
     /// A packet was marked: updates its ECN field and the counters of data packets.
     #[inline(never)]
     fn on_mark(&mut self, frame: &QueuedPacket, cause: SignalCause) {
-        self.probe_queue_event(QueueLogEvent::Marked(frame, cause));
+        self.probe_queue_event(MeasuredQueueEvent::Marked(frame, cause));
         self.packets[frame.packet].ecn = frame.ecn();
-        self.record_mark(frame.packet, MarkOrDrop::Marked(cause));
+        self.record_mark(frame.packet, MarkOrDropWithCause::Marked(cause));
     }
 
     /// Counts the mark of a data packet, and reports any mark to the probe.
-    pub(super) fn record_mark(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn record_mark(&mut self, id: PacketId, what: MarkOrDropWithCause) {
         let packet = &self.packets[id];
-        if packet.is_ack() {
+        if packet.is_ack_from_sink() {
             self.probe.on_ack_mark(self.now, &AckMark { queue: self.queue, flow: packet.flow, signal: what });
         } else {
             self.report_signal(id, what);
@@ -270,17 +270,17 @@ impl<P: Probe> LinkEventHandler<'_, P> {
     }
 
     /// Counts a mark or drop of a data packet and reports it to the probe.
-    fn report_signal(&mut self, id: PacketId, what: MarkOrDrop) {
+    fn report_signal(&mut self, id: PacketId, what: MarkOrDropWithCause) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
         let counted = u64::from(flow.row_policy != RowPolicy::NotCounted);
         match what {
-            MarkOrDrop::Marked(_) | MarkOrDrop::PathMarked => {
+            MarkOrDropWithCause::Marked(_) | MarkOrDropWithCause::PathMarked => {
                 flow.measures.marks += 1;
                 group.marks += counted;
             }
-            MarkOrDrop::Dropped(_) | MarkOrDrop::Lost | MarkOrDrop::DroppedForEcn => {
+            MarkOrDropWithCause::Dropped(_) | MarkOrDropWithCause::Lost | MarkOrDropWithCause::DroppedForEcn => {
                 flow.measures.drops += 1;
                 flow.lost_packets += 1;
                 group.drops += counted;
@@ -292,7 +292,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
 
     /// Reports a queue event to a probe that observes queues.
     #[inline(always)]
-    pub(super) fn probe_queue_event(&mut self, event: QueueLogEvent) {
+    pub(super) fn probe_queue_event(&mut self, event: MeasuredQueueEvent) {
         if P::OBSERVES_QUEUES
             && let Some(queue) = self.queue
         {
@@ -309,26 +309,26 @@ impl<P: Probe> LinkEventHandler<'_, P> {
     }
 
     /// Removes a dropped packet from the network.
-    pub(super) fn drop_packet(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn drop_packet(&mut self, id: PacketId, what: MarkOrDropWithCause) {
         let packet = self.packets[id];
         if P::OBSERVES_PACKETS {
             self.probe.on_packet_drop(self.now, self.link, id, &packet);
         }
         if packet.flags.is_external() {
             self.drop_external_packet(id, &packet, what);
-        } else if packet.is_ack() {
+        } else if packet.is_ack_from_sink() {
             let ack = self.packets.remove_ack(id);
             let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, ack_seq: ack.next, signal: what };
             self.probe.on_ack_drop(self.now, &drop);
         } else {
             self.report_signal(id, what);
             self.packets.remove_piggybacked_ack(id);
-            self.packets.remove(id);
+            self.packets.remove_without_ext(id);
         }
     }
 
     /// The handle of an external packet.
-    pub(super) fn packet_handle(&self, id: PacketId) -> u32 {
+    pub(super) fn external_packet_handle(&self, id: PacketId) -> u32 {
         self.packets[id].handle()
     }
 
@@ -337,21 +337,21 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         let packet = &mut self.packets[frame.packet];
         packet.ecn = ecn;
         if ecn == Ecn::Ce && frame.ecn() != Ecn::Ce {
-            self.record_mark(frame.packet, MarkOrDrop::Marked(SignalCause::Early));
+            self.record_mark(frame.packet, MarkOrDropWithCause::Marked(SignalCause::Early));
         }
     }
 
     /// Drops a packet of an external host, and reports it.
     #[cold]
     #[inline(never)]
-    fn drop_external_packet(&mut self, id: PacketId, packet: &Packet, what: MarkOrDrop) {
-        if packet.is_ack() {
+    fn drop_external_packet(&mut self, id: PacketId, packet: &Packet, what: MarkOrDropWithCause) {
+        if packet.is_ack_from_sink() {
             let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, ack_seq: 0, signal: what };
             self.probe.on_ack_drop(self.now, &drop);
         } else {
             self.report_signal(id, what);
         }
-        self.packets.remove(id);
+        self.packets.remove_without_ext(id);
         self.outputs.push(SimOutput::Lost { handle: packet.handle(), at: self.now });
     }
 }

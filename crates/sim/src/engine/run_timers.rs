@@ -10,7 +10,7 @@ use super::{GroupMeasures, Simulation};
 use crate::component::{ComponentId, ComponentKind};
 use crate::measures::{CompletionsBySize, Histogram, JainIndex, QueueMeasures};
 use crate::network::RowPolicy;
-use crate::probe::{Probe, RateBin};
+use crate::probe::{GroupRateBin, Probe};
 
 const RATE_BIN_LENGTH: Span = Span::from_secs(1);
 
@@ -19,22 +19,22 @@ const RATE_BIN_TIMER: u32 = 0;
 const MEASUREMENT_START_TIMER: u32 = 1;
 const QUEUE_SAMPLE_TIMER: u32 = 2;
 const WINDOW_SAMPLE_TIMER: u32 = 3;
-const RATE_SAMPLE_TIMER: u32 = 4;
+const PROBE_RATE_BIN_TIMER: u32 = 4;
 pub const RUN_TIMER_COUNT: usize = 5;
 
 /// Timers that read the measures of flows.
-const READS_FLOW_MEASURES: [u32; 3] = [RATE_BIN_TIMER, MEASUREMENT_START_TIMER, RATE_SAMPLE_TIMER];
+const READS_FLOW_MEASURES: [u32; 3] = [RATE_BIN_TIMER, MEASUREMENT_START_TIMER, PROBE_RATE_BIN_TIMER];
 
 /// Whether an event only samples the run; the fingerprint leaves such events unhashed.
 #[inline(always)]
 pub fn is_sampling_only(component: ComponentId) -> bool {
-    component.is_kind_with_index_in(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=RATE_SAMPLE_TIMER)
+    component.is_kind_with_index_in(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=PROBE_RATE_BIN_TIMER)
 }
 
 /// Counters at the beginning of the current bin of a probe's own length. They wrap below zero if a counter was reset since.
 #[derive(Default)]
 pub struct RateBinStart {
-    /// Bytes by flow, as in [`RateBin`].
+    /// Bytes by flow, as in [`GroupRateBin`].
     bytes: Vec<[u64; 3]>,
     /// Marks and drops by group.
     signals: Vec<[u64; 2]>,
@@ -43,30 +43,30 @@ pub struct RateBinStart {
 impl RateBinStart {
     /// Bytes of a flow since the bin began; the next bin begins.
     fn take_bytes(&mut self, flow: usize, bytes: [u64; 3]) -> [u64; 3] {
-        let before = std::mem::replace(at_or_default(&mut self.bytes, flow), bytes);
+        let before = std::mem::replace(get_mut_or_resize(&mut self.bytes, flow), bytes);
         [0, 1, 2].map(|kind| bytes[kind].wrapping_sub(before[kind]))
     }
 
     /// Marks and drops of a group since the bin began; the next bin begins.
     fn take_signals(&mut self, group: usize, signals: [u64; 2]) -> [u64; 2] {
-        let before = std::mem::replace(at_or_default(&mut self.signals, group), signals);
+        let before = std::mem::replace(get_mut_or_resize(&mut self.signals, group), signals);
         [0, 1].map(|kind| signals[kind].wrapping_sub(before[kind]))
     }
 
     /// The counters of a flow's bytes, with these values, are about to become zero.
-    fn before_reset_of_bytes(&mut self, flow: usize, bytes: [u64; 3]) {
-        let before = at_or_default(&mut self.bytes, flow);
+    fn on_bytes_reset(&mut self, flow: usize, bytes: [u64; 3]) {
+        let before = get_mut_or_resize(&mut self.bytes, flow);
         (0..3).for_each(|kind| before[kind] = before[kind].wrapping_sub(bytes[kind]));
     }
 
     /// The counters of a group's marks and drops, with these values, are about to become zero.
     fn before_reset_of_signals(&mut self, group: usize, signals: [u64; 2]) {
-        let before = at_or_default(&mut self.signals, group);
+        let before = get_mut_or_resize(&mut self.signals, group);
         (0..2).for_each(|kind| before[kind] = before[kind].wrapping_sub(signals[kind]));
     }
 }
 
-fn at_or_default<T: Clone + Default>(values: &mut Vec<T>, at: usize) -> &mut T {
+fn get_mut_or_resize<T: Clone + Default>(values: &mut Vec<T>, at: usize) -> &mut T {
     if values.len() <= at {
         values.resize(at + 1, T::default());
     }
@@ -84,13 +84,13 @@ impl<P: Probe> Simulation<P> {
                 self.set_run_timer(part, Time::ZERO);
             }
         }
-        if let Some(length) = self.own_rate_bin() {
-            self.set_run_timer(RATE_SAMPLE_TIMER, Time::ZERO + length);
+        if let Some(length) = self.probe_rate_bin_length() {
+            self.set_run_timer(PROBE_RATE_BIN_TIMER, Time::ZERO + length);
         }
     }
 
     /// Length of the probe's bins of rates, if it is not that of every run.
-    fn own_rate_bin(&self) -> Option<Span> {
+    fn probe_rate_bin_length(&self) -> Option<Span> {
         self.probe.rate_bin().filter(|length| *length != RATE_BIN_LENGTH)
     }
 
@@ -105,7 +105,7 @@ impl<P: Probe> Simulation<P> {
             RATE_BIN_TIMER => self.end_rate_bin(),
             MEASUREMENT_START_TIMER => self.begin_measured_interval(),
             QUEUE_SAMPLE_TIMER => self.sample_queues(),
-            RATE_SAMPLE_TIMER => self.sample_rates(),
+            PROBE_RATE_BIN_TIMER => self.end_probe_rate_bin(),
             _ => self.sample_windows(),
         }
         if READS_FLOW_MEASURES.contains(&clock) {
@@ -129,7 +129,7 @@ impl<P: Probe> Simulation<P> {
 
     fn end_rate_bin(&mut self) {
         let start = self.now - RATE_BIN_LENGTH;
-        let mut bins = vec![RateBin::starting_at(start); self.groups.len()];
+        let mut bins = vec![GroupRateBin::starting_at(start); self.groups.len()];
         let mut shares = [JainIndex::default(); 3];
         for flow in &mut self.flows {
             let bytes = flow.measures.end_bin();
@@ -145,7 +145,7 @@ impl<P: Probe> Simulation<P> {
         if start >= self.options.measure_from {
             self.fairness.add_bin_indices(shares.map(|jain| jain.value()));
         }
-        let is_reported = self.own_rate_bin().is_none();
+        let is_reported = self.probe_rate_bin_length().is_none();
         for (at, bin) in bins.iter_mut().enumerate() {
             let GroupMeasures { marks, drops, .. } = &mut self.groups[at];
             if is_reported {
@@ -160,9 +160,9 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Ends a bin of the probe's own length.
-    fn sample_rates(&mut self) {
-        let Some(length) = self.own_rate_bin() else { return };
-        let mut bins = vec![RateBin::starting_at(self.now - length); self.groups.len()];
+    fn end_probe_rate_bin(&mut self) {
+        let Some(length) = self.probe_rate_bin_length() else { return };
+        let mut bins = vec![GroupRateBin::starting_at(self.now - length); self.groups.len()];
         for (at, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.row_policy != RowPolicy::NotCounted) {
             let bytes = self.rate_bin_start.take_bytes(at, flow.measures.bytes);
             (0..3).for_each(|kind| bins[flow.group as usize].bytes[kind] += bytes[kind]);
@@ -172,17 +172,17 @@ impl<P: Probe> Simulation<P> {
             [bin.marks, bin.drops] = self.rate_bin_start.take_signals(at, [marks, drops]);
             self.probe.on_rate_bin(self.now, at as u32, bin);
         }
-        self.set_run_timer(RATE_SAMPLE_TIMER, self.now + length);
+        self.set_run_timer(PROBE_RATE_BIN_TIMER, self.now + length);
     }
 
     fn begin_measured_interval(&mut self) {
         self.probe.on_measurement_start(self.now);
-        let has_own_rate_bin = self.own_rate_bin().is_some();
+        let has_own_rate_bin = self.probe_rate_bin_length().is_some();
         for (at, flow) in self.flows.iter_mut().enumerate() {
             if has_own_rate_bin {
-                self.rate_bin_start.before_reset_of_bytes(at, flow.measures.bytes);
+                self.rate_bin_start.on_bytes_reset(at, flow.measures.bytes);
             }
-            flow.measures.reset(self.now, &flow.send_counters());
+            flow.measures.reset(self.now, &flow.send_counters_of_all_connections());
         }
         for group in &mut self.groups {
             group.delay = Histogram::default();

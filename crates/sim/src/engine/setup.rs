@@ -15,23 +15,23 @@ use super::fast_path::FastPath;
 use super::flow::FlowState;
 use super::lookahead::OutputLookahead;
 use super::run_timers::{RUN_TIMER_COUNT, RateBinStart};
-use super::{END_OF_ROUTE, GroupMeasures, Options, Simulation};
+use super::{END_OF_ROUTE, GroupMeasures, RunTimesAndSeed, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
 use crate::link::{KnownDepartures, Link, LinkQueue};
 use crate::measures::{BinnedFairness, QueueMeasures};
 use crate::network::{
-    Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, MemberStream, Network, PrivateLinkIds, QueueSpec,
+    FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, MemberRngRole, Network, PipeOrQueue, PrivateLinkIds, QueueSpec,
 };
-use crate::packet::{NONE, PacketArena};
+use crate::packet::{NO_INDEX, PacketArena};
 use crate::probe::Probe;
 use crate::trace_driven_link::DeliverySchedule;
 
 impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If a route contains a link that does not exist, or a flow belongs to no group.
-    pub fn new(network: &Network, options: &Options, probe: P) -> Simulation<P> {
+    pub fn new(network: &Network, options: &RunTimesAndSeed, probe: P) -> Simulation<P> {
         let mut simulation = Simulation::without_links_and_flows(network, options, probe);
         simulation.start_run_timers();
         for link in &network.links {
@@ -47,7 +47,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// An empty simulation with the network's groups and capacity for the rest.
-    fn without_links_and_flows(network: &Network, options: &Options, probe: P) -> Simulation<P> {
+    fn without_links_and_flows(network: &Network, options: &RunTimesAndSeed, probe: P) -> Simulation<P> {
         let (links, flows) = (network.links.len(), network.flows.len());
         let mut calendar = CalendarQueue::new(links + 2 * flows);
         let run_timers: [u32; RUN_TIMER_COUNT] =
@@ -90,27 +90,27 @@ impl<P: Probe> Simulation<P> {
     pub fn add_link(&mut self, spec: &LinkSpec) -> u32 {
         let number = self.links.len();
         let (limit, queue) = match &spec.buffer {
-            Buffer::Pipe { limit } => (*limit, NONE),
-            Buffer::Queue(queue) => (0, self.add_queue(queue, spec, number as u32)),
+            PipeOrQueue::Pipe { limit } => (*limit, NO_INDEX),
+            PipeOrQueue::Queue(queue) => (0, self.add_queue(queue, spec, number as u32)),
         };
         let seed = self.options.seed;
         let rng_of_role = |role: &str| Rng::for_role(seed, format_args!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|parts| {
-            self.assign_impairment_label(number as u32, &spec.name);
+            self.assign_impairment_result_label(number as u32, &spec.name);
             let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
             Box::new(LinkImpairments::new(parts, rng_of_role, hold))
         });
         let delay = spec.delay_in_run(seed);
-        self.links.push(Link::new(spec.rate, delay + self.draw_delay_spread(spec), limit, queue, impairment, number as u32));
+        self.links.push(Link::new(spec.rate, delay + self.draw_link_delay_spread(spec), limit, queue, impairment, number as u32));
         self.declared_links.push((spec.rate, delay));
         self.add_link_ahead();
-        self.replan_fast_path();
+        self.invalidate_fast_path_plan();
         self.probe.on_link_added(number as u32, spec);
         number as u32
     }
 
     /// Stores the label of a link's impairments in results. Links that share a label are mostly added one after another.
-    fn assign_impairment_label(&mut self, link: u32, name: &LinkName) {
+    fn assign_impairment_result_label(&mut self, link: u32, name: &LinkName) {
         let label = name.result_label();
         let known = self.impaired_link_labels.iter().rposition(|known| **known == *label);
         let place = known.unwrap_or_else(|| {
@@ -121,7 +121,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Draws the random part of a link's delay.
-    fn draw_delay_spread(&self, spec: &LinkSpec) -> Span {
+    fn draw_link_delay_spread(&self, spec: &LinkSpec) -> Span {
         if spec.delay_spread == Span::ZERO {
             return Span::ZERO;
         }
@@ -134,7 +134,7 @@ impl<P: Probe> Simulation<P> {
         let discipline = spec.config.build(link.rate);
         let before = discipline.counters_by_band();
         let transmitter_slot = self.calendar.add_component(ComponentId::new(ComponentKind::Transmitter, at));
-        let timer_slot = discipline.next_timer().map_or(NONE, |due| self.add_queue_timer(at, due));
+        let timer_slot = discipline.next_timer().map_or(NO_INDEX, |due| self.add_queue_timer(at, due));
         self.queues.push(LinkQueue {
             discipline,
             rng: Rng::for_role(self.options.seed, format_args!("queue {}", spec.name)),
@@ -182,20 +182,20 @@ impl<P: Probe> Simulation<P> {
         let processing = self.new_processing_time(spec);
         self.flows.push(FlowState::new(
             spec,
-            self.draw_clock_phases(spec, spec.member),
+            self.draw_host_clock_phases(spec, spec.member),
             processing,
             spec.base_rtt(&self.declared_links),
             routes,
             timer_slot,
         ));
-        self.replan_fast_path();
+        self.invalidate_fast_path_plan();
         self.probe.on_flow_added(number as u32, spec);
         number as u32
     }
 
     /// Phases of the clocks of the two hosts of a member's flow at time zero.
-    fn draw_clock_phases(&self, spec: &FlowSpec, member: u32) -> [Span; 2] {
-        let period = spec.transport.clock_period();
+    fn draw_host_clock_phases(&self, spec: &FlowSpec, member: u32) -> [Span; 2] {
+        let period = spec.transport.max_clock_phase();
         let draw_phase = |role: &str| match period {
             Span::ZERO => Span::ZERO,
             _ => Span::from_picos(self.rng_of_member(spec.group, member, role).below(period.picos())),
@@ -218,7 +218,7 @@ impl<P: Probe> Simulation<P> {
             MaxProcessingTime::Fixed(max) => max,
             MaxProcessingTime::OnePacket => {
                 let link_rate = |link: u32| self.declared_links[link as usize].0;
-                let measured = route.clone().filter(|&link| self.links[link as usize].queue != NONE).map(link_rate).min();
+                let measured = route.clone().filter(|&link| self.links[link as usize].queue != NO_INDEX).map(link_rate).min();
                 let rate = measured.or_else(|| route.map(link_rate).min()).expect("a route has a link");
                 rate.transmission_time(transport.packet_and_ack_sizes().0)
             }
@@ -227,29 +227,30 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn rng_of_member(&self, group: u32, member: u32, role: &str) -> Rng {
-        Rng::for_role(self.options.seed, MemberStream { role, member, group: &self.group_names[group as usize] })
+        Rng::for_role(self.options.seed, MemberRngRole { role, member, group: &self.group_names[group as usize] })
     }
 
     /// Repeats all draws that depend on a flow's number, for flow `number` of the template's group.
-    pub(super) fn redraw_flow(&mut self, at: u32, template: &FlowTemplate, own: &PrivateLinkIds, number: u64) {
+    pub(super) fn redraw_flow_for_member_number(&mut self, at: u32, template: &FlowTemplate, own: &PrivateLinkIds, number: u64) {
         let number = number as u32;
         for (links, specs) in [(own.access, &template.access), (own.exit, &template.exit)] {
             for (link, spec) in links.iter().flatten().zip(specs.iter().flatten()) {
                 let spec = spec.for_member(number);
                 let delay = spec.delay_in_run(self.options.seed);
-                let spread = self.draw_delay_spread(&spec);
-                let Buffer::Pipe { limit } = spec.buffer else { panic!("a flow's own link has a plain buffer") };
-                self.links[*link as usize].reassign(spec.rate, delay + spread, limit);
+                let spread = self.draw_link_delay_spread(&spec);
+                let PipeOrQueue::Pipe { limit } = spec.buffer else { panic!("a flow's own link has a plain buffer") };
+                self.links[*link as usize].set_rate_delay_and_limit(spec.rate, delay + spread, limit);
                 self.declared_links[*link as usize] = (spec.rate, delay);
             }
         }
-        let (phases, base_rtt) = (self.draw_clock_phases(&template.flow, number), template.base_rtt_of_member(own, &self.declared_links));
+        let (phases, base_rtt) =
+            (self.draw_host_clock_phases(&template.flow, number), template.base_rtt_of_member(own, &self.declared_links));
         let max = self.max_processing_time(&template.flow.transport, template.forward_route(own));
         let stream = || self.rng_of_member(template.flow.group, number, "processing time, seated");
         let processing = max.map(|max| Box::new(ProcessingTime::new(max, stream())));
         let flow = &mut self.flows[at as usize];
         (flow.clock_phases, flow.base_rtt, flow.processing) = (phases, base_rtt, processing);
-        flow.measures.set_base_rtt(base_rtt);
+        flow.measures.set_lockout_threshold_from_rtt(base_rtt);
     }
 
     /// Appends a route; returns where it begins.

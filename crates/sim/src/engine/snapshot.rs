@@ -20,7 +20,7 @@ pub struct QueueSnapshot {
 
 /// Marks of a connection with Accurate ECN, as its two hosts count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MarkCounts {
+pub struct AccurateEcnMarkCounts {
     /// Packets with CE that reached the sink.
     pub received: u64,
     /// Those that the sender knows of by its acknowledgements.
@@ -29,10 +29,10 @@ pub struct MarkCounts {
 
 impl<P: Probe> Simulation<P> {
     /// Marks of the open connection of a flow; `None` without Accurate ECN.
-    pub fn mark_counts(&self, flow: u32) -> Option<MarkCounts> {
+    pub fn accurate_ecn_mark_counts(&self, flow: u32) -> Option<AccurateEcnMarkCounts> {
         let flow = &self.flows[flow as usize];
         let (sink, sender) = (flow.sink.accurate()?, flow.sender.as_tcp()?);
-        Some(MarkCounts { received: sink.received_ce(), reported: sender.reported_ce() })
+        Some(AccurateEcnMarkCounts { received: sink.received_ce_packets(), reported: sender.reported_ce() })
     }
 
     /// Snapshots of all measured queues, in the order of the network.
@@ -55,9 +55,9 @@ impl<P: Probe> Simulation<P> {
     /// Ends the run at the current time; [`Simulation::finish`] then advances no further.
     ///
     /// # Panics
-    /// If [`Simulation::advance`] has returned `false` and flows may be ahead of the current time.
+    /// If [`Simulation::advance_with_event_limit`] has returned `false` and flows may be ahead of the current time.
     pub fn finish_at_current_time(&mut self) {
-        assert!(!self.may_be_ahead(), "a run ends at a time that it has reached");
+        assert!(!self.may_have_run_ahead(), "a run ends at a time that it has reached");
         self.options.duration = self.now;
     }
 }

@@ -8,7 +8,7 @@ use super::{Simulation, path};
 use crate::calendar_queue::TieBreak;
 use crate::packet::PacketId;
 use crate::probe::Probe;
-use crate::queue_log::QueueLogEvent;
+use crate::queue_log::MeasuredQueueEvent;
 use crate::trace_driven_link::PartlySentPacket;
 
 /// Result of an opportunity.
@@ -77,18 +77,18 @@ impl<P: Probe> Simulation<P> {
         queue.measures.update_length(queue.discipline.len(), now);
         match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
             DequeueOutcome::Packet { packet, sojourn, band } => {
-                handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
+                handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
                 queue.measures.record_departure(sojourn, band, Span::ZERO);
                 handler.probe_transmission_start(packet.packet, now);
                 let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - sojourn };
                 Ok(Some(PartlySentPacket { packet: packet.packet, bytes_left: packet.size(), tie_break }))
             }
             DequeueOutcome::RetryAt(time) => {
-                handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
+                handler.probe_queue_event(MeasuredQueueEvent::DepartureDelayed(time));
                 Err(path::assert_later_than_now(time, now))
             }
             DequeueOutcome::Empty => {
-                handler.probe_queue_event(QueueLogEvent::Empty);
+                handler.probe_queue_event(MeasuredQueueEvent::Empty);
                 Ok(None)
             }
         }

@@ -24,7 +24,7 @@ pub static RANDOM_MARKS: ImpairmentKind = ImpairmentKind {
     summary: "Marks packets with a probability, each independently of the others; packets that are not ECN-capable pass unchanged.",
     source: "RFC 3168, section 5",
     parameters: RandomMarkSettings::PARAMETERS,
-    ..ImpairmentKind::with_constructor(|values| Impairment::RandomMarks(RandomMarks::from_values(values)))
+    ..ImpairmentKind::with_constructor(|values| Impairment::RandomMarks(RandomMarks::from_parameter_values(values)))
 };
 
 parameters! {
@@ -84,7 +84,7 @@ pub struct RandomMarks {
 }
 
 impl RandomMarks {
-    fn from_values(values: &Values) -> RandomMarks {
+    fn from_parameter_values(values: &Values) -> RandomMarks {
         let RandomMarkSettings { rate, level } = RandomMarkSettings::from_values(values);
         RandomMarks { rate, level: if level == MarkLevel::Congested { CongestionLevel::Congested } else { CongestionLevel::Incipient } }
     }

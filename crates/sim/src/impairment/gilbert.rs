@@ -31,7 +31,7 @@ pub static BURST_LOSS: ImpairmentKind = ImpairmentKind {
     parameters: GilbertElliottSettings::PARAMETERS,
     example: Some("rate = 0.01, burst = 5"),
     check: |values| GilbertElliottSettings::from_values(values).markov_chain().err().map_or_else(Vec::new, |found| vec![found]),
-    ..ImpairmentKind::with_constructor(|values| Impairment::BurstLoss(GilbertElliott::from_keys(values)))
+    ..ImpairmentKind::with_constructor(|values| Impairment::BurstLoss(GilbertElliott::from_parameter_values(values)))
 };
 
 parameters! {
@@ -111,7 +111,7 @@ impl GilbertElliottSettings {
 impl GilbertElliott {
     /// # Panics
     /// If the values contradict each other, which the check of the entry reports.
-    fn from_keys(values: &Values) -> GilbertElliott {
+    fn from_parameter_values(values: &Values) -> GilbertElliott {
         let settings = GilbertElliottSettings::from_values(values);
         let chain = settings.markov_chain().unwrap_or_else(|(name, why)| panic!("{name} {why}"));
         GilbertElliott { chain, loss_probabilities: [1.0 - settings.k, 1.0 - settings.h], is_bad: None }
@@ -144,7 +144,7 @@ mod tests {
 
     /// Which of a million packets are lost.
     fn simulate_losses(given: &[(&str, &str)]) -> Vec<bool> {
-        let mut channel = GilbertElliott::from_keys(&gilbert_values(given));
+        let mut channel = GilbertElliott::from_parameter_values(&gilbert_values(given));
         let mut rng = Rng::for_role(1, "test");
         (0..SIMULATED_PACKETS).map(|_| channel.apply(&mut rng) == ImpairmentAction::Drop).collect()
     }

@@ -14,7 +14,7 @@ pub static REORDER: ImpairmentKind = ImpairmentKind {
     summary: "Delays a share of the packets by a time, or until a number of others have overtaken them, whichever is first.",
     source: "RFC 4737; netem, reorder",
     parameters: ReorderSettings::PARAMETERS,
-    ..ImpairmentKind::with_constructor(|values| Impairment::Reorder(Reorder::from_keys(values)))
+    ..ImpairmentKind::with_constructor(|values| Impairment::Reorder(Reorder::from_parameter_values(values)))
 };
 
 pub static DUPLICATE: ImpairmentKind = ImpairmentKind {
@@ -78,7 +78,7 @@ impl Duplicate {
 }
 
 impl Reorder {
-    fn from_keys(values: &Values) -> Reorder {
+    fn from_parameter_values(values: &Values) -> Reorder {
         Reorder { settings: ReorderSettings::from_values(values), passed_packets: 0, overtake_limits: VecDeque::new() }
     }
 

@@ -20,7 +20,7 @@ pub static SCRIPT: ImpairmentKind = ImpairmentKind {
     parameters: ScriptSettings::PARAMETERS,
     example: Some("packets = [10, 11]"),
     check: |values| ScriptSettings::from_values(values).find_contradictions(),
-    ..ImpairmentKind::with_constructor(|values| Impairment::Script(Script::from_keys(values)))
+    ..ImpairmentKind::with_constructor(|values| Impairment::Script(Script::from_parameter_values(values)))
 };
 
 parameters! {
@@ -196,7 +196,7 @@ impl Script {
         Script { rules: rules.into_iter().map(|rule| RunningRule { rule, flagged_packets: 0 }).collect(), ..Script::default() }
     }
 
-    fn from_keys(values: &Values) -> Script {
+    fn from_parameter_values(values: &Values) -> Script {
         let settings = ScriptSettings::from_values(values);
         let (act, rules) = (settings.to_action(), Script::from_rules(settings.to_rules()));
         let numbers = settings.packets.0.unwrap_or_default().into_iter();
@@ -266,7 +266,7 @@ impl ScriptRule {
     /// Whether it selects packets by segment, and this is one of them.
     fn selects_segment_of(&self, packet: &Packet) -> bool {
         let PacketSelector::Segments { of, flow, .. } = &self.selector else { return false };
-        !packet.is_ack()
+        !packet.is_ack_from_sink()
             && packet.segment_type() != SegmentType::PureAck
             && of.contains(&packet.seq)
             && flow.is_none_or(|only| only == packet.flow)
@@ -336,7 +336,7 @@ mod tests {
             values.set(name, ecnlab_units::Value::List(members.iter().map(|text| parameter.parse(text).unwrap()).collect()));
         }
         assert!((SCRIPT.check)(&values).is_empty());
-        Script::from_keys(&values)
+        Script::from_parameter_values(&values)
     }
 
     /// Actions on packets of a flow that arrive a second apart.

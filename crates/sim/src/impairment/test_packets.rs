@@ -6,7 +6,7 @@ use ecnlab_units::{Ecn, EcnSemantics, Time};
 use crate::packet::{Packet, PacketFlags, PacketOrigin};
 
 fn test_origin() -> PacketOrigin {
-    PacketOrigin { flow: 0, hop_index: 0, connection_id: 0, flags: PacketFlags::for_sender(EcnSemantics::Mecn, false) }
+    PacketOrigin { flow: 0, hop_index: 0, connection_id: 0, flags: PacketFlags::common_flags_of_sender(EcnSemantics::Mecn, false) }
 }
 
 /// Segment 5, with CWR.

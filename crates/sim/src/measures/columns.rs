@@ -8,7 +8,7 @@ use ecnlab_queue::{CountsByCause, SignalCause};
 use ecnlab_units::column_groups::{THROUGHPUT_AND_GOODPUT_DOCS, TimeMeanAndPercentiles, throughput_and_goodputs_bps};
 use ecnlab_units::{jain_columns, rate_columns, time_columns};
 
-use super::table::{ColumnSpec, NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
+use super::table::{ColumnNameSource, ColumnSpec, TableSpec, count_column, index_column, name_column, real_column};
 use crate::impairment::{IMPAIRMENT_NAMES, ImpairmentCounts};
 
 /// Sums over one flow or several flows.
@@ -117,7 +117,7 @@ pub static FLOWS: TableSpec<FlowRow> = TableSpec {
     columns: &[
         &[
             index_column("flow", "index", "The flow's number, in the order of the scenario, from 0", |row| row.flow),
-            name_column("group", NetworkNameSource::Group, "Name of its `[[flows]]` section", |row| row.group),
+            name_column("group", ColumnNameSource::Group, "Name of its `[[flows]]` section", |row| row.group),
             real_column(
                 "base_rtt_s",
                 "s",
@@ -141,7 +141,7 @@ pub static GROUPS: TableSpec<GroupRow> = TableSpec {
     doc: "a row for each group of flows: sums over its flows, times over all of its packets and transactions",
     columns: &[
         &[
-            name_column("group", NetworkNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
+            name_column("group", ColumnNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
             count_column("flows", "flows", "Number of flows", |row| row.flows),
         ],
         SharedColumns::RATE_COLUMNS,
@@ -177,7 +177,7 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
             real_column("min_max_goodput_ratio", "1", "Smallest over largest group by mean goodput of a flow; 1 is equal", |row| {
                 row.min_max_goodput_ratio
             }),
-            real_column("power", "bit/s^2", "Goodput over mean one-way delay", TotalRow::power),
+            real_column("power", "bit/s^2", "Goodput over mean one-way delay", TotalRow::goodput_over_delay),
             count_column("timeouts_run", "timeouts", "`timeouts` of the whole run", |row| row.timeouts_run),
             count_column("retransmitted_run", "packets", "Retransmissions of the whole run", |row| row.retransmitted_run),
         ],
@@ -192,7 +192,7 @@ pub static COMPLETIONS: TableSpec<CompletionsBySizeRow> = TableSpec {
     doc: "how long transactions took by their size: a row for each group and each step of sizes, 1, 2, 5, 10, 20, ... bytes, in which one ended",
     columns: &[
         &[
-            name_column("group", NetworkNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
+            name_column("group", ColumnNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
             count_column("size_from_bytes", "bytes", "Smallest application data of the size class", |row| row.size_range[0]),
             count_column("size_to_bytes", "bytes", "Application data at which the next size class begins", |row| row.size_range[1]),
             count_column("transactions", "transactions", "Transactions of that size that ended in the interval", |row| row.transactions),
@@ -213,7 +213,7 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
     doc: "a row for each link with a queue. A length is what waits; the packet in transmission is not counted",
     columns: &[
         &[
-            name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+            name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
             count_column(
                 "arrivals",
                 "packets",
@@ -262,8 +262,8 @@ pub static BANDS: TableSpec<BandRow> = TableSpec {
     doc: "a row for each band of a queue that serves its packets in several, such as the two of DualPI2; none for other queues",
     columns: &[
         &[
-            name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
-            name_column("band", NetworkNameSource::Band, "Name of the band", |row| row.band),
+            name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
+            name_column("band", ColumnNameSource::Band, "Name of the band", |row| row.band),
             count_column("arrivals", "packets", "Packets that arrived at the band, with dropped ones", |row| row.arrivals),
             count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
             count_column("marks", "packets", "Packets marked by the queue", |row| row.marks),
@@ -282,12 +282,12 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
     columns: &[&[
         name_column(
             "link",
-            NetworkNameSource::Link,
+            ColumnNameSource::Link,
             "Name of the link as declared, with `.reverse` for the reverse direction, and `GROUP.access` for private links",
             |row| row.link,
         ),
         index_column("position", "index", "Position among the link's impairments, from 0", |row| row.position),
-        name_column("kind", NetworkNameSource::Word(&IMPAIRMENT_NAMES), "Kind of the impairment", |row| row.kind),
+        name_column("kind", ColumnNameSource::Word(&IMPAIRMENT_NAMES), "Kind of the impairment", |row| row.kind),
         count_column("arrivals", "packets", "Packets that arrived at it", |row| row.counts.arrived),
         count_column("lost", "packets", "Packets lost", |row| row.counts.lost),
         count_column("drops_ecn", "packets", "Packets dropped because of ECN", |row| row.counts.dropped_for_ecn),
@@ -303,34 +303,34 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
 struct SharedColumns<R>(PhantomData<R>);
 
 impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
-    const RATE_COLUMNS: &'static [ColumnSpec<R>] = &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row: &R| flow_sums(row).rates_bps());
+    const RATE_COLUMNS: &'static [ColumnSpec<R>] = &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row: &R| sums_of_row(row).rates_bps());
 
     const SUM_COLUMNS: &'static [ColumnSpec<R>] = &[
         count_column(
             "sent",
             "packets",
             "Packets that the sender sent: data, SYN, FIN and the ACKs that close a handshake, retransmissions included",
-            |row| flow_sums(row).sent,
+            |row| sums_of_row(row).sent,
         ),
         count_column("retransmitted_fast", "packets", "Retransmissions triggered by duplicate ACKs", |row| {
-            flow_sums(row).retransmitted_fast
+            sums_of_row(row).retransmitted_fast
         }),
-        count_column("retransmitted_timeout", "packets", "Retransmissions after a timeout", |row| flow_sums(row).retransmitted_timeout),
+        count_column("retransmitted_timeout", "packets", "Retransmissions after a timeout", |row| sums_of_row(row).retransmitted_timeout),
         count_column(
             "timeouts",
             "timeouts",
             "Expiries of the retransmission timer that indicate a loss: with outstanding data, and not directly after a reduction by a \
                 mark",
-            |row| flow_sums(row).timeouts,
+            |row| sums_of_row(row).timeouts,
         ),
-        count_column("drops", "packets", "Data packets that were dropped, at any link", |row| flow_sums(row).drops),
-        count_column("marks", "packets", "Data packets that were marked", |row| flow_sums(row).marks),
-        count_column("ecn_reactions", "reactions", "Window reductions for marks", |row| flow_sums(row).ecn_reactions),
-        count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| flow_sums(row).lockouts),
-        count_column("transactions", "transactions", "Transactions that ended in the interval", |row| flow_sums(row).transactions),
-        real_column("lockout_s", "s", "Total length of the lockouts", |row| flow_sums(row).lockout_s),
+        count_column("drops", "packets", "Data packets that were dropped, at any link", |row| sums_of_row(row).drops),
+        count_column("marks", "packets", "Data packets that were marked", |row| sums_of_row(row).marks),
+        count_column("ecn_reactions", "reactions", "Window reductions for marks", |row| sums_of_row(row).ecn_reactions),
+        count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| sums_of_row(row).lockouts),
+        count_column("transactions", "transactions", "Transactions that ended in the interval", |row| sums_of_row(row).transactions),
+        real_column("lockout_s", "s", "Total length of the lockouts", |row| sums_of_row(row).lockout_s),
         real_column("rtt_mean_s", "s", "Mean round-trip time over ACKs of packets that were not retransmissions", |row| {
-            flow_sums(row).rtt_mean_s()
+            sums_of_row(row).rtt_mean_s()
         }),
     ];
 
@@ -340,13 +340,13 @@ impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
         &time_columns!("transaction", "duration of a transaction", |row: &R| row.as_ref().transaction);
 }
 
-fn flow_sums<R: AsRef<CommonMeasures>>(row: &R) -> &FlowSums {
+fn sums_of_row<R: AsRef<CommonMeasures>>(row: &R) -> &FlowSums {
     &row.as_ref().sums
 }
 
 impl FlowSums {
     /// Zero sums over an interval of so many seconds.
-    pub fn with_interval_seconds(seconds: f64) -> FlowSums {
+    pub fn zero_over_seconds(seconds: f64) -> FlowSums {
         FlowSums { seconds, ..FlowSums::default() }
     }
 
@@ -378,7 +378,7 @@ impl FlowSums {
 }
 
 impl TotalRow {
-    fn power(&self) -> f64 {
+    fn goodput_over_delay(&self) -> f64 {
         self.common.sums.rates_bps()[1] / self.common.delay.mean_s
     }
 }

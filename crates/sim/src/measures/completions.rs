@@ -51,7 +51,7 @@ impl CompletionsBySize {
     }
 
     /// Non-empty steps, each with its smallest size and that of the next step.
-    pub fn size_classes(&self) -> impl Iterator<Item = (u64, u64, &TransferSizeClass)> {
+    pub fn non_empty_size_classes(&self) -> impl Iterator<Item = (u64, u64, &TransferSizeClass)> {
         let counted = self.size_classes.iter().enumerate().filter(|(_, step)| step.durations.count() > 0);
         counted.map(|(at, step)| (min_size_of_class(at), min_size_of_class(at + 1), step))
     }
@@ -97,7 +97,7 @@ mod tests {
         }
         completions.record(&FinishedTransfer { bytes: 10, duration: rtt, ideal_duration: FinishedTransfer::ideal_duration(10, rtt, rate) });
         let classes: Vec<_> =
-            completions.size_classes().map(|(from, to, step)| (from, to, step.durations.count(), step.mean_slowdown())).collect();
+            completions.non_empty_size_classes().map(|(from, to, step)| (from, to, step.durations.count(), step.mean_slowdown())).collect();
         assert_eq!(2, classes.len());
         assert_eq!((100_000, 200_000, 2, 3.0), classes[1]);
         assert!((10, 20, 1) == (classes[0].0, classes[0].1, classes[0].2) && (classes[0].3 - 0.9999).abs() < 1e-6, "{:?}", classes[0]);

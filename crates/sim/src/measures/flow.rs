@@ -84,7 +84,7 @@ impl FlowMeasures {
     }
 
     /// Sets the round-trip time over empty links.
-    pub fn set_base_rtt(&mut self, base_rtt: Span) {
+    pub fn set_lockout_threshold_from_rtt(&mut self, base_rtt: Span) {
         self.lockout_threshold = lockout_threshold(base_rtt);
     }
 
@@ -104,13 +104,13 @@ impl FlowMeasures {
     /// Counts an arrival; returns the begin of the lockout that it ended, if any.
     #[inline]
     pub fn on_delivery(&mut self, delivery: &Delivery, now: Time) -> Option<Time> {
-        self.on_packet(delivery);
+        self.on_delivery_without_new_bytes(delivery);
         self.on_readable_bytes(delivery.new_bytes, now)
     }
 
     /// Counts an arrival without its new data.
     #[inline]
-    pub fn on_packet(&mut self, delivery: &Delivery) {
+    pub fn on_delivery_without_new_bytes(&mut self, delivery: &Delivery) {
         self.bytes[0] += u64::from(delivery.size);
         self.bytes[2] += u64::from(delivery.first_bytes);
         self.delay.record(delivery.delay);
@@ -130,12 +130,12 @@ impl FlowMeasures {
     /// Whether an arrival at this time would end a lockout, which is reported, or a datagram sent before it may change since when the sender is
     /// idle.
     #[inline]
-    pub fn depends_on_event_order(&self, now: Time, is_datagram: bool) -> bool {
-        now.since(self.no_delivery_since) >= self.lockout_threshold || is_datagram && self.is_idle(now)
+    pub fn arrival_depends_on_event_order(&self, now: Time, is_datagram: bool) -> bool {
+        now.since(self.no_delivery_since) >= self.lockout_threshold || is_datagram && self.has_no_recent_datagram(now)
     }
 
     /// Ends the run: an open interval without delivery counts, unless the flow has nothing left to send. Returns the begin of a lockout.
-    pub fn finish(&mut self, now: Time) -> Option<Time> {
+    pub fn count_final_lockout(&mut self, now: Time) -> Option<Time> {
         if self.is_sending() { self.count_lockout(self.no_delivery_since, now) } else { None }
     }
 
@@ -158,26 +158,26 @@ impl FlowMeasures {
 
     /// A datagram is sent: idle time without datagrams to send was not a lockout.
     pub fn on_datagram_sent(&mut self, now: Time) {
-        if self.is_idle(now) {
+        if self.has_no_recent_datagram(now) {
             self.no_delivery_since = now;
         }
         self.transfer_began = now;
     }
 
     /// Ends the run of a datagram sender: it is idle if it has sent no datagram for long.
-    pub fn finish_datagrams(&mut self, now: Time) {
-        if self.is_idle(now) {
+    pub fn end_transfer_if_idle(&mut self, now: Time) {
+        if self.has_no_recent_datagram(now) {
             self.transfer_began = Time::NEVER;
         }
     }
 
     /// Whether no datagram was sent for the lockout threshold.
-    fn is_idle(&self, now: Time) -> bool {
+    fn has_no_recent_datagram(&self, now: Time) -> bool {
         !self.is_sending() || now.since(self.transfer_began) >= self.lockout_threshold
     }
 
     /// The transfer is acknowledged completely; returns its begin.
-    pub fn end_transfer(&mut self) -> Option<Time> {
+    pub fn take_transfer_begin(&mut self) -> Option<Time> {
         let began = std::mem::replace(&mut self.transfer_began, Time::NEVER);
         (began != Time::NEVER).then_some(began)
     }

@@ -15,5 +15,5 @@ pub use ecnlab_units::fairness::{BinnedFairness, JainIndex};
 pub use ecnlab_units::histogram::{self, Histogram};
 pub use flow::{Delivery, FlowMeasures};
 pub use queue::QueueMeasures;
-pub use report::{FlowAtEnd, GroupAtEnd, QueueAtEnd, Report, ReportBuilder};
+pub use report::{FlowAtEnd, GroupDistributionsAtEnd, QueueAtEnd, Report, ReportBuilder};
 pub use table::{Column, NetworkNames, Table};

@@ -34,7 +34,7 @@ pub struct FlowAtEnd<'a> {
 }
 
 /// Sums over a group's flows.
-pub struct GroupAtEnd<'a> {
+pub struct GroupDistributionsAtEnd<'a> {
     pub delay: &'a Histogram<8>,
     pub transfers: &'a Histogram<8>,
     pub completions: &'a CompletionsBySize,
@@ -63,7 +63,7 @@ impl Report {
     ///
     /// # Panics
     /// If the table or column does not exist.
-    pub fn reals(&self, table: &str, column: &str) -> Vec<f64> {
+    pub fn column_as_reals(&self, table: &str, column: &str) -> Vec<f64> {
         match self.table(table).column(column) {
             Column::Real(values) => values.clone(),
             Column::Count(values) => values.iter().map(|&n| n as f64).collect(),
@@ -88,13 +88,13 @@ impl<'a> ReportBuilder<'a> {
     pub fn build<'r>(
         &self,
         flows: impl Iterator<Item = FlowAtEnd<'r>>,
-        groups: &[GroupAtEnd],
+        groups: &[GroupDistributionsAtEnd],
         queues: &[QueueAtEnd<'r>],
         impairments: Vec<ImpairmentRow>,
         fairness: &BinnedFairness,
     ) -> Report {
         let mut rows = TableBuilder::new(&FLOWS);
-        let mut members = vec![(0, FlowSums::with_interval_seconds(self.seconds)); groups.len()];
+        let mut members = vec![(0, FlowSums::zero_over_seconds(self.seconds)); groups.len()];
         let mut total = TotalAccumulator::new(self.seconds);
         for (flow, at_end) in flows.enumerate() {
             let row = flow_row(flow as u32, &at_end, self.seconds);
@@ -106,7 +106,7 @@ impl<'a> ReportBuilder<'a> {
                 rows.push(&row);
             }
         }
-        let gap = min_max_goodput_ratio(&members);
+        let gap = min_max_group_goodput_ratio(&members);
         let group_rows = members.into_iter().zip(groups).enumerate().map(|(group, ((flows, sums), at_end))| {
             let common = CommonMeasures {
                 sums,
@@ -165,7 +165,7 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
 }
 
 /// Sizes of the finished transfers, group by group.
-fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionsBySizeRow> {
+fn completion_rows(groups: &[GroupDistributionsAtEnd]) -> Vec<CompletionsBySizeRow> {
     let table_row = |group: u32, (from, to, step): (u64, u64, &TransferSizeClass)| CompletionsBySizeRow {
         group,
         size_range: [from, to],
@@ -173,7 +173,10 @@ fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionsBySizeRow> {
         transaction: TimeMeanAndPercentiles::from(&step.durations),
         slowdown: step.mean_slowdown(),
     };
-    (0..).zip(groups).flat_map(|(group, at_end)| at_end.completions.size_classes().map(move |step| table_row(group, step))).collect()
+    (0..)
+        .zip(groups)
+        .flat_map(|(group, at_end)| at_end.completions.non_empty_size_classes().map(move |step| table_row(group, step)))
+        .collect()
 }
 
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
@@ -259,7 +262,7 @@ struct TotalAccumulator {
 impl TotalAccumulator {
     fn new(seconds: f64) -> TotalAccumulator {
         TotalAccumulator {
-            sums: FlowSums::with_interval_seconds(seconds),
+            sums: FlowSums::zero_over_seconds(seconds),
             jain: Default::default(),
             timeouts_run: 0,
             retransmitted_run: 0,
@@ -277,7 +280,7 @@ impl TotalAccumulator {
         self.locked_out_flows += u64::from(sums.lockouts > 0);
     }
 
-    fn into_row(self, groups: &[GroupAtEnd], fairness: &BinnedFairness, min_max_goodput_ratio: f64) -> TotalRow {
+    fn into_row(self, groups: &[GroupDistributionsAtEnd], fairness: &BinnedFairness, min_max_goodput_ratio: f64) -> TotalRow {
         let (mut delay, mut transfers) = (Histogram::default(), Histogram::default());
         for group in groups {
             delay.merge(group.delay);
@@ -300,7 +303,7 @@ impl TotalAccumulator {
 }
 
 /// Ratio of the smallest to the largest mean goodput of a flow, by group.
-fn min_max_goodput_ratio(groups: &[(u64, FlowSums)]) -> f64 {
+fn min_max_group_goodput_ratio(groups: &[(u64, FlowSums)]) -> f64 {
     let means = groups.iter().filter(|(flows, _)| *flows > 0).map(|(flows, sums)| sums.bytes[1] as f64 / *flows as f64);
     let (least, most) = means.fold((f64::MAX, 0.0f64), |(least, most), mean| (least.min(mean), most.max(mean)));
     least / most

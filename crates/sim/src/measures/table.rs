@@ -6,13 +6,13 @@ pub use ecnlab_units::table::{
     real_column,
 };
 
-pub type TableSpec<R> = table::TableSpec<R, NetworkNameSource>;
-pub type ColumnSpec<R> = table::ColumnSpec<R, NetworkNameSource>;
-pub type TableBuilder<R> = table::TableBuilder<R, NetworkNameSource>;
+pub type TableSpec<R> = table::TableSpec<R, ColumnNameSource>;
+pub type ColumnSpec<R> = table::ColumnSpec<R, ColumnNameSource>;
+pub type TableBuilder<R> = table::TableBuilder<R, ColumnNameSource>;
 
 /// List from which the names of a column come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NetworkNameSource {
+pub enum ColumnNameSource {
     Group,
     Queue,
     /// A group, or a queue: queues are numbered after the last group.
@@ -42,25 +42,25 @@ pub struct NetworkNames {
     pub links: NameList,
 }
 
-impl table::NameSource for NetworkNameSource {
+impl table::NameSource for ColumnNameSource {
     type Context = NetworkNames;
 
-    fn names(self, of: &NetworkNames) -> NameList {
+    fn names_in_context(self, of: &NetworkNames) -> NameList {
         match self {
-            NetworkNameSource::Group => of.groups.clone(),
-            NetworkNameSource::Queue => of.queues.clone(),
-            NetworkNameSource::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
-            NetworkNameSource::Band => of.bands.clone(),
-            NetworkNameSource::BandOrNone => std::iter::once("".into()).chain(of.bands.iter().cloned()).collect(),
-            NetworkNameSource::Gauge => of.gauges.clone(),
-            NetworkNameSource::Link => of.links.clone(),
-            NetworkNameSource::Word(words) => words.iter().map(|&word| word.into()).collect(),
+            ColumnNameSource::Group => of.groups.clone(),
+            ColumnNameSource::Queue => of.queues.clone(),
+            ColumnNameSource::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
+            ColumnNameSource::Band => of.bands.clone(),
+            ColumnNameSource::BandOrNone => std::iter::once("".into()).chain(of.bands.iter().cloned()).collect(),
+            ColumnNameSource::Gauge => of.gauges.clone(),
+            ColumnNameSource::Link => of.links.clone(),
+            ColumnNameSource::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
 
     fn fixed_names(self) -> &'static [&'static str] {
         match self {
-            NetworkNameSource::Word(words) => words,
+            ColumnNameSource::Word(words) => words,
             _ => &[],
         }
     }

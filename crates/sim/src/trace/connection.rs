@@ -57,7 +57,7 @@ pub struct TracedConnection {
 
 /// Fields of the other direction that a packet of this direction shows.
 #[derive(Clone, Copy)]
-pub struct ReverseState {
+pub struct ReverseHeaderFields {
     /// Next sequence number of its sender.
     snd_nxt: u32,
     /// Sequence number that its sink expects next.
@@ -110,11 +110,11 @@ impl TracedConnection {
     }
 
     /// Fields of this direction in a packet of the other one, which may carry a piggybacked ACK of this direction's data.
-    pub fn reverse_state(&mut self, reverse_flow: &ReverseFlow, piggybacked_ack: Option<&Ack>) -> Option<ReverseState> {
+    pub fn fields_in_reverse_packet(&mut self, reverse_flow: &ReverseFlow, piggybacked_ack: Option<&Ack>) -> Option<ReverseHeaderFields> {
         let send_buffer = reverse_flow.endpoint.send_buffer()?;
         self.echoes_ce = piggybacked_ack.map_or(self.echoes_ce, |ack| ack.ece);
         let sacks = piggybacked_ack.map_or_else(SackBlocks::default, |ack| self.sack_blocks(ack, send_buffer));
-        Some(ReverseState {
+        Some(ReverseHeaderFields {
             snd_nxt: self.byte_number(send_buffer, self.snd_max),
             rcv_nxt: self.byte_number(send_buffer, reverse_flow.rcv_next),
             echoes_ce: self.echoes_ce,
@@ -123,19 +123,19 @@ impl TracedConnection {
     }
 
     /// Updates these fields after a packet of this direction, until a packet of the other direction carries newer ones.
-    pub fn update_reverse_state(&self, context: &PacketCreationContext, other: &mut ReverseState) {
+    pub fn update_fields_in_reverse_packet(&self, context: &PacketCreationContext, other: &mut ReverseHeaderFields) {
         if let Some(send_buffer) = context.endpoint.send_buffer() {
             (other.snd_nxt, other.echoes_ce) = (self.byte_number(send_buffer, self.snd_max), self.echoes_ce);
         }
     }
 
     /// The header of a new packet, and how many of its `payload` bytes it carries.
-    pub fn header(
+    pub fn header_and_payload_bytes(
         &mut self,
         now: Time,
         packet: &Packet,
         context: &PacketCreationContext,
-        other: Option<ReverseState>,
+        other: Option<ReverseHeaderFields>,
         payload: u32,
     ) -> (Tcp, u32) {
         let Some(send_buffer) = context.endpoint.send_buffer() else { return (Tcp::default(), payload) };
@@ -147,7 +147,7 @@ impl TracedConnection {
                 self.segment_header(now, packet, piggybacked_ack, other, send_buffer)
             }
         };
-        let tcp = if packet.segment_type() == SegmentType::Syn { self.with_syn_options(tcp, context.ack) } else { tcp };
+        let tcp = if packet.segment_type() == SegmentType::Syn { self.header_with_syn_options(tcp, context.ack) } else { tcp };
         (tcp, if payload == send_buffer.full_payload() { payload - self.payload_shortfall } else { payload })
     }
 
@@ -156,17 +156,17 @@ impl TracedConnection {
         now: Time,
         packet: &Packet,
         piggybacked_ack: Option<&Ack>,
-        other: Option<ReverseState>,
+        other: Option<ReverseHeaderFields>,
         send_buffer: &SendBuffer,
     ) -> Tcp {
         let (seq, segment_type) = (packet.seq, packet.segment_type());
         let echoes = piggybacked_ack.is_none() && !self.is_accurate && other.is_some_and(|other| other.echoes_ce);
         let flags = Flags::default()
-            .with(Flags::ACK, segment_type != SegmentType::Syn)
-            .with(Flags::SYN, segment_type == SegmentType::Syn)
-            .with(Flags::FIN, segment_type == SegmentType::Fin)
-            .with(Flags::PSH, packet.flags.push())
-            .with(Flags::ECE, echoes);
+            .with_if(Flags::ACK, segment_type != SegmentType::Syn)
+            .with_if(Flags::SYN, segment_type == SegmentType::Syn)
+            .with_if(Flags::FIN, segment_type == SegmentType::Fin)
+            .with_if(Flags::PSH, packet.flags.push())
+            .with_if(Flags::ECE, echoes);
         let expected = other.map_or(1, |other| other.rcv_nxt);
         let ack = match segment_type {
             SegmentType::Syn => 0,
@@ -186,9 +186,9 @@ impl TracedConnection {
         Tcp { seq: number, ack, flags, window: self.scaled_window(piggybacked_ack), timestamps, sacks, accecn, ..Tcp::default() }
     }
 
-    fn ack_header(&mut self, now: Time, packet: &Packet, ack: &Ack, other: Option<ReverseState>, send_buffer: &SendBuffer) -> Tcp {
+    fn ack_header(&mut self, now: Time, packet: &Packet, ack: &Ack, other: Option<ReverseHeaderFields>, send_buffer: &SendBuffer) -> Tcp {
         let (seq, segment_type) = (packet.seq, packet.segment_type());
-        let flags = Flags::ACK.with(Flags::SYN, segment_type == SegmentType::Syn).with(Flags::FIN, segment_type == SegmentType::Fin);
+        let flags = Flags::ACK.with_if(Flags::SYN, segment_type == SegmentType::Syn).with_if(Flags::FIN, segment_type == SegmentType::Fin);
         self.sink_closed |= segment_type == SegmentType::Fin;
         self.echoes_ce = ack.ece && segment_type != SegmentType::Syn;
         Tcp {
@@ -213,7 +213,7 @@ impl TracedConnection {
     }
 
     /// Adds the options of a SYN or SYN-ACK, whose window is unscaled.
-    fn with_syn_options(&self, tcp: Tcp, ack: Option<&Ack>) -> Tcp {
+    fn header_with_syn_options(&self, tcp: Tcp, ack: Option<&Ack>) -> Tcp {
         Tcp {
             window: self.advertised_window(ack).min(u16::MAX.into()) as u16,
             mss: Some(self.mss),
@@ -256,7 +256,7 @@ impl TracedConnection {
             return number.wrapping_sub(((short - seq) * full) as u32);
         }
         let data = send_buffer.bytes_before(seq).saturating_sub(u64::from(self.payload_shortfall) * send_buffer.full_segments_before(seq));
-        (1 + data + u64::from(send_buffer.is_closed_before(seq))) as u32
+        (1 + data + u64::from(send_buffer.has_fin_before(seq))) as u32
     }
 }
 
@@ -267,7 +267,7 @@ fn accecn_option(ack: &Ack) -> Option<AccEcn> {
 
 /// Receive window in bytes before the first ACK, and window scale: from the receive buffer, or from the largest window.
 fn initial_window_and_scale(settings: &TcpSettings, payload: u32) -> (u64, u8) {
-    if let Some((window, scale)) = receiver::syn_window(settings) {
+    if let Some((window, scale)) = receiver::syn_window_and_scale(settings) {
         return (window.into(), scale as u8);
     }
     let window = settings.max_rwnd.saturating_mul(payload.into());

@@ -13,7 +13,7 @@ use ecnlab_wire::ns2::PacketLines;
 use ecnlab_wire::{Address, End, Flags, IpVersion, Kind, Tcp, Truncation};
 
 use super::TraceFormat;
-use super::connection::{ReverseState, TracedConnection};
+use super::connection::{ReverseHeaderFields, TracedConnection};
 use super::nodes::{FlowHost, NodeMap};
 use crate::packet::{Packet, PacketId, PacketKind};
 use crate::probe::PacketCreationContext;
@@ -37,7 +37,7 @@ pub struct PacketHeaders {
 /// Header of a packet as the trace shows it, stored while the packet is in the network.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredPacketHeader {
-    pub header: EncodedHeader,
+    pub header: HeaderInTraceFormat,
     /// Its timestamp value.
     timestamp: Option<u32>,
     /// Its TCP flags except those of ECN.
@@ -52,7 +52,7 @@ pub struct StoredPacketHeader {
 
 /// The part of the record that is the same for all events of a packet, in the trace's format.
 #[derive(Clone, Copy, Debug)]
-pub enum EncodedHeader {
+pub enum HeaderInTraceFormat {
     Lines(PacketLines),
     Headers(ecnlab_wire::Headers),
     /// Empty: rows of a table use fields of the packet.
@@ -70,14 +70,14 @@ struct TracedFlow {
     tcp: Option<TracedConnection>,
     /// The connection's other direction, if it has one. Kept when that direction has already moved to a new connection and this one has
     /// not.
-    reverse_direction: Option<ReverseDirectionEnds>,
+    reverse_direction: Option<ReverseEndsAndState>,
 }
 
 /// Ends and state of a connection's other direction.
 #[derive(Clone, Copy)]
-struct ReverseDirectionEnds {
+struct ReverseEndsAndState {
     ends: [End; 2],
-    reverse: ReverseState,
+    reverse: ReverseHeaderFields,
 }
 
 impl PacketHeaders {
@@ -113,9 +113,9 @@ impl PacketHeaders {
         let connection = flow.past_connections;
         let payload = payload_bytes(packet, context.endpoint);
         let (header, timestamp, flags) = match self.format {
-            TraceFormat::Ns2 => (flow.ns2_lines(packet, self.packets_created), None, Flags::default()),
-            TraceFormat::Table => (EncodedHeader::TraceRow, None, Flags::default()),
-            TraceFormat::Pcapng { version, .. } => self.encode_headers(now, packet, context, payload, version),
+            TraceFormat::Ns2 => (flow.encode_ns2_lines(packet, self.packets_created), None, Flags::default()),
+            TraceFormat::Table => (HeaderInTraceFormat::TraceRow, None, Flags::default()),
+            TraceFormat::Pcapng { version, .. } => self.encode_headers_timestamp_and_flags(now, packet, context, payload, version),
         };
         let note = StoredPacketHeader { header, timestamp, flags, connection, payload, number: self.packets_created };
         self.packets_created += 1;
@@ -123,45 +123,52 @@ impl PacketHeaders {
     }
 
     /// Encodes the headers of a captured packet, with its timestamp value and flags.
-    fn encode_headers(
+    fn encode_headers_timestamp_and_flags(
         &mut self,
         now: Time,
         packet: &Packet,
         context: &PacketCreationContext,
         payload: u32,
         version: IpVersion,
-    ) -> (EncodedHeader, Option<u32>, Flags) {
-        let joined = self.reverse_direction(packet, context, version);
+    ) -> (HeaderInTraceFormat, Option<u32>, Flags) {
+        let joined = self.reverse_ends_and_state(packet, context, version);
         let flow = &mut self.flows[packet.flow as usize];
         flow.reverse_direction = joined.or(flow.reverse_direction);
-        let ends = flow.reverse_direction.map_or_else(|| flow.host_ports(version), |joined| joined.ends);
+        let ends = flow.reverse_direction.map_or_else(|| flow.host_addresses_and_ports(version), |joined| joined.ends);
         let (tcp, payload) = match &mut flow.tcp {
-            Some(connection) => connection.header(now, packet, context, flow.reverse_direction.map(|joined| joined.reverse), payload),
+            Some(connection) => {
+                connection.header_and_payload_bytes(now, packet, context, flow.reverse_direction.map(|joined| joined.reverse), payload)
+            }
             None => (Tcp::default(), payload),
         };
         let shown = flow.wire_packet(packet, ends, self.packets_created, payload, tcp);
-        self.update_state_shown_by_reverse_flow(packet.flow, context);
-        (EncodedHeader::Headers(ecnlab_wire::Headers::of(&shown)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
+        self.copy_state_to_reverse_flow(packet.flow, context);
+        (HeaderInTraceFormat::Headers(ecnlab_wire::Headers::of(&shown)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
     }
 
     /// The other direction of the connection, as a packet shows it. Both directions have the addresses of the one that opened the
     /// connection.
-    fn reverse_direction(&mut self, packet: &Packet, context: &PacketCreationContext, version: IpVersion) -> Option<ReverseDirectionEnds> {
+    fn reverse_ends_and_state(
+        &mut self,
+        packet: &Packet,
+        context: &PacketCreationContext,
+        version: IpVersion,
+    ) -> Option<ReverseEndsAndState> {
         let reverse_flow = context.reverse_flow?;
-        let piggybacked_ack = context.ack.filter(|_| !packet.is_ack());
-        let reverse = self.flows[reverse_flow.flow as usize].tcp.as_mut()?.reverse_state(&reverse_flow, piggybacked_ack)?;
+        let piggybacked_ack = context.ack.filter(|_| !packet.is_ack_from_sink());
+        let reverse = self.flows[reverse_flow.flow as usize].tcp.as_mut()?.fields_in_reverse_packet(&reverse_flow, piggybacked_ack)?;
         let opens = context.endpoint.send_buffer().is_some_and(|send_buffer| send_buffer.segment_type(0) == SegmentType::Syn);
         let opener = if opens { packet.flow } else { reverse_flow.flow };
-        let [source, sink] = self.flows[opener as usize].host_ports(version);
-        Some(ReverseDirectionEnds { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
+        let [source, sink] = self.flows[opener as usize].host_addresses_and_ports(version);
+        Some(ReverseEndsAndState { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
     }
 
     /// Updates the state of this direction that the other direction shows.
-    fn update_state_shown_by_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
+    fn copy_state_to_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
         let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow as usize) else { return };
         let Some(mut joined) = self.flows[reverse_flow].reverse_direction else { return };
         if let Some(connection) = &self.flows[flow as usize].tcp {
-            connection.update_reverse_state(context, &mut joined.reverse);
+            connection.update_fields_in_reverse_packet(context, &mut joined.reverse);
         }
         self.flows[reverse_flow].reverse_direction = Some(joined);
     }
@@ -172,7 +179,7 @@ impl PacketHeaders {
     }
 
     /// An ACK has reached its source.
-    pub fn on_ack_received(&mut self, id: PacketId, flow: u32) {
+    pub fn on_ack_timestamp_received(&mut self, id: PacketId, flow: u32) {
         if let (Some(clock), Some(connection)) = (self.stored_header(id).timestamp, &mut self.flows[flow as usize].tcp) {
             connection.on_ack_timestamp(clock);
         }
@@ -199,14 +206,14 @@ impl TracedFlow {
     }
 
     /// The text of a packet in ns-2's lines, whose numbers count segments.
-    fn ns2_lines(&self, packet: &Packet, number: u64) -> EncodedHeader {
+    fn encode_ns2_lines(&self, packet: &Packet, number: u64) -> HeaderInTraceFormat {
         let ends = self.agents.map(|host| End { address: Address::Node(host.node), port: host.agent });
         let packet = self.wire_packet(packet, ends, number, packet.size, ns2_tcp_header(packet));
-        PacketLines::of(&packet).map_or(EncodedHeader::TraceRow, EncodedHeader::Lines)
+        PacketLines::of(&packet).map_or(HeaderInTraceFormat::TraceRow, HeaderInTraceFormat::Lines)
     }
 
     fn wire_packet(&self, packet: &Packet, ends: [End; 2], number: u64, payload: u32, tcp: Tcp) -> ecnlab_wire::Packet {
-        let [source, destination] = if packet.is_ack() { [ends[1], ends[0]] } else { ends };
+        let [source, destination] = if packet.is_ack_from_sink() { [ends[1], ends[0]] } else { ends };
         let tcp = Tcp { flags: tcp.flags | ecn_flags(packet), ..tcp };
         ecnlab_wire::Packet {
             kind: wire_kind(packet),
@@ -222,7 +229,7 @@ impl TracedFlow {
         }
     }
 
-    fn host_ports(&self, version: IpVersion) -> [End; 2] {
+    fn host_addresses_and_ports(&self, version: IpVersion) -> [End; 2] {
         let [source, sink] = self.hosts;
         let ports =
             [FIRST_SOURCE_PORT + (self.past_connections + sink.agent / PORT_COUNT) % PORT_COUNT, FIRST_SINK_PORT + sink.agent % PORT_COUNT];
@@ -234,7 +241,7 @@ impl TracedFlow {
 impl StoredPacketHeader {
     /// Current TCP flags of a packet; an impairment may have changed those of ECN since its creation.
     #[inline]
-    pub fn flags(&self, packet: &Packet) -> Flags {
+    pub fn flags_with_current_ecn(&self, packet: &Packet) -> Flags {
         self.flags | ecn_flags(packet)
     }
 }
@@ -249,7 +256,7 @@ fn host_address(host: u32, version: IpVersion) -> Address {
 /// The ECN flags of the TCP header.
 #[inline]
 fn ecn_flags(packet: &Packet) -> Flags {
-    Flags::default().with(Flags::ECE, packet.flags.ece()).with(Flags::CWR, packet.flags.cwr()).with(Flags::AE, packet.flags.ae())
+    Flags::default().with_if(Flags::ECE, packet.flags.ece()).with_if(Flags::CWR, packet.flags.cwr()).with_if(Flags::AE, packet.flags.ae())
 }
 
 fn wire_kind(packet: &Packet) -> Kind {
@@ -265,14 +272,14 @@ fn wire_kind(packet: &Packet) -> Kind {
 fn payload_bytes(packet: &Packet, endpoint: &SenderEndpoint) -> u32 {
     match (packet.kind(), packet.segment_type()) {
         (PacketKind::Ack, _) | (_, SegmentType::PureAck) => 0,
-        _ => endpoint.packet_payload(packet.seq, packet.size),
+        _ => endpoint.payload_of_packet(packet.seq, packet.size),
     }
 }
 
 /// TCP header fields in ns-2's lines, whose numbers count segments.
 fn ns2_tcp_header(packet: &Packet) -> Tcp {
     match wire_kind(packet) {
-        Kind::Ack if packet.is_ack() => Tcp { ack: packet.seq as u32, flags: Flags::ACK, ..Tcp::default() },
+        Kind::Ack if packet.is_ack_from_sink() => Tcp { ack: packet.seq as u32, flags: Flags::ACK, ..Tcp::default() },
         Kind::Ack => Tcp { ack: 1, flags: Flags::ACK, ..Tcp::default() },
         _ => Tcp { seq: packet.seq as u32, ..Tcp::default() },
     }

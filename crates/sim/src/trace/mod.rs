@@ -29,8 +29,8 @@ use self::output::TraceOutput;
 use self::pending_events::PendingEvents;
 pub use self::rows::EVENTS;
 use crate::measures::Table;
-use crate::network::{Buffer, FlowSpec, LinkSpec};
-use crate::packet::{NONE, Packet, PacketId};
+use crate::network::{FlowSpec, LinkSpec, PipeOrQueue};
+use crate::packet::{NO_INDEX, Packet, PacketId};
 use crate::probe::{PacketCreationContext, Probe};
 
 /// Links to trace, and the format.
@@ -47,7 +47,7 @@ impl TraceSpec {
     /// Whether a link is to be traced.
     pub fn includes_link(&self, link: &LinkSpec) -> bool {
         match (&self.links[..], self.format) {
-            ([], TraceFormat::Pcapng { .. }) => matches!(link.buffer, Buffer::Queue(_)),
+            ([], TraceFormat::Pcapng { .. }) => matches!(link.buffer, PipeOrQueue::Queue(_)),
             ([], _) => true,
             (names, _) => names.contains(&link.name.display_name()) || names.contains(&link.name.result_label()),
         }
@@ -96,7 +96,7 @@ impl Tracer {
             headers: PacketHeaders::new(spec.format),
             output: TraceOutput::new(spec.format),
             pending: PendingEvents::default(),
-            last_arrived: NONE,
+            last_arrived: NO_INDEX,
             spec,
         }
     }
@@ -107,8 +107,8 @@ impl Tracer {
     }
 
     /// Rows of a table trace since the last drain, if there are at least `least`.
-    pub fn drain_rows(&mut self, least: u64) -> Option<Table> {
-        self.output.drain_rows(least)
+    pub fn drain_rows_if_at_least(&mut self, least: u64) -> Option<Table> {
+        self.output.drain_rows_if_at_least(least)
     }
 
     /// Writes the pending transmissions that have begun at the end of the run.
@@ -177,6 +177,6 @@ impl Probe for Tracer {
     }
 
     fn on_ack_received(&mut self, _now: Time, flow: u32, _ack: &Ack) {
-        self.headers.on_ack_received(self.last_arrived, flow);
+        self.headers.on_ack_timestamp_received(self.last_arrived, flow);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_wire::{IpVersion, PcapngWriter, TraceEventKind};
 
-use super::headers::{EncodedHeader, PacketHeaders};
+use super::headers::{HeaderInTraceFormat, PacketHeaders};
 use super::nodes::NodeMap;
 use super::rows::{EVENTS, TraceRow};
 use super::{TraceEvent, TraceFormat};
@@ -65,13 +65,13 @@ impl TraceOutput {
         match self {
             TraceOutput::Lines(out) => {
                 let note = headers.stored_header(event.id);
-                if let EncodedHeader::Lines(lines) = &note.header {
+                if let HeaderInTraceFormat::Lines(lines) = &note.header {
                     lines.write_event(
                         event.kind,
                         event.time,
                         nodes.nodes_of_link(event.link),
                         event.packet.ecn,
-                        note.flags(&event.packet),
+                        note.flags_with_current_ecn(&event.packet),
                         out,
                     );
                 }
@@ -95,7 +95,7 @@ impl TraceOutput {
     }
 
     /// Rows since the last drain, if there are at least `least`.
-    pub fn drain_rows(&mut self, least: u64) -> Option<Table> {
+    pub fn drain_rows_if_at_least(&mut self, least: u64) -> Option<Table> {
         let TraceOutput::TableOutput(rows) = self else { return None };
         (rows.rows.rows() >= least).then(|| rows.drain())
     }
@@ -121,9 +121,9 @@ impl PcapngOutput {
         };
         if let Some(interface) = self.interfaces[event.link as usize] {
             let note = headers.stored_header(event.id);
-            if let EncodedHeader::Headers(headers) = &note.header {
+            if let HeaderInTraceFormat::Headers(headers) = &note.header {
                 let mut now = *headers;
-                now.update_ecn_and_flags(event.packet.ecn, note.flags(&event.packet));
+                now.update_ecn_and_flags(event.packet.ecn, note.flags_with_current_ecn(&event.packet));
                 self.writer.write_packet_from_headers(interface + side, event.time, &now, &mut self.bytes);
             }
         }

@@ -4,7 +4,7 @@ use ecnlab_units::{Ecn, words};
 use ecnlab_wire::TraceEventKind;
 
 use super::TraceEvent;
-use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
+use crate::measures::table::{ColumnNameSource, TableSpec, count_column, index_column, name_column, real_column};
 use crate::packet::PacketKind;
 
 /// Source of a row.
@@ -40,21 +40,21 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
         real_column("time_s", "s", "Time of the event", |row| row.event.time.seconds()),
         name_column(
             "event",
-            NetworkNameSource::Word(TraceEventWord::WORDS),
+            ColumnNameSource::Word(TraceEventWord::WORDS),
             "Event: the packet arrived at the link, its transmission began, it was dropped there, or it arrived at the far end",
             |row| event_word(row.event.kind) as u32,
         ),
-        name_column("link", NetworkNameSource::Link, "Name of the link", |row| row.event.link),
+        name_column("link", ColumnNameSource::Link, "Name of the link", |row| row.event.link),
         index_column("flow", "index", "The flow's number", |row| row.event.packet.flow),
         index_column("connection", "index", "Number of the connection within the flow", |row| row.connection),
-        name_column("kind", NetworkNameSource::Word(PacketKindWord::WORDS), "Kind of the packet", |row| {
+        name_column("kind", ColumnNameSource::Word(PacketKindWord::WORDS), "Kind of the packet", |row| {
             kind_word(row.event.packet.kind()) as u32
         }),
         count_column("packet_number", "index", "Number of the packet; each transmission has a separate one", |row| row.number),
         count_column("seq", "packets", "Number of the segment; for an ACK the next one expected", |row| row.event.packet.seq),
         index_column("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
         index_column("payload_bytes", "bytes", "Application data in the packet", |row| row.payload),
-        name_column("ecn", NetworkNameSource::Word(EcnFieldWord::WORDS), "ECN field at that time", |row| {
+        name_column("ecn", ColumnNameSource::Word(EcnFieldWord::WORDS), "ECN field at that time", |row| {
             ecn_word(row.event.packet.ecn) as u32
         }),
         index_column("ece", "1", "1 if the packet carries ECN-Echo", |row| u32::from(row.event.packet.flags.ece())),

@@ -109,5 +109,5 @@ pub fn run<P: Probe>(
 }
 
 pub fn host(ecn: bool) -> Transport {
-    Transport::Tcp(Arc::new(TcpSettings { ecn, ..profile::settings("linux") }))
+    Transport::Tcp(Arc::new(TcpSettings { ecn, ..profile::tcp_settings_of("linux") }))
 }

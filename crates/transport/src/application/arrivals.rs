@@ -7,7 +7,7 @@
 
 use ecnlab_units::{Rate, Rng, SizeDistribution, Span, TimeDistribution, parameters, words};
 
-use super::paced::{FlowArrivals, MessageSource, RenewalProcess, TimedMessage};
+use super::paced::{DelayedMessage, FlowArrivals, MessageSource, RenewalProcess};
 use super::{Application, ApplicationSpec, FlowDirection, WriteTimes};
 
 parameters! {
@@ -141,7 +141,7 @@ impl ApplicationSpec for ArrivalsSpec {
         doubts
     }
 
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::WhileIdle
     }
 
@@ -168,7 +168,7 @@ impl BoundedArrivals {
 }
 
 impl MessageSource for BoundedArrivals {
-    fn next_message(&mut self) -> Option<TimedMessage> {
+    fn next_message(&mut self) -> Option<DelayedMessage> {
         let message = self.renewal.next_message()?;
         self.at += message.delay;
         self.arrival_count += 1;
@@ -190,7 +190,7 @@ mod tests {
         ArrivalsSettings::from_values(&values)
     }
 
-    fn first_arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<TimedMessage> {
+    fn first_arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<DelayedMessage> {
         let mut pace = BoundedArrivals::new(settings(parameters).into_application_spec(), &Rng::for_role(1, "source 0 short"));
         std::iter::from_fn(|| pace.next_message()).take(most).collect()
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn how_large_flows_are_does_not_shift_when_they_come() {
         let with = |size| first_arrivals(&[("flows_per_second", "10"), ("size", size)], 100);
-        let times = |flows: Vec<TimedMessage>| flows.into_iter().map(|flow| flow.delay).collect::<Vec<_>>();
+        let times = |flows: Vec<DelayedMessage>| flows.into_iter().map(|flow| flow.delay).collect::<Vec<_>>();
         assert_eq!(times(with("1 KB")), times(with("exponential 3 KB")));
     }
 }

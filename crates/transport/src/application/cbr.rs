@@ -6,7 +6,7 @@
 
 use ecnlab_units::{Rate, Rng, Span, parameters};
 
-use super::paced::{MessageSource, MessageStream, TimedMessage};
+use super::paced::{DelayedMessage, MessageSource, MessageStream};
 use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
@@ -42,7 +42,7 @@ impl CbrSettings {
 }
 
 impl ApplicationSpec for CbrSpec {
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::AtTimer
     }
 
@@ -58,13 +58,13 @@ struct CbrSource {
 }
 
 impl MessageSource for CbrSource {
-    fn next_message(&mut self) -> Option<TimedMessage> {
+    fn next_message(&mut self) -> Option<DelayedMessage> {
         if self.spec.count > 0 && self.sent == self.spec.count {
             return None;
         }
         let after = if self.sent == 0 { Span::ZERO } else { self.draw_interval() };
         self.sent += 1;
-        Some(TimedMessage { delay: after, bytes: u64::from(self.spec.payload) })
+        Some(DelayedMessage { delay: after, bytes: u64::from(self.spec.payload) })
     }
 }
 
@@ -82,7 +82,7 @@ impl CbrSource {
 mod tests {
     use super::*;
 
-    fn first_messages(noise: bool, count: u64) -> Vec<TimedMessage> {
+    fn first_messages(noise: bool, count: u64) -> Vec<DelayedMessage> {
         let settings = CbrSettings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
         let mut running = CbrSource { spec: settings.to_application_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
         std::iter::from_fn(|| running.next_message()).take(10_000).collect()
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_first_packet_goes_out_at_once_and_the_others_keep_the_interval() {
-        let expected: Vec<_> = [0, 8, 8].map(|ms| TimedMessage { delay: Span::from_millis(ms), bytes: 1000 }).to_vec();
+        let expected: Vec<_> = [0, 8, 8].map(|ms| DelayedMessage { delay: Span::from_millis(ms), bytes: 1000 }).to_vec();
         assert_eq!(expected, first_messages(false, 3));
     }
 

@@ -55,7 +55,7 @@ pub struct ExchangeSpec {
 
 impl ApplicationSpec for ExchangeSpec {
     fn flow_directions(&self) -> Vec<FlowDirection> {
-        RequestResponse::flow_directions_of(1)
+        RequestResponse::flow_directions_of_exchanges(1)
     }
 
     fn wants_delivery_events(&self) -> bool {
@@ -142,7 +142,7 @@ pub struct RequestResponse {
 
 impl RequestResponse {
     /// Flow directions of `exchanges` parallel exchanges.
-    pub fn flow_directions_of(exchanges: u32) -> Vec<FlowDirection> {
+    pub fn flow_directions_of_exchanges(exchanges: u32) -> Vec<FlowDirection> {
         [FlowDirection::Against, FlowDirection::Along].repeat(exchanges as usize)
     }
 

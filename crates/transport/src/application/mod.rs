@@ -7,7 +7,7 @@
 //!              Start, Timer, Opened, Delivered, Acknowledged
 //!     engine  ----------------------------------------------->  application
 //!             <-----------------------------------------------
-//!              open_connection, write_reverse, write, redraw_as_flow, record_transaction, finish_flow
+//!              open_connection, write_reverse, write, redraw_for_flow_number, record_transaction, finish_flow
 //! ```
 //!
 //! It does not depend on the engine, on packets or on a transport: its units are bytes and times.
@@ -106,7 +106,7 @@ pub trait EngineCalls {
     fn write(&mut self, member: FlowIndex, app_write: AppWrite);
 
     /// Makes the member flow `number` of its group: values drawn per flow number, such as its access delay, are redrawn.
-    fn redraw_as_flow(&mut self, member: FlowIndex, number: u64);
+    fn redraw_for_flow_number(&mut self, member: FlowIndex, number: u64);
 
     /// Records the end of a transaction of the member.
     fn record_transaction(&mut self, transfer: &FinishedTransaction);
@@ -148,7 +148,7 @@ pub trait ApplicationSpec: Debug + Send + Sync {
     }
 
     /// When it opens connections of its TCP flows and writes to them.
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::Any
     }
 
@@ -302,7 +302,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Fetches a video segment by segment, at the rate that its buffer or the throughput allows. A segment is one transaction.",
         source: "Huang, Johari, McKeown, Trunnell and Watson 2014",
         parameters: video::VideoSettings::PARAMETERS,
-        check: |values| video::VideoSettings::from_values(values).check(),
+        check: |values| video::VideoSettings::from_values(values).contradictions(),
         allowed_transport: AllowedTransport::Tcp,
         traffic: |values, _| Traffic::Application(Arc::new(video::VideoSettings::from_values(values).into_application_spec())),
     },
@@ -322,7 +322,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "A flow starts at each time of a list, sends its size and ends. Each is one transaction; they are counted in their group.",
         source: "ns-2 Application/Traffic/Trace",
         parameters: replay::ListReplaySettings::PARAMETERS,
-        check: |values| replay::ListReplaySettings::from_values(values).check(),
+        check: |values| replay::ListReplaySettings::from_values(values).contradictions(),
         allowed_transport: AllowedTransport::Tcp,
         traffic: |values, _| {
             Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_application_spec(replay::ReplayAs::Flow)))
@@ -334,7 +334,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Sends a message at each time of a list, all over one connection.",
         source: "ns-2 Application/Traffic/Trace",
         parameters: replay::ListReplaySettings::PARAMETERS,
-        check: |values| replay::ListReplaySettings::from_values(values).check(),
+        check: |values| replay::ListReplaySettings::from_values(values).contradictions(),
         allowed_transport: AllowedTransport::Either,
         traffic: |values, _| {
             Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_application_spec(replay::ReplayAs::Message)))

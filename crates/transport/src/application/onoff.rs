@@ -10,7 +10,7 @@
 
 use ecnlab_units::{Rate, Rng, Span, TimeDistribution, parameters};
 
-use super::paced::{MessageSource, MessageStream, TimedMessage};
+use super::paced::{DelayedMessage, MessageSource, MessageStream};
 use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
@@ -46,7 +46,7 @@ impl OnOffSettings {
 }
 
 impl ApplicationSpec for OnOffSpec {
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::AtTimer
     }
 
@@ -76,14 +76,14 @@ impl OnOffSource {
 }
 
 impl MessageSource for OnOffSource {
-    fn next_message(&mut self) -> Option<TimedMessage> {
+    fn next_message(&mut self) -> Option<DelayedMessage> {
         let mut after = self.spec.interval;
         if self.left == 0 {
             self.left = self.draw_burst_packets();
             after += self.spec.off.draw(&mut self.off_rng);
         }
         self.left -= 1;
-        Some(TimedMessage { delay: after, bytes: u64::from(self.spec.payload) })
+        Some(DelayedMessage { delay: after, bytes: u64::from(self.spec.payload) })
     }
 }
 

@@ -9,11 +9,11 @@ use super::{AppEvent, AppWrite, Application, EngineCalls, FinishedTransaction, F
 /// Generator of an application's messages.
 pub trait MessageSource: Send {
     /// The next message, or `None` if there are no more.
-    fn next_message(&mut self) -> Option<TimedMessage>;
+    fn next_message(&mut self) -> Option<DelayedMessage>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimedMessage {
+pub struct DelayedMessage {
     /// Time since the previous message, or since the start for the first one.
     pub delay: Span,
     pub bytes: u64,
@@ -34,10 +34,10 @@ impl RenewalProcess {
 }
 
 impl MessageSource for RenewalProcess {
-    fn next_message(&mut self) -> Option<TimedMessage> {
+    fn next_message(&mut self) -> Option<DelayedMessage> {
         // A pause of zero would stop the simulated time.
         let after = self.pauses.draw(&mut self.pause_rng).max(Span::from_picos(1));
-        Some(TimedMessage { delay: after, bytes: self.sizes.draw(&mut self.size_rng) })
+        Some(DelayedMessage { delay: after, bytes: self.sizes.draw(&mut self.size_rng) })
     }
 }
 
@@ -83,7 +83,7 @@ impl<P: MessageSource> MessageStream<P> {
         MessageStream { next_message: MessageSchedule::new(pace), is_open: false }
     }
 
-    fn send_message(&mut self, bytes: u64, calls: &mut dyn EngineCalls) {
+    fn open_connection_or_write(&mut self, bytes: u64, calls: &mut dyn EngineCalls) {
         if self.is_open {
             calls.write(ONLY_FLOW, AppWrite::keep_open(bytes));
         } else {
@@ -101,7 +101,7 @@ impl<P: MessageSource> Application for MessageStream<P> {
             AppEvent::Opened(_) | AppEvent::Delivered(..) | AppEvent::Acknowledged(_) => return,
         }
         while let Some(bytes) = self.next_message.pop_if_due(now) {
-            self.send_message(bytes, calls);
+            self.open_connection_or_write(bytes, calls);
         }
         if self.next_message.next.is_none() {
             calls.finish_flow(ONLY_FLOW);
@@ -133,12 +133,12 @@ impl<P: MessageSource> FlowArrivals<P> {
         let member = self.free_slots.pop().unwrap_or(self.flow_slots.len() as FlowIndex);
         self.flow_slots.resize(self.flow_slots.len().max(member as usize + 1), (now, bytes));
         self.flow_slots[member as usize] = (now, bytes);
-        calls.redraw_as_flow(member, self.flows_started);
+        calls.redraw_for_flow_number(member, self.flows_started);
         calls.open_connection(member, AppWrite::then_close(bytes));
         self.flows_started += 1;
     }
 
-    fn on_flow_completed(&mut self, member: FlowIndex, calls: &mut dyn EngineCalls) {
+    fn record_flow_and_free_slot(&mut self, member: FlowIndex, calls: &mut dyn EngineCalls) {
         let (began, bytes) = self.flow_slots[member as usize];
         calls.record_transaction(&FinishedTransaction { flow: member, started_at: began, bytes });
         self.free_slots.push(member);
@@ -150,7 +150,7 @@ impl<P: MessageSource> Application for FlowArrivals<P> {
         match event {
             AppEvent::Start => self.next_message.schedule_next(now),
             AppEvent::Timer => {}
-            AppEvent::Acknowledged(member) => return self.on_flow_completed(member, calls),
+            AppEvent::Acknowledged(member) => return self.record_flow_and_free_slot(member, calls),
             AppEvent::Opened(_) | AppEvent::Delivered(..) => return,
         }
         while let Some(bytes) = self.next_message.pop_if_due(now) {
@@ -172,9 +172,9 @@ mod tests {
     struct OneMessagePerSecond(u64);
 
     impl MessageSource for OneMessagePerSecond {
-        fn next_message(&mut self) -> Option<TimedMessage> {
+        fn next_message(&mut self) -> Option<DelayedMessage> {
             self.0 = self.0.checked_sub(1)?;
-            Some(TimedMessage { delay: Span::from_secs(1), bytes: 100 + self.0 })
+            Some(DelayedMessage { delay: Span::from_secs(1), bytes: 100 + self.0 })
         }
     }
 

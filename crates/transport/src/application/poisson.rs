@@ -35,7 +35,7 @@ impl PoissonSettings {
 }
 
 impl ApplicationSpec for PoissonSpec {
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::AtTimer
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_units::{Rng, Span, parameters};
 
-use super::paced::{FlowArrivals, MessageSource, MessageStream, TimedMessage};
+use super::paced::{DelayedMessage, FlowArrivals, MessageSource, MessageStream};
 use super::{Application, ApplicationSpec, FlowDirection, MAX_TRANSFER_BYTES, WriteTimes};
 
 parameters! {
@@ -33,7 +33,7 @@ pub enum ReplayAs {
 
 impl ListReplaySettings {
     /// Contradictions as pairs of parameter name and explanation.
-    pub fn check(&self) -> Vec<(&'static str, String)> {
+    pub fn contradictions(&self) -> Vec<(&'static str, String)> {
         let (Some(times), Some(sizes)) = (&self.times, &self.sizes) else {
             let missing = if self.times.is_none() { "times" } else { "sizes" };
             let message =
@@ -103,7 +103,7 @@ impl ApplicationSpec for ReplaySpec {
         (late > 0).then(|| ("times", told(self.list.len()))).into_iter().collect()
     }
 
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         match self.each {
             ReplayAs::Flow => WriteTimes::WhileIdle,
             ReplayAs::Message => WriteTimes::AtTimer,
@@ -126,12 +126,12 @@ struct ListReplay {
 }
 
 impl MessageSource for ListReplay {
-    fn next_message(&mut self) -> Option<TimedMessage> {
+    fn next_message(&mut self) -> Option<DelayedMessage> {
         let &(time, bytes) = self.list.get(self.at)?;
         let after = time - self.last;
         self.at += 1;
         self.last = time;
-        Some(TimedMessage { delay: after, bytes })
+        Some(DelayedMessage { delay: after, bytes })
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn times_and_sizes_go_together_and_time_goes_on() {
-        let wrong = |seconds: &[u64], sizes: &[u64]| settings(seconds, sizes).check().first().map(|(name, _)| *name);
+        let wrong = |seconds: &[u64], sizes: &[u64]| settings(seconds, sizes).contradictions().first().map(|(name, _)| *name);
         assert_eq!([Some("sizes"), Some("times"), None], [wrong(&[1, 2], &[1]), wrong(&[2, 1], &[1, 1]), wrong(&[1, 1], &[1, 1])]);
     }
 }

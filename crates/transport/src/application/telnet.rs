@@ -34,7 +34,7 @@ impl TelnetSettings {
 }
 
 impl ApplicationSpec for TelnetSpec {
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::AtTimer
     }
 

@@ -30,7 +30,7 @@ impl EngineCalls for CallRecorder {
         self.recorded.push(RecordedCall::Write(member, app_write));
     }
 
-    fn redraw_as_flow(&mut self, member: FlowIndex, number: u64) {
+    fn redraw_for_flow_number(&mut self, member: FlowIndex, number: u64) {
         self.recorded.push(RecordedCall::SetFlowNumber(member, number));
     }
 

@@ -61,7 +61,7 @@ pub struct TransactionsSpec {
 const ONLY_FLOW: FlowIndex = 0;
 
 impl ApplicationSpec for TransactionsSpec {
-    fn write_times(&self) -> WriteTimes {
+    fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::WhileIdle
     }
 

@@ -63,7 +63,7 @@ const DEFAULT_RATES_KBPS: [u64; 8] = [235, 375, 560, 750, 1050, 1750, 2350, 3000
 
 impl VideoSettings {
     /// Contradictions as pairs of parameter name and explanation.
-    pub fn check(&self) -> Vec<(&'static str, String)> {
+    pub fn contradictions(&self) -> Vec<(&'static str, String)> {
         let mut wrong = Vec::new();
         let falls = self.rates.iter().flat_map(|rates| rates.windows(2)).find(|pair| pair[1] <= pair[0]);
         if let Some([before, after]) = falls {
@@ -106,7 +106,7 @@ pub struct VideoSpec {
 
 impl ApplicationSpec for VideoSpec {
     fn flow_directions(&self) -> Vec<FlowDirection> {
-        RequestResponse::flow_directions_of(1)
+        RequestResponse::flow_directions_of_exchanges(1)
     }
 
     fn wants_delivery_events(&self) -> bool {
@@ -164,7 +164,7 @@ impl Application for VideoClient {
 impl VideoClient {
     fn fetch_segment(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         (self.next, self.began) = (None, now);
-        self.player.rate = self.spec.choose_rate(&self.player, now);
+        self.player.rate = self.spec.choose_rate_index(&self.player, now);
         let bits = self.spec.rates[self.player.rate] as f64 * self.spec.segment.seconds();
         let request = self.spec.request.draw(&mut self.rng);
         self.exchange.send_request(request, ((bits / 8.0) as u64).max(1), calls);
@@ -189,14 +189,16 @@ impl VideoClient {
 
 impl VideoSpec {
     /// Index of the rate for the next segment.
-    fn choose_rate(&self, player: &VideoPlayer, now: Time) -> usize {
+    fn choose_rate_index(&self, player: &VideoPlayer, now: Time) -> usize {
         match self.rule {
-            RateRule::Buffer => self.rate_by_buffer(player.buffered_at(now), player.rate),
-            RateRule::Throughput => player.mean_throughput().map_or(0, |throughput| self.highest_rate_where(|rate| rate <= throughput)),
+            RateRule::Buffer => self.rate_index_by_buffer(player.buffered_at(now), player.rate),
+            RateRule::Throughput => {
+                player.mean_throughput().map_or(0, |throughput| self.highest_rate_index_where(|rate| rate <= throughput))
+            }
         }
     }
 
-    fn rate_by_buffer(&self, buffered: Span, rate: usize) -> usize {
+    fn rate_index_by_buffer(&self, buffered: Span, rate: usize) -> usize {
         let top = self.rates.len() - 1;
         if buffered <= self.reservoir {
             return 0;
@@ -207,16 +209,16 @@ impl VideoSpec {
         let (lowest, highest) = (self.rates[0] as f64, self.rates[top] as f64);
         let wanted = lowest + (highest - lowest) * ((buffered - self.reservoir).seconds() / self.cushion.seconds());
         if wanted >= self.rates[(rate + 1).min(top)] as f64 {
-            self.highest_rate_where(|rate| rate < wanted)
+            self.highest_rate_index_where(|rate| rate < wanted)
         } else if wanted <= self.rates[rate.saturating_sub(1)] as f64 {
-            (self.highest_rate_where(|rate| rate <= wanted) + 1).min(top)
+            (self.highest_rate_index_where(|rate| rate <= wanted) + 1).min(top)
         } else {
             rate
         }
     }
 
     /// Index of the highest rate that fits, or of the lowest.
-    fn highest_rate_where(&self, fits: impl Fn(f64) -> bool) -> usize {
+    fn highest_rate_index_where(&self, fits: impl Fn(f64) -> bool) -> usize {
         self.rates.iter().rposition(|&rate| fits(rate as f64)).unwrap_or(0)
     }
 }
@@ -261,7 +263,7 @@ mod tests {
     #[test]
     fn the_rate_follows_the_buffer_as_in_the_papers_algorithm() {
         let video = video_spec(&[]);
-        let chosen = |seconds, rate| video.rate_by_buffer(Span::from_secs(seconds), rate);
+        let chosen = |seconds, rate| video.rate_index_by_buffer(Span::from_secs(seconds), rate);
         // Within the cushion f(B) = 235 + 2765 (B - 90) / 126 kbps: 564 at 105 s, 893 at 120 s, 1617 at 153 s.
         assert_eq!([0, 0, 7, 7], [chosen(10, 5), chosen(90, 7), chosen(216, 0), chosen(239, 3)]);
         assert_eq!([2, 3, 4], [chosen(105, 0), chosen(120, 1), chosen(153, 2)], "the highest rate below f(B)");
@@ -273,10 +275,10 @@ mod tests {
     fn the_rate_follows_the_harmonic_mean_of_five_segments() {
         let video = video_spec(&[("rule", "throughput")]);
         let mut player = VideoPlayer { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
-        assert_eq!(0, video.choose_rate(&player, Time::ZERO));
+        assert_eq!(0, video.choose_rate_index(&player, Time::ZERO));
         [9e9, 1e6, 2e6, 1e6, 2e6, 1e6].into_iter().for_each(|throughput| player.add_throughput(throughput));
         assert!((player.mean_throughput().unwrap() - 1.25e6).abs() < 1.0, "5 / (3 / 1 + 2 / 2) Mbps");
-        assert_eq!(4, video.choose_rate(&player, Time::ZERO));
+        assert_eq!(4, video.choose_rate_index(&player, Time::ZERO));
     }
 
     #[test]
@@ -308,7 +310,7 @@ mod tests {
         let wrong = |parameters: &[(&str, &str)]| {
             let mut values = Values::defaults(VideoSettings::PARAMETERS);
             parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-            VideoSettings::from_values(&values).check().first().map(|(name, _)| *name)
+            VideoSettings::from_values(&values).contradictions().first().map(|(name, _)| *name)
         };
         assert_eq!(Some("cushion"), wrong(&[("buffer", "100 s")]));
         assert_eq!(Some("segment"), wrong(&[("buffer", "3 s"), ("rule", "throughput")]));
@@ -316,6 +318,6 @@ mod tests {
             rates: Some([2, 1].map(|bps| Rate::from_bps(bps).unwrap()).to_vec()),
             ..VideoSettings::from_values(&Values::defaults(VideoSettings::PARAMETERS))
         };
-        assert_eq!((Some("rates"), None), (falling.check().first().map(|(name, _)| *name), wrong(&[])));
+        assert_eq!((Some("rates"), None), (falling.contradictions().first().map(|(name, _)| *name), wrong(&[])));
     }
 }

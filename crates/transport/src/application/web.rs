@@ -65,7 +65,7 @@ pub struct WebSpec {
 
 impl ApplicationSpec for WebSpec {
     fn flow_directions(&self) -> Vec<FlowDirection> {
-        RequestResponse::flow_directions_of(self.connections)
+        RequestResponse::flow_directions_of_exchanges(self.connections)
     }
 
     fn wants_delivery_events(&self) -> bool {

@@ -17,7 +17,7 @@ impl Aimd {
 /// Slow start, and then additive increase by `a` segments per acknowledged window.
 #[inline(always)]
 pub(super) fn slow_start_or_increase_additively(window: &mut CongestionWindow, segments: u64, a: f64) {
-    let left = window.slow_start(segments);
+    let left = window.grow_in_slow_start(segments);
     if left > 0 {
         window.cwnd += a * left as f64 / window.cwnd;
     }

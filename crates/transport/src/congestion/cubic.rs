@@ -43,7 +43,7 @@ impl CubicSettings {
     }
 
     /// Whether a reduction below the last maximum lowers the next plateau below cwnd (section 4.7, fast convergence).
-    pub fn converges_fast(&self, cwnd: f64, w_max: f64) -> bool {
+    pub fn is_fast_convergence_due(&self, cwnd: f64, w_max: f64) -> bool {
         self.fast_convergence && cwnd < w_max
     }
 }
@@ -54,15 +54,15 @@ pub struct Cubic {
     w_max: f64,
     /// Cwnd before the last reduction; zero before the first, so that Reno's growth applies from the start.
     cwnd_prior: f64,
-    stage: CubicStage,
+    stage: CongestionPhase,
     /// `w_max`, `cwnd_prior` and `stage` before the last reduction.
-    before_reduction: (f64, f64, CubicStage),
+    before_reduction: (f64, f64, CongestionPhase),
     /// Last time at which cwnd had the chance to grow.
     last_growth_chance: Time,
 }
 
 #[derive(Clone, Copy)]
-enum CubicStage {
+enum CongestionPhase {
     SlowStart,
     /// Reduced, and not yet above ssthresh: recovery may leave cwnd slightly below it.
     Reduced,
@@ -79,16 +79,16 @@ struct CubicEpoch {
 
 impl Cubic {
     pub fn new(settings: CubicSettings) -> Cubic {
-        let stage = CubicStage::SlowStart;
+        let stage = CongestionPhase::SlowStart;
         Cubic { settings, w_max: 0.0, cwnd_prior: 0.0, stage, before_reduction: (0.0, 0.0, stage), last_growth_chance: Time::ZERO }
     }
 
     /// Current epoch of congestion avoidance, or a new one with a window of `cwnd`.
     fn current_epoch(&mut self, cwnd: f64, now: Time) -> CubicEpoch {
         let after_slow_start = match self.stage {
-            CubicStage::Avoidance(epoch) => return epoch,
-            CubicStage::SlowStart => true,
-            CubicStage::Reduced => false,
+            CongestionPhase::Avoidance(epoch) => return epoch,
+            CongestionPhase::SlowStart => true,
+            CongestionPhase::Reduced => false,
         };
         if after_slow_start || self.w_max < cwnd {
             self.w_max = cwnd;
@@ -101,7 +101,7 @@ impl Cubic {
         let mut epoch = self.current_epoch(cwnd, acked.now);
         let share = segments as f64 / cwnd;
         epoch.w_est += self.alpha(epoch.w_est) * share;
-        self.stage = CubicStage::Avoidance(epoch);
+        self.stage = CongestionPhase::Avoidance(epoch);
         let t = acked.now.since(epoch.started_at);
         window.cwnd = if self.settings.reno_friendly && self.w_cubic(&epoch, t) < epoch.w_est {
             cwnd.max(epoch.w_est)
@@ -124,10 +124,10 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) {
-        if window.in_slow_start() && matches!(self.stage, CubicStage::Avoidance(_)) {
-            self.stage = CubicStage::SlowStart;
+        if window.in_slow_start() && matches!(self.stage, CongestionPhase::Avoidance(_)) {
+            self.stage = CongestionPhase::SlowStart;
         }
-        let left = window.slow_start(acked.segments);
+        let left = window.grow_in_slow_start(acked.segments);
         if left > 0 {
             self.grow_in_avoidance(window, left, acked);
         }
@@ -140,10 +140,10 @@ impl CongestionControl for Cubic {
 
     fn on_reduction(&mut self, before: &CongestionWindow, cause: ReductionCause, _now: Time) {
         self.before_reduction = (self.w_max, self.cwnd_prior, self.stage);
-        let falls = self.settings.converges_fast(before.cwnd, self.w_max);
+        let falls = self.settings.is_fast_convergence_due(before.cwnd, self.w_max);
         self.w_max = if falls { before.cwnd * (1.0 + self.settings.beta) / 2.0 } else { before.cwnd };
         self.cwnd_prior = before.cwnd;
-        self.stage = if cause == ReductionCause::Timeout { CubicStage::SlowStart } else { CubicStage::Reduced };
+        self.stage = if cause == ReductionCause::Timeout { CongestionPhase::SlowStart } else { CongestionPhase::Reduced };
     }
 
     fn on_undo(&mut self, _now: Time) {
@@ -151,7 +151,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_app_limited(&mut self, now: Time) {
-        if let CubicStage::Avoidance(epoch) = &mut self.stage {
+        if let CongestionPhase::Avoidance(epoch) = &mut self.stage {
             epoch.started_at += now.since(self.last_growth_chance);
         }
         self.last_growth_chance = now;
@@ -202,7 +202,7 @@ mod tests {
         }
 
         fn epoch(&self) -> CubicEpoch {
-            let CubicStage::Avoidance(epoch) = self.cubic.stage else { panic!("not in congestion avoidance") };
+            let CongestionPhase::Avoidance(epoch) = self.cubic.stage else { panic!("not in congestion avoidance") };
             epoch
         }
     }

@@ -155,7 +155,7 @@ mod tests {
 
     impl TestFlow {
         fn new(cwnd: f64, pacing: bool) -> TestFlow {
-            let settings = TcpSettings { pacing, ..profile::settings("linux") };
+            let settings = TcpSettings { pacing, ..profile::tcp_settings_of("linux") };
             let clock = HostClock::new(&settings, Span::ZERO);
             TestFlow {
                 hystart: HyStart::new(&settings, clock),

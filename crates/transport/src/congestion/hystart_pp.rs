@@ -63,7 +63,7 @@ impl HyStartPlusPlus {
     pub fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) -> bool {
         self.grow_cwnd(window, acked.segments);
         if acked.snd_una > self.window_end {
-            self.end_round(acked.snd_max);
+            self.start_round(acked.snd_max);
         }
         if let Some(rtt) = acked.rtt {
             self.on_rtt_sample(rtt);
@@ -79,11 +79,11 @@ impl HyStartPlusPlus {
         if self.conservative.is_some() {
             window.cwnd += counted as f64 / CSS_GROWTH_DIVISOR;
         } else {
-            window.slow_start(counted);
+            window.grow_in_slow_start(counted);
         }
     }
 
-    fn end_round(&mut self, snd_max: u64) {
+    fn start_round(&mut self, snd_max: u64) {
         self.window_end = snd_max;
         self.last_round_min_rtt = self.current_round_min_rtt.take();
         self.rtt_sample_count = 0;

@@ -40,7 +40,7 @@ impl CongestionWindow {
 
     /// Slow start (RFC 5681, section 3.1) up to ssthresh; returns the remaining segments.
     #[inline]
-    pub fn slow_start(&mut self, segments: u64) -> u64 {
+    pub fn grow_in_slow_start(&mut self, segments: u64) -> u64 {
         let mut left = segments;
         //= RFC 5681, section 3.1, equation 2: at most a segment for each acknowledged
         while left > 0 && self.in_slow_start() {
@@ -71,7 +71,7 @@ pub struct AckSample {
 
 /// An ACK as a control sees it that sets cwnd itself (Linux rate_sample).
 #[derive(Clone, Copy, Debug)]
-pub struct DeliverySample {
+pub struct CongControlSample {
     /// The host's clock in microseconds.
     pub now_micros: u64,
     /// Segments newly delivered, and marked packets newly reported.
@@ -109,7 +109,7 @@ pub trait CongestionControl {
     }
 
     /// Called when the first segment of a connection is sent, if recovery times every segment.
-    fn on_first_segment(&mut self, _now: Time) {}
+    fn on_first_segment_sent(&mut self, _now: Time) {}
 
     /// Multiplicative decrease factor: the fraction of cwnd that remains after a loss.
     fn loss_beta(&self) -> f64 {
@@ -133,14 +133,14 @@ pub trait CongestionControl {
     }
 
     /// Called once the connection is open, if the control sets cwnd itself.
-    fn on_established(&mut self, _window: &CongestionWindow, _sample: &DeliverySample) {}
+    fn on_established(&mut self, _window: &CongestionWindow, _sample: &CongControlSample) {}
 
     /// Called for each ACK while data is outstanding, after recovery has processed it, if the control sets cwnd itself (Linux
     /// cong_control).
-    fn on_delivery(&mut self, _window: &mut CongestionWindow, _sample: &DeliverySample) {}
+    fn cong_control(&mut self, _window: &mut CongestionWindow, _sample: &CongControlSample) {}
 
     /// Called when recovery or a reduction for a mark is over, if the control sets cwnd itself.
-    fn on_open(&mut self) {}
+    fn on_reduction_end(&mut self) {}
 
     /// Cwnd after a spurious reduction is undone; `prior` is cwnd before the reduction.
     fn cwnd_after_undo(&mut self, cwnd: f64, prior: f64) -> f64 {
@@ -171,12 +171,12 @@ pub trait CongestionControl {
 
 /// A congestion control, with HyStart if that is enabled.
 pub struct CongestionController {
-    algorithm: CongestionAlgorithm,
+    algorithm: AnyCongestionControl,
     hystart: Option<Box<HyStart>>,
 }
 
 /// The algorithms as an enum, which needs no indirection for each packet.
-enum CongestionAlgorithm {
+enum AnyCongestionControl {
     Reno(Reno),
     LinuxReno(LinuxReno),
     Aimd(Box<Aimd>),
@@ -189,13 +189,13 @@ enum CongestionAlgorithm {
 macro_rules! each {
     ($control:expr, $algorithm:ident => $call:expr) => {
         match $control {
-            CongestionAlgorithm::Reno($algorithm) => $call,
-            CongestionAlgorithm::LinuxReno($algorithm) => $call,
-            CongestionAlgorithm::Aimd($algorithm) => $call,
-            CongestionAlgorithm::Cubic($algorithm) => $call,
-            CongestionAlgorithm::LinuxCubic($algorithm) => $call,
-            CongestionAlgorithm::Vegas($algorithm) => $call,
-            CongestionAlgorithm::Prague($algorithm) => $call,
+            AnyCongestionControl::Reno($algorithm) => $call,
+            AnyCongestionControl::LinuxReno($algorithm) => $call,
+            AnyCongestionControl::Aimd($algorithm) => $call,
+            AnyCongestionControl::Cubic($algorithm) => $call,
+            AnyCongestionControl::LinuxCubic($algorithm) => $call,
+            AnyCongestionControl::Vegas($algorithm) => $call,
+            AnyCongestionControl::Prague($algorithm) => $call,
         }
     };
 }
@@ -207,20 +207,20 @@ pub struct ControlMemory {
     hystart: Option<Box<HyStart>>,
 }
 
-impl CongestionAlgorithm {
-    fn new(settings: &TcpSettings, clock: HostClock, cubic: Option<Box<LinuxCubic>>) -> CongestionAlgorithm {
+impl AnyCongestionControl {
+    fn new(settings: &TcpSettings, clock: HostClock, cubic: Option<Box<LinuxCubic>>) -> AnyCongestionControl {
         match (settings.congestion_control, settings.has_integer_cwnd()) {
-            (CongestionControlName::Reno, false) => CongestionAlgorithm::Reno(Reno),
-            (CongestionControlName::Reno, true) => CongestionAlgorithm::LinuxReno(LinuxReno::default()),
-            (CongestionControlName::Aimd, _) => CongestionAlgorithm::Aimd(Box::new(Aimd::new(settings.aimd_a, settings.aimd_b))),
+            (CongestionControlName::Reno, false) => AnyCongestionControl::Reno(Reno),
+            (CongestionControlName::Reno, true) => AnyCongestionControl::LinuxReno(LinuxReno::default()),
+            (CongestionControlName::Aimd, _) => AnyCongestionControl::Aimd(Box::new(Aimd::new(settings.aimd_a, settings.aimd_b))),
             (CongestionControlName::Cubic, false) => {
-                CongestionAlgorithm::Cubic(Box::new(Cubic::new(CubicSettings::from_settings(settings))))
+                AnyCongestionControl::Cubic(Box::new(Cubic::new(CubicSettings::from_settings(settings))))
             }
             (CongestionControlName::Cubic, true) => {
-                CongestionAlgorithm::LinuxCubic(memory::reuse_box(cubic, LinuxCubic::new(settings, clock)))
+                AnyCongestionControl::LinuxCubic(memory::reuse_box(cubic, LinuxCubic::new(settings, clock)))
             }
-            (CongestionControlName::Vegas, _) => CongestionAlgorithm::Vegas(Box::new(Vegas::new(VegasSettings::from_settings(settings)))),
-            (CongestionControlName::Prague, _) => CongestionAlgorithm::Prague(Box::new(Prague::new(settings, clock))),
+            (CongestionControlName::Vegas, _) => AnyCongestionControl::Vegas(Box::new(Vegas::new(VegasSettings::from_settings(settings)))),
+            (CongestionControlName::Prague, _) => AnyCongestionControl::Prague(Box::new(Prague::new(settings, clock))),
             // A scenario with it is refused before (`needs_kernel`).
             (CongestionControlName::Kernel(name), _) => panic!("only a kernel has the congestion control {name}"),
         }
@@ -236,41 +236,41 @@ impl CongestionController {
     pub fn reusing_memory(settings: &TcpSettings, clock: HostClock, memory: ControlMemory) -> CongestionController {
         let hystart = settings.hystart == HystartName::Hystart;
         CongestionController {
-            algorithm: CongestionAlgorithm::new(settings, clock, memory.cubic),
+            algorithm: AnyCongestionControl::new(settings, clock, memory.cubic),
             hystart: hystart.then(|| memory::reuse_box(memory.hystart, HyStart::new(settings, clock))),
         }
     }
 
     /// Takes the memory out, at the end of a connection.
     pub fn detach_memory(&mut self) -> ControlMemory {
-        let algorithm = std::mem::replace(&mut self.algorithm, CongestionAlgorithm::Reno(Reno));
-        let cubic = if let CongestionAlgorithm::LinuxCubic(cubic) = algorithm { Some(cubic) } else { None };
+        let algorithm = std::mem::replace(&mut self.algorithm, AnyCongestionControl::Reno(Reno));
+        let cubic = if let AnyCongestionControl::LinuxCubic(cubic) = algorithm { Some(cubic) } else { None };
         ControlMemory { cubic, hystart: self.hystart.take() }
     }
 
     /// Whether the algorithm sets cwnd on each ACK, also during a reduction (Linux cong_control).
-    pub fn sets_cwnd(&self) -> bool {
-        matches!(self.algorithm, CongestionAlgorithm::Prague(_))
+    pub fn has_cong_control(&self) -> bool {
+        matches!(self.algorithm, AnyCongestionControl::Prague(_))
     }
 
     /// Prague's state, if that is the algorithm.
     pub fn prague_state(&self) -> Option<&PragueState> {
-        if let CongestionAlgorithm::Prague(prague) = &self.algorithm { Some(prague.state()) } else { None }
+        if let AnyCongestionControl::Prague(prague) = &self.algorithm { Some(prague.state()) } else { None }
     }
 
     /// Payload of a full segment, of an algorithm that determines it.
-    pub fn mss(&self) -> Option<u64> {
-        if let CongestionAlgorithm::Prague(prague) = &self.algorithm { Some(prague.mss()) } else { None }
+    pub fn algorithm_mss(&self) -> Option<u64> {
+        if let AnyCongestionControl::Prague(prague) = &self.algorithm { Some(prague.mss()) } else { None }
     }
 
     /// Continues as Reno: the algorithm requires Accurate ECN, which the peer does not have.
     pub fn fall_back_to_reno(&mut self) {
-        self.algorithm = CongestionAlgorithm::LinuxReno(LinuxReno::default());
+        self.algorithm = AnyCongestionControl::LinuxReno(LinuxReno::default());
     }
 
     /// Whether RTT samples are used.
     pub fn uses_rtt_samples(&self) -> bool {
-        self.hystart.is_some() || matches!(self.algorithm, CongestionAlgorithm::LinuxCubic(_))
+        self.hystart.is_some() || matches!(self.algorithm, AnyCongestionControl::LinuxCubic(_))
     }
 
     /// Adds an RTT sample in microseconds before cwnd grows, whether it may grow or not; not called for a SYN-ACK. Returns whether HyStart
@@ -300,8 +300,8 @@ impl CongestionControl for CongestionController {
         each!(&mut self.algorithm, algorithm => algorithm.on_ack_traced(window, acked, changed));
     }
 
-    fn on_first_segment(&mut self, now: Time) {
-        each!(&mut self.algorithm, algorithm => algorithm.on_first_segment(now));
+    fn on_first_segment_sent(&mut self, now: Time) {
+        each!(&mut self.algorithm, algorithm => algorithm.on_first_segment_sent(now));
     }
 
     fn loss_beta(&self) -> f64 {
@@ -316,16 +316,16 @@ impl CongestionControl for CongestionController {
         each!(&self.algorithm, algorithm => algorithm.ssthresh_after_reduction(window, base))
     }
 
-    fn on_established(&mut self, window: &CongestionWindow, sample: &DeliverySample) {
+    fn on_established(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
         each!(&mut self.algorithm, algorithm => algorithm.on_established(window, sample));
     }
 
-    fn on_delivery(&mut self, window: &mut CongestionWindow, sample: &DeliverySample) {
-        each!(&mut self.algorithm, algorithm => algorithm.on_delivery(window, sample));
+    fn cong_control(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
+        each!(&mut self.algorithm, algorithm => algorithm.cong_control(window, sample));
     }
 
-    fn on_open(&mut self) {
-        each!(&mut self.algorithm, algorithm => algorithm.on_open());
+    fn on_reduction_end(&mut self) {
+        each!(&mut self.algorithm, algorithm => algorithm.on_reduction_end());
     }
 
     fn cwnd_after_undo(&mut self, cwnd: f64, prior: f64) -> f64 {

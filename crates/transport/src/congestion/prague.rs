@@ -24,7 +24,7 @@
 use ecnlab_units::Time;
 
 use super::linux;
-use super::{AckSample, CongestionControl, CongestionWindow, DeliverySample, ReductionCause};
+use super::{AckSample, CongControlSample, CongestionControl, CongestionWindow, ReductionCause};
 use crate::clock::HostClock;
 use crate::settings::TcpSettings;
 
@@ -42,7 +42,7 @@ const RTT_TO_SECONDS_SHIFT: u32 = 23;
 /// Microseconds in eighths per second.
 const EIGHTH_MICROS_PER_SECOND: u64 = 8_000_000;
 /// RTT in eighths of a microsecond from which growth is not scaled.
-const MAX_SCALED_EIGHTH_RTT: u64 = 100_000 * 8;
+const MAX_GROWTH_SCALED_EIGHTH_RTT: u64 = 100_000 * 8;
 /// Slowest rate in bytes per second.
 const MIN_RATE: u64 = 12_500;
 const MIN_CWND: u64 = 2;
@@ -53,20 +53,20 @@ const MIN_MSS: u64 = 150;
 const REFERENCE_MTU: u64 = 1500;
 const RATE_MODE_MTUS: u64 = 4;
 /// Pacing differs from R by 4/128.
-const RATE_OFFSET: u64 = 4;
-const RATE_OFFSET_SHIFT: u32 = 7;
+const PACING_OFFSET_NUMERATOR: u64 = 4;
+const PACING_OFFSET_SHIFT: u32 = 7;
 
 /// Prague.
 #[derive(Clone, Debug)]
 pub struct Prague {
     clock: HostClock,
-    constants: PragueConstants,
+    constants: PragueParameters,
     state: PragueState,
 }
 
 /// Parameters in the units of the state.
 #[derive(Clone, Copy, Debug)]
-struct PragueConstants {
+struct PragueParameters {
     target_micros: u64,
     /// Rounds after slow start from which the target RTT counts.
     transition_rounds: u64,
@@ -121,19 +121,19 @@ fn rounded_half_share(frac_cwnd: u64, alpha: u64) -> u64 {
     ((u128::from(alpha) * u128::from(frac_cwnd) + (1 << ALPHA_SHIFT)) >> (ALPHA_SHIFT + 1)) as u64
 }
 
-impl PragueConstants {
-    fn target(&self) -> u64 {
+impl PragueParameters {
+    fn target_eighth_micros(&self) -> u64 {
         self.target_micros * 8
     }
 
     fn virtual_rtt(&self, eight_srtt: u64) -> u64 {
-        self.target().max(eight_srtt)
+        self.target_eighth_micros().max(eight_srtt)
     }
 }
 
 impl Prague {
     pub fn new(settings: &TcpSettings, clock: HostClock) -> Prague {
-        let constants = PragueConstants {
+        let constants = PragueParameters {
             target_micros: settings.quirks.prague_rtt_target.picos() / ecnlab_units::Span::from_micros(1).picos(),
             transition_rounds: settings.quirks.prague_rtt_transition,
             has_rate_mode: settings.quirks.prague_rate_mode,
@@ -157,12 +157,12 @@ impl Prague {
     }
 
     /// Whether a target RTT shorter than the path's counts.
-    fn is_rtt_independent(&self, window: &CongestionWindow) -> bool {
+    fn is_rtt_independence_active(&self, window: &CongestionWindow) -> bool {
         self.constants.target_micros > 0 && !window.in_slow_start() && self.state.round >= self.constants.transition_rounds
     }
 
     fn works_by_rate(&self, window: &CongestionWindow) -> bool {
-        self.state.rate_mode && self.is_rtt_independent(window)
+        self.state.rate_mode && self.is_rtt_independence_active(window)
     }
 
     /// Rate of one segment per RTT.
@@ -182,13 +182,14 @@ impl Prague {
         mul_shr(self.state.rate, rtt, RTT_TO_SECONDS_SHIFT - CWND_SHIFT).div_ceil(self.state.mtu)
     }
 
-    fn target_cwnd(&self) -> u64 {
+    fn frac_cwnd_rounded_up(&self) -> u64 {
         self.state.frac_cwnd.div_ceil(1 << CWND_SHIFT).max(MIN_CWND)
     }
 
     fn update_ai_increase(&mut self) {
-        let (rtt, target) = (self.state.eight_srtt, self.constants.target());
-        let unscaled = self.state.round < self.constants.transition_rounds || rtt == 0 || rtt > MAX_SCALED_EIGHTH_RTT || rtt >= target;
+        let (rtt, target) = (self.state.eight_srtt, self.constants.target_eighth_micros());
+        let unscaled =
+            self.state.round < self.constants.transition_rounds || rtt == 0 || rtt > MAX_GROWTH_SCALED_EIGHTH_RTT || rtt >= target;
         self.state.ai_increase = if unscaled { 1 << CWND_SHIFT } else { div_round((rtt << CWND_SHIFT) * rtt, target * target) };
     }
 
@@ -203,7 +204,7 @@ impl Prague {
         if self.works_by_rate(window) {
             self.grow_rate(unmarked);
         } else {
-            self.grow_window(unmarked);
+            self.grow_frac_cwnd(unmarked);
         }
         self.step_cwnd(window);
     }
@@ -218,7 +219,7 @@ impl Prague {
         self.state.frac_cwnd = (self.state.frac_cwnd + unmarked).max(self.frac_cwnd_of_rate());
     }
 
-    fn grow_window(&mut self, unmarked: u64) {
+    fn grow_frac_cwnd(&mut self, unmarked: u64) {
         let increase = unmarked * self.state.ai_increase;
         let increase = if self.state.frac_cwnd > 0 { div_round(increase << CWND_SHIFT, self.state.frac_cwnd) } else { increase };
         self.state.frac_cwnd += (increase * REFERENCE_MTU / self.state.mtu).max(unmarked);
@@ -227,7 +228,7 @@ impl Prague {
 
     /// Moves cwnd by one segment towards W.
     fn step_cwnd(&mut self, window: &mut CongestionWindow) {
-        let (cwnd, target) = (window.cwnd as u64, self.target_cwnd());
+        let (cwnd, target) = (window.cwnd as u64, self.frac_cwnd_rounded_up());
         if cwnd > target {
             window.cwnd -= 1.0;
             window.ssthresh = window.cwnd;
@@ -238,16 +239,16 @@ impl Prague {
         }
     }
 
-    fn has_alpha_period_ended(&self, window: &CongestionWindow, sample: &DeliverySample) -> bool {
+    fn has_alpha_period_ended(&self, window: &CongestionWindow, sample: &CongControlSample) -> bool {
         let since = sample.now_micros - self.state.alpha_updated_at;
-        sample.snd_una >= self.state.round_end && (!self.is_rtt_independent(window) || since >= self.constants.target_micros)
+        sample.snd_una >= self.state.round_end && (!self.is_rtt_independence_active(window) || since >= self.constants.target_micros)
     }
 
-    fn end_round(&mut self, window: &mut CongestionWindow, sample: &DeliverySample) {
+    fn end_round(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
         if self.state.saw_ce {
             self.update_alpha(sample.now_micros);
-            if self.is_rtt_independent(window) && !self.state.in_loss {
-                self.scale_mtu(window);
+            if self.is_rtt_independence_active(window) && !self.state.in_loss {
+                self.adapt_mtu_to_rate(window);
             }
         }
         self.state.hsrtt = self.state.hsrtt + self.state.eight_srtt - (self.state.hsrtt >> HSRTT_SHIFT);
@@ -269,7 +270,7 @@ impl Prague {
     }
 
     /// Makes segments smaller at rates below two full ones per virtual RTT.
-    fn scale_mtu(&mut self, window: &mut CongestionWindow) {
+    fn adapt_mtu_to_rate(&mut self, window: &mut CongestionWindow) {
         let before = self.state.mtu;
         let least = MIN_MSS + self.constants.header;
         self.state.mtu = self.bytes_per_virtual_rtt().div_ceil(MIN_SEGMENTS_PER_VIRTUAL_RTT).min(self.constants.path_mtu).max(least);
@@ -277,7 +278,7 @@ impl Prague {
             return;
         }
         self.state.frac_cwnd = self.state.frac_cwnd * before / self.state.mtu;
-        let cwnd = self.target_cwnd();
+        let cwnd = self.frac_cwnd_rounded_up();
         if cwnd != window.cwnd as u64 {
             window.cwnd = cwnd as f64;
             window.ssthresh = (window.ssthresh as u64 * before / self.state.mtu) as f64;
@@ -286,7 +287,7 @@ impl Prague {
 
     fn bytes_per_virtual_rtt(&self) -> u64 {
         let PragueState { eight_srtt, rate, frac_cwnd, mtu, rate_mode, .. } = self.state;
-        let target = self.constants.target();
+        let target = self.constants.target_eighth_micros();
         if rate_mode {
             return mul_shr(rate, self.constants.virtual_rtt(eight_srtt), RTT_TO_SECONDS_SHIFT);
         }
@@ -294,10 +295,10 @@ impl Prague {
         mul_shr(scaled, mtu, CWND_SHIFT)
     }
 
-    fn update_pacing_rate(&mut self, window: &CongestionWindow, sample: &DeliverySample) {
+    fn update_pacing_rate(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
         let PragueState { rate, eight_srtt, .. } = self.state;
         let paced = if self.works_by_rate(window) {
-            let offset = mul_shr(RATE_OFFSET, rate, RATE_OFFSET_SHIFT);
+            let offset = mul_shr(PACING_OFFSET_NUMERATOR, rate, PACING_OFFSET_SHIFT);
             let half = self.constants.virtual_rtt(eight_srtt) >> 4;
             if half <= sample.now_micros - self.state.alpha_updated_at { rate - offset } else { rate + offset }
         } else {
@@ -324,7 +325,7 @@ impl Prague {
 
     fn reduce_for_mark(&mut self, window: &CongestionWindow, now_micros: u64) {
         let is_recent = |at: u64| now_micros - at < self.constants.target_micros;
-        if self.is_rtt_independent(window) && self.state.mark_reduced_at.is_some_and(is_recent) {
+        if self.is_rtt_independence_active(window) && self.state.mark_reduced_at.is_some_and(is_recent) {
             return;
         }
         self.state.mark_reduced_at = Some(now_micros);
@@ -379,7 +380,7 @@ impl PragueState {
 }
 
 impl CongestionControl for Prague {
-    fn on_established(&mut self, window: &CongestionWindow, sample: &DeliverySample) {
+    fn on_established(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
         self.state.eight_srtt = sample.eight_srtt;
         self.state.alpha_updated_at = sample.now_micros;
         self.state.saw_ce = sample.marked > 0;
@@ -392,7 +393,7 @@ impl CongestionControl for Prague {
         self.begin_round(window, sample.snd_max);
     }
 
-    fn on_delivery(&mut self, window: &mut CongestionWindow, sample: &DeliverySample) {
+    fn cong_control(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
         self.state.eight_srtt = sample.eight_srtt;
         self.state.round_delivered += sample.delivered;
         self.state.round_marked += sample.marked;
@@ -426,7 +427,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    fn on_open(&mut self) {
+    fn on_reduction_end(&mut self) {
         self.state.in_loss = false;
     }
 

@@ -63,7 +63,7 @@ impl Vegas {
         }
     }
 
-    fn update_cwnd(&mut self, window: &mut CongestionWindow, acked: &AckSample, mut changed: impl FnMut(&CongestionWindow)) {
+    fn update_cwnd_for_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample, mut changed: impl FnMut(&CongestionWindow)) {
         let rtt = acked.rtt.map(|rtt| rtt.seconds());
         if acked.snd_una > self.round_end {
             self.end_round(window, acked, rtt, &mut changed);
@@ -122,19 +122,19 @@ impl Vegas {
             if self.slow_start_grows && queued > self.settings.gamma {
                 window.ssthresh = MIN_CWND;
                 changed(window);
-                shrink_cwnd(window, window.cwnd / 8.0, changed);
+                shrink_cwnd_by(window, window.cwnd / 8.0, changed);
             } else if self.slow_start_grows {
                 self.cwnd_step = 1.0;
             }
         } else if queued > self.settings.beta {
-            shrink_cwnd(window, 1.0, changed);
+            shrink_cwnd_by(window, 1.0, changed);
         } else if queued < self.settings.alpha {
             self.cwnd_step = 1.0 / window.cwnd;
         }
     }
 }
 
-fn shrink_cwnd(window: &mut CongestionWindow, by: f64, changed: &mut impl FnMut(&CongestionWindow)) {
+fn shrink_cwnd_by(window: &mut CongestionWindow, by: f64, changed: &mut impl FnMut(&CongestionWindow)) {
     window.cwnd -= by;
     changed(window);
     if window.cwnd < MIN_CWND {
@@ -146,14 +146,14 @@ fn shrink_cwnd(window: &mut CongestionWindow, by: f64, changed: &mut impl FnMut(
 impl CongestionControl for Vegas {
     #[inline(never)]
     fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) {
-        self.update_cwnd(window, acked, |_| ());
+        self.update_cwnd_for_ack(window, acked, |_| ());
     }
 
     fn on_ack_traced(&mut self, window: &mut CongestionWindow, acked: &AckSample, changed: impl FnMut(&CongestionWindow)) {
-        self.update_cwnd(window, acked, changed);
+        self.update_cwnd_for_ack(window, acked, changed);
     }
 
-    fn on_first_segment(&mut self, now: Time) {
+    fn on_first_segment_sent(&mut self, now: Time) {
         self.round_start = Some(now);
     }
 }

@@ -100,12 +100,12 @@ impl AccurateReceiver {
     }
 
     /// Packets received with CE.
-    pub fn received_ce(&self) -> u64 {
+    pub fn received_ce_packets(&self) -> u64 {
         self.ce
     }
 
     /// Packets with CE that the peer has reported, of the ACKs.
-    pub fn reported_ce(&self) -> u64 {
+    pub fn ce_reported_by_peer(&self) -> u64 {
         self.feedback.ce()
     }
 
@@ -152,7 +152,7 @@ impl AccurateReceiver {
     }
 
     /// Records that the timer sends the SYN-ACK again.
-    pub fn on_syn_ack_timeout(&mut self) {
+    pub fn record_syn_ack_timeout(&mut self) {
         self.syn_ack_timeouts += 1;
         self.syn_ack_retransmissions += 1;
         // RFC 9768, section 3.1.4: such a server must not set ECT.
@@ -214,7 +214,7 @@ impl AccurateReceiver {
             }
         };
         if !opens && is_newer {
-            self.feedback.count_by_ace(segment.ace());
+            self.feedback.count_marks_without_ack(segment.ace());
         }
         must_ack
     }
@@ -229,21 +229,21 @@ impl AccurateReceiver {
 
     /// A segment with this number has arrived twice, and the next ACK reports it by DSACK. If the last one did with the option, the option
     /// is taken to be why it was lost (Linux).
-    pub fn on_duplicate(&mut self, seq: u64) {
+    pub fn detect_option_drop(&mut self, seq: u64) {
         self.option_is_dropped |= self.rules == AccEcnRules::Linux && self.last_option_with_dsack && self.last_dsack == Some(seq);
         self.last_dsack = Some(seq);
     }
 
     /// Sets ACE and the option of an ACK that is sent now, and its size. Of three SACK blocks the last may have to go.
     pub fn complete_ack(&mut self, ack: &mut Ack, base_size: u32, has_dsack: bool) {
-        ack.set_ace(accurate::ace(self.ce));
+        ack.set_ace(accurate::ace_from_ce_packets(self.ce));
         self.pending_ce = 0;
         let used = if self.timestamps { TIMESTAMPS_BYTES } else { 0 };
         let mut blocks = ack.sacks.as_slice().len();
         let counters = if self.uses_option() { fitting_counters(used, &mut blocks, self.required_counters) } else { None };
         ack.sacks.truncate(blocks);
         let sack_bytes = sack_option_bytes(blocks);
-        let option_bytes = counters.map_or(0, |count| padded(count, blocks));
+        let option_bytes = counters.map_or(0, |count| padded_accecn_option_bytes(count, blocks));
         ack.size = base_size + sack_bytes + option_bytes;
         if let Some(count) = counters {
             let bytes = std::array::from_fn(|at| {
@@ -262,7 +262,7 @@ fn sack_option_bytes(blocks: usize) -> u32 {
 }
 
 /// Bytes of an option with so many counters beside SACK blocks, whose padding it may use.
-fn padded(counters: u32, blocks: usize) -> u32 {
+fn padded_accecn_option_bytes(counters: u32, blocks: usize) -> u32 {
     let bytes = AccEcnOption::bytes_with(counters);
     let spare = if blocks > 0 { SACK_PADDING_BYTES } else { 0 };
     if bytes % 4 <= spare { bytes - bytes % 4 } else { bytes.next_multiple_of(4) }
@@ -271,7 +271,7 @@ fn padded(counters: u32, blocks: usize) -> u32 {
 /// The number of counters that fit, at least those that are `required`; a third SACK block makes room for them (section 3.2.3.3).
 fn fitting_counters(used: u32, blocks: &mut usize, required: u32) -> Option<u32> {
     let room = |blocks: usize| MAX_OPTION_BYTES.saturating_sub(used + sack_option_bytes(blocks));
-    let fits = |blocks: usize| (required..=3).rev().find(|&count| padded(count, blocks) <= room(blocks));
+    let fits = |blocks: usize| (required..=3).rev().find(|&count| padded_accecn_option_bytes(count, blocks) <= room(blocks));
     // RFC 9768, section 3.2.3.3: the first two SACK blocks go before the option.
     let least = if required > 0 { MIN_SACK_BLOCKS.min(*blocks) } else { *blocks };
     let (kept, count) = (least..=*blocks).rev().find_map(|kept| fits(kept).map(|count| (kept, count)))?;

@@ -39,7 +39,7 @@ impl AckDelay {
 
     /// Delay for a segment that arrives now.
     #[inline]
-    pub fn on_arrival(&mut self, now: Time) -> Span {
+    pub fn delay_for_arrival(&mut self, now: Time) -> Span {
         if self.adapts_to_arrivals {
             self.adapt_to_interval(now);
         }
@@ -62,19 +62,19 @@ mod tests {
 
     #[test]
     fn the_delay_follows_the_time_between_arrivals() {
-        let settings = TcpSettings { delayed_ack_time: Span::from_millis(330), ..profile::settings("linux-2.0") };
+        let settings = TcpSettings { delayed_ack_time: Span::from_millis(330), ..profile::tcp_settings_of("linux-2.0") };
         let mut delay = AckDelay::new(&settings).unwrap();
-        let delays = [0, 400, 408, 508, 3000].map(|millis| delay.on_arrival(Time::ZERO + Span::from_millis(millis)));
+        let delays = [0, 400, 408, 508, 3000].map(|millis| delay.delay_for_arrival(Time::ZERO + Span::from_millis(millis)));
         // 330; 165 + 400, limited to 500; 250 + 10, the minimum; 130 + 100; 115 + 2490, limited.
         assert_eq!([330, 500, 260, 230, 500].map(Span::from_millis), delays);
     }
 
     #[test]
     fn a_fixed_delay_stays_and_none_is_none() {
-        let settings = profile::settings("rfc");
+        let settings = profile::tcp_settings_of("rfc");
         let mut delay = AckDelay::new(&settings).unwrap();
-        let delays = [0, 5000].map(|millis| delay.on_arrival(Time::ZERO + Span::from_millis(millis)));
+        let delays = [0, 5000].map(|millis| delay.delay_for_arrival(Time::ZERO + Span::from_millis(millis)));
         assert_eq!([settings.delayed_ack_time; 2], delays);
-        assert!(AckDelay::new(&profile::settings("ns2")).is_none());
+        assert!(AckDelay::new(&profile::tcp_settings_of("ns2")).is_none());
     }
 }

@@ -24,7 +24,7 @@ pub struct EcnEcho {
 
 /// CWR and ECE of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EcnEchoBits {
+pub struct EceCwrBits {
     pub cwr: bool,
     pub ece: bool,
 }
@@ -46,7 +46,7 @@ impl EcnEcho {
     }
 
     /// Sets whether the handshake negotiated Accurate ECN; a host that asked for it and did not get it is one of classic ECN, or of DCTCP.
-    pub fn set_accurate(&mut self, accurate: bool) {
+    pub fn set_accurate_negotiated(&mut self, accurate: bool) {
         if self.style == EchoStyle::Accurate && !accurate {
             self.style = if self.is_dctcp { EchoStyle::Dctcp } else { EchoStyle::Classic };
         }
@@ -64,22 +64,22 @@ impl EcnEcho {
 
     /// Bits for an ACK of this segment and possibly a delayed one before it.
     #[inline(always)]
-    pub fn echo_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
+    pub fn echo_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EceCwrBits {
         match self.style {
             EchoStyle::Classic => self.classic_bits(segment, delayed_segment),
-            EchoStyle::Accurate => EcnEchoBits::default(),
+            EchoStyle::Accurate => EceCwrBits::default(),
             EchoStyle::Dctcp => self.dctcp_bits(segment),
             EchoStyle::Mecn => self.mecn_bits(segment, delayed_segment),
         }
     }
 
     /// Bits for an ACK of delayed segments in DCTCP's CE state before the change.
-    pub fn bits_before_ce_change(&self) -> EcnEchoBits {
-        EcnEchoBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) }
+    pub fn bits_before_ce_change(&self) -> EceCwrBits {
+        EceCwrBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) }
     }
 
     #[inline(always)]
-    fn classic_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
+    fn classic_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EceCwrBits {
         let either = |has: fn(&Segment) -> bool| has(segment) || delayed_segment.is_some_and(has);
         // In the order of arrival, since CWR answers the marks before it.
         if let Some(delayed_segment) = delayed_segment {
@@ -90,22 +90,22 @@ impl EcnEcho {
             Some(agreed) => agreed && self.ece_on,
             None => {
                 self.ece_on && (!self.echoes_only_on_ect || either(|s| s.ecn.is_capable()))
-                    || self.is_first_packet_offer(segment)
-                    || delayed_segment.is_some_and(|s| self.is_first_packet_offer(s))
+                    || self.is_ns2_ecn_offer(segment)
+                    || delayed_segment.is_some_and(|s| self.is_ns2_ecn_offer(s))
             }
         };
-        EcnEchoBits { cwr: false, ece }
+        EceCwrBits { cwr: false, ece }
     }
 
     #[inline(never)]
-    fn dctcp_bits(&mut self, segment: &Segment) -> EcnEchoBits {
+    fn dctcp_bits(&mut self, segment: &Segment) -> EceCwrBits {
         self.ece_on = segment.ecn == Ecn::Ce;
-        EcnEchoBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) || self.is_first_packet_offer(segment) }
+        EceCwrBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) || self.is_ns2_ecn_offer(segment) }
     }
 
     #[inline(never)]
-    fn mecn_bits(&self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
-        if self.negotiated == Some(false) { EcnEchoBits::default() } else { mecn_level_bits(segment, delayed_segment) }
+    fn mecn_bits(&self, segment: &Segment, delayed_segment: Option<&Segment>) -> EceCwrBits {
+        if self.negotiated == Some(false) { EceCwrBits::default() } else { mecn_level_bits(segment, delayed_segment) }
     }
 
     /// Classic: a mark sets the echo, and CWR without a mark clears it.
@@ -116,15 +116,15 @@ impl EcnEcho {
     }
 
     /// Whether this is ns-2's first packet, which offers ECN by ECE without ECT.
-    fn is_first_packet_offer(&self, segment: &Segment) -> bool {
+    fn is_ns2_ecn_offer(&self, segment: &Segment) -> bool {
         self.negotiated.is_none() && segment.ece && !segment.ecn.is_capable()
     }
 }
 
-fn mecn_level_bits(segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
+fn mecn_level_bits(segment: &Segment, delayed_segment: Option<&Segment>) -> EceCwrBits {
     let level = |s: &Segment| EcnSemantics::Mecn.level_of(s.ecn);
     match level(segment).max(delayed_segment.and_then(level)) {
-        Some(level) => EcnEchoBits { cwr: true, ece: level == CongestionLevel::Congested },
-        None => EcnEchoBits { cwr: false, ece: !(segment.cwr || delayed_segment.is_some_and(|s| s.cwr)) },
+        Some(level) => EceCwrBits { cwr: true, ece: level == CongestionLevel::Congested },
+        None => EceCwrBits { cwr: false, ece: !(segment.cwr || delayed_segment.is_some_and(|s| s.cwr)) },
     }
 }

@@ -12,14 +12,14 @@ use ecnlab_units::{Ecn, RangeSet, Time};
 
 pub use self::accurate_ecn::AccurateReceiver;
 use self::delayed_ack::AckDelay;
-use self::ecn_echo::{EcnEcho, EcnEchoBits};
+use self::ecn_echo::{EceCwrBits, EcnEcho};
 use self::linux::LinuxReceiver;
 use self::recent_sack_blocks::RecentSackBlocks;
 use self::syn_fin_replies::SynFinReplies;
 use crate::accurate_ecn as accurate_codes;
 use crate::clock::HostClock;
 use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
-use crate::settings::{ACCECN_OPTION_BYTES, AckDelayRule, Handshake, TcpSettings};
+use crate::settings::{AckDelayRule, Handshake, PADDED_ACCECN_OPTION_BYTES, TcpSettings};
 use crate::timer::earlier_deadline;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
@@ -104,7 +104,7 @@ struct DelayedAck {
 
 /// Window of a receiver's SYN or SYN-ACK in bytes, and the window scale of all later segments (RFC 7323, section 2). None if no window is
 /// advertised.
-pub fn syn_window(settings: &TcpSettings) -> Option<(u32, u32)> {
+pub fn syn_window_and_scale(settings: &TcpSettings) -> Option<(u32, u32)> {
     linux::rcvbuf::ReceiveBuffer::new(settings).map(|buffer| (buffer.syn_ack_window(), buffer.window_scale()))
 }
 
@@ -196,12 +196,12 @@ impl Receiver {
         if is_next {
             self.rcv_nxt += 1;
         } else {
-            self.store_segment(segment.seq);
+            self.store_or_advance_rcv_nxt(segment.seq);
         }
         let delivered = self.rcv_nxt - before;
         let mut delayed = None;
         if let Some(delays) = &mut self.delays {
-            let delay = delays.rule.on_arrival(now);
+            let delay = delays.rule.delay_for_arrival(now);
             let may_repeat = delivered > 0 || self.delays_duplicates;
             //= RFC 5681, section 4.2: gaps are acknowledged at once
             let in_order = self.rcv_nxt == segment.seq + 1 && !fills_gap && may_repeat && !twice;
@@ -216,15 +216,18 @@ impl Receiver {
             delayed = delays.pending.take();
         }
         // Constructed in place: it is large, and each segment has one.
-        let mut arrival =
-            ReceiveOutcome { delivered, earlier_ack: before_change, ack: Some(self.make_ack(segment, delayed.as_ref(), sent)) };
+        let mut arrival = ReceiveOutcome {
+            delivered,
+            earlier_ack: before_change,
+            ack: Some(self.make_ack_without_sack(segment, delayed.as_ref(), sent)),
+        };
         if let Some(ack) = &mut arrival.ack {
             self.add_sack_and_remember_echo(segment.seq, twice, ack);
             if let Some(replies) = &mut self.syn_fin_replies {
-                replies.on_ack_sent(ack.segment_type, now);
+                replies.on_reply_sent(ack.segment_type, now);
             }
             if self.accurate.is_some() {
-                self.complete_ack(ack, now);
+                self.set_accurate_ack_fields(ack, now);
             }
         }
         arrival
@@ -242,9 +245,9 @@ impl Receiver {
         if is_next {
             self.rcv_nxt += 1;
         } else {
-            self.store_segment(segment.seq);
+            self.store_or_advance_rcv_nxt(segment.seq);
         }
-        let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, None);
+        let EceCwrBits { cwr, ece } = self.ecn_echo.echo_bits(segment, None);
         let plain = Ack::plain(self.rcv_nxt, self.ack_size);
         let ack = Ack { ece, cwr, echo: sent, echo_retransmission: segment.retransmission, ..plain };
         let mut arrival = ReceiveOutcome { delivered: self.rcv_nxt - before, earlier_ack: None, ack: Some(ack) };
@@ -293,16 +296,16 @@ impl Receiver {
             if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut())
                 && segment_type == SegmentType::Syn
             {
-                counters.on_syn_ack_timeout();
+                counters.record_syn_ack_timeout();
                 counters.complete_syn_ack(&mut ack);
             } else {
-                self.complete_ack(&mut ack, now);
+                self.set_accurate_ack_fields(&mut ack, now);
             }
             return Some(ack);
         }
         let delayed = self.take_delayed_ack()?;
         let mut ack = self.make_delayed_ack(&delayed);
-        self.complete_ack(&mut ack, now);
+        self.set_accurate_ack_fields(&mut ack, now);
         Some(ack)
     }
 
@@ -314,14 +317,14 @@ impl Receiver {
         let sent_ms = accurate.clock.millis(sent);
         let is_newer = accurate.settings.timestamps && sent_ms > accurate.newest_sent_ms;
         accurate.newest_sent_ms = accurate.newest_sent_ms.max(sent_ms);
-        let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+        let option = if segment.accecn_option { PADDED_ACCECN_OPTION_BYTES } else { 0 };
         let payload = if segment.segment_type == SegmentType::PureAck { 0 } else { segment.size.saturating_sub(accurate.header + option) };
         counters.on_segment(segment, payload, is_newer)
     }
 
     /// Sets the fields of Accurate ECN on an ACK that is sent now.
     #[inline(never)]
-    fn complete_ack(&mut self, ack: &mut Ack, now: Time) {
+    fn set_accurate_ack_fields(&mut self, ack: &mut Ack, now: Time) {
         let Some(accurate) = &mut self.accurate else { return };
         let Some(counters) = &mut accurate.counters else { return };
         counters.complete_ack(ack, self.ack_size, false);
@@ -338,7 +341,7 @@ impl Receiver {
     }
 
     /// Counters of Accurate ECN, if it was negotiated.
-    pub fn accurate(&self) -> Option<&AccurateReceiver> {
+    pub fn accurate_counters(&self) -> Option<&AccurateReceiver> {
         match &self.linux {
             Some(host) => host.accurate(),
             None => self.accurate.as_ref().and_then(|accurate| accurate.counters.as_ref()),
@@ -366,19 +369,19 @@ impl Receiver {
     }
 
     /// Takes up the other direction of an open connection with Accurate ECN.
-    pub fn set_accurate(&mut self, counters: AccurateReceiver) {
+    pub fn set_accurate_counters(&mut self, counters: AccurateReceiver) {
         if let Some(host) = &mut self.linux {
             return host.set_accurate(counters);
         }
         if let Some(accurate) = &mut self.accurate {
-            self.ecn_echo.set_accurate(true);
+            self.ecn_echo.set_accurate_negotiated(true);
             self.ecn_echo.set_negotiated(true);
             accurate.counters = Some(counters);
         }
     }
 
     /// Processes the ECN field of a packet without data of the other direction.
-    pub fn on_ack_ecn(&mut self, ecn: Ecn) {
+    pub fn count_pure_ack_ecn(&mut self, ecn: Ecn) {
         if let Some(host) = &mut self.linux {
             return host.on_ack_ecn(ecn);
         }
@@ -396,13 +399,13 @@ impl Receiver {
             Some(delayed) => self.make_delayed_ack(&delayed),
             None => self.repeat_last_ack(),
         };
-        self.complete_ack(&mut ack, now);
+        self.set_accurate_ack_fields(&mut ack, now);
         Ack { segment_type: SegmentType::Plain, ..ack }
     }
 
     /// Repeats the last ACK.
     fn repeat_last_ack(&mut self) -> Ack {
-        let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
+        let EceCwrBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
         let (echo, echo_retransmission) = self.last_echo.as_ref().map_or((Time::ZERO, false), |last| (last.sent, last.is_retransmission));
         let mut ack = Ack { ece, cwr, echo, echo_retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) };
         if let Some(&(first, _)) = self.out_of_order.as_slice().first() {
@@ -412,12 +415,12 @@ impl Receiver {
     }
 
     /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
-    pub fn suppress_fin_reply(&mut self) {
+    pub fn suppress_close_on_fin(&mut self) {
         if let Some(host) = &mut self.linux {
-            host.suppress_fin_reply();
+            host.suppress_close_on_fin();
         }
         if let Some(replies) = &mut self.syn_fin_replies {
-            replies.suppress_fin_reply();
+            replies.suppress_close_on_fin();
         }
     }
 
@@ -430,7 +433,7 @@ impl Receiver {
         self.ecn_echo.set_negotiated(agreed);
         self.negotiate_accurate(segment, delivered > 0);
         if let Some(replies) = &mut self.syn_fin_replies {
-            replies.on_ack_sent(SegmentType::Syn, now);
+            replies.on_reply_sent(SegmentType::Syn, now);
         }
         //= RFC 3168, section 6.1.1: the SYN-ACK agrees with ECE and without CWR
         let mut ack = Ack {
@@ -440,7 +443,7 @@ impl Receiver {
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.rcv_nxt, self.ack_size)
         };
-        if let Some(counters) = self.accurate() {
+        if let Some(counters) = self.accurate_counters() {
             counters.complete_syn_ack(&mut ack);
         }
         ReceiveOutcome { delivered, earlier_ack: None, ack: Some(ack) }
@@ -452,7 +455,7 @@ impl Receiver {
         let accepts = self.accepts_ecn;
         let wants = self.accurate.is_some() && accepts;
         if is_first {
-            self.ecn_echo.set_accurate(wants && accurate_codes::asks_for_accurate(syn.ace()));
+            self.ecn_echo.set_accurate_negotiated(wants && accurate_codes::asks_for_accurate(syn.ace()));
         }
         let Some(accurate) = self.accurate.as_mut().filter(|_| wants) else { return };
         match &mut accurate.counters {
@@ -467,10 +470,10 @@ impl Receiver {
 
     /// ACK of a segment and possibly a delayed one before it, without SACK blocks.
     #[inline(always)]
-    fn make_ack(&mut self, segment: &Segment, delayed: Option<&DelayedAck>, sent: Time) -> Ack {
-        let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, delayed.map(|delayed| &delayed.segment));
+    fn make_ack_without_sack(&mut self, segment: &Segment, delayed: Option<&DelayedAck>, sent: Time) -> Ack {
+        let EceCwrBits { cwr, ece } = self.ecn_echo.echo_bits(segment, delayed.map(|delayed| &delayed.segment));
         Ack {
-            segment_type: self.syn_fin_replies.as_ref().map_or(SegmentType::Plain, |replies| replies.ack_type(self.rcv_nxt)),
+            segment_type: self.syn_fin_replies.as_ref().map_or(SegmentType::Plain, |replies| replies.plain_or_fin_ack_type(self.rcv_nxt)),
             ece,
             cwr,
             echo: delayed.filter(|_| self.echo_earliest_timestamp).map_or(sent, |delayed| delayed.sent),
@@ -493,7 +496,7 @@ impl Receiver {
     /// ACK of a delayed segment.
     #[inline(never)]
     fn make_delayed_ack(&mut self, delayed: &DelayedAck) -> Ack {
-        let mut ack = self.make_ack(&delayed.segment, None, delayed.sent);
+        let mut ack = self.make_ack_without_sack(&delayed.segment, None, delayed.sent);
         self.add_sack_and_remember_echo(delayed.segment.seq, false, &mut ack);
         ack
     }
@@ -515,7 +518,7 @@ impl Receiver {
     /// ACK of a delayed segment before DCTCP's CE state changes (RFC 8257, section 3.2).
     #[inline(never)]
     fn ack_before_ce_change(&self, delayed: &DelayedAck) -> Ack {
-        let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
+        let EceCwrBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
         let retransmission = delayed.segment.retransmission;
         Ack { ece, cwr, echo: delayed.sent, echo_retransmission: retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) }
     }
@@ -552,7 +555,7 @@ impl Receiver {
 
     /// Stores a segment that is a duplicate, is out of order, or fills a gap.
     #[inline(never)]
-    fn store_segment(&mut self, seq: u64) {
+    fn store_or_advance_rcv_nxt(&mut self, seq: u64) {
         if seq < self.rcv_nxt {
             return;
         }
@@ -585,7 +588,7 @@ mod tests {
     }
 
     fn receiver() -> Receiver {
-        receiver_of(&profile::settings("ns2"))
+        receiver_of(&profile::tcp_settings_of("ns2"))
     }
 
     fn ack(receiver: &mut Receiver, segment: Segment) -> Ack {
@@ -610,7 +613,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_waits_for_its_acknowledgement_is_answered_by_the_cwr_behind_it() {
-        let settings = TcpSettings { delayed_ack: true, ..profile::settings("ns2") };
+        let settings = TcpSettings { delayed_ack: true, ..profile::tcp_settings_of("ns2") };
         let echoes = |first: Segment, second: Segment| {
             let mut receiver = receiver_of(&settings);
             ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
@@ -630,7 +633,7 @@ mod tests {
         let echoes = |echo_on_capable_only| {
             let mut receiver = receiver_of(&TcpSettings {
                 quirks: Quirks { ece_on_ect_only: echo_on_capable_only, ..profile::quirks("ns2") },
-                ..profile::settings("ns2")
+                ..profile::tcp_settings_of("ns2")
             });
             ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
             ack(&mut receiver, Segment { ecn: Ecn::NotEct, ..segment(1) }).ece
@@ -640,7 +643,7 @@ mod tests {
 
     #[test]
     fn a_delaying_receiver_acknowledges_every_second_packet_or_after_its_time() {
-        let settings = TcpSettings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
+        let settings = TcpSettings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::tcp_settings_of("ns2") };
         let mut receiver = receiver_of(&settings);
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
@@ -651,7 +654,7 @@ mod tests {
 
     #[test]
     fn a_delaying_host_answers_a_segment_that_came_before_at_once() {
-        let mut receiver = receiver_of(&profile::settings("rfc"));
+        let mut receiver = receiver_of(&profile::tcp_settings_of("rfc"));
         receiver.receive(&Segment { segment_type: SegmentType::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
         let answers = [1, 2, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([None, Some(3), Some(3), None], answers);
@@ -663,7 +666,7 @@ mod tests {
             let mut receiver = receiver_of(&TcpSettings {
                 delayed_ack: true,
                 quirks: Quirks { delay_dup_acks: delay_repeated, ..profile::quirks("ns2") },
-                ..profile::settings("ns2")
+                ..profile::tcp_settings_of("ns2")
             });
             [0, 1, 2, 2].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.is_some())
         };
@@ -679,7 +682,7 @@ mod tests {
                 ecn_echo: EchoStyle::Dctcp,
                 receive_window: ReceiveWindow::Unlimited,
                 quirks: Quirks { delayed_ack_rule: rule, max_quickacks: 0, ..profile::quirks("linux") },
-                ..profile::settings("linux")
+                ..profile::tcp_settings_of("linux")
             };
             let mut receiver = receiver_of(&settings);
             let syn = Segment { segment_type: SegmentType::Syn, ece: true, cwr: true, ..Segment::plain(0, 60) };
@@ -699,7 +702,7 @@ mod tests {
     #[test]
     fn a_host_that_delays_nothing_acknowledges_every_segment_and_tells_of_its_window() {
         // Linux with the route attribute quickack (tcp_in_quickack_mode); its buffer is as with delayed ACKs.
-        let mut receiver = receiver_of(&TcpSettings { delayed_ack: false, ..profile::settings("linux") });
+        let mut receiver = receiver_of(&TcpSettings { delayed_ack: false, ..profile::tcp_settings_of("linux") });
         receiver.receive(&Segment { segment_type: SegmentType::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
         let acks = (1..60).map(|seq| receiver.receive(&Segment::plain(seq, 1500), Time::ZERO, Time::ZERO).ack.unwrap());
         let acks: Vec<(u64, bool)> = acks.map(|ack| (ack.next, ack.window < Ack::WINDOW_UNLIMITED)).collect();
@@ -713,7 +716,7 @@ mod tests {
             delayed_ack: false,
             handshake: Handshake::FirstPacket,
             quirks: Quirks { fin: false, app_read_pause: stops, ..profile::quirks("linux") },
-            ..profile::settings("linux")
+            ..profile::tcp_settings_of("linux")
         };
         let mut receiver = receiver_of(&settings);
         let first = Segment { segment_type: SegmentType::Syn, ..Segment::plain(0, 60) };
@@ -723,7 +726,7 @@ mod tests {
 
     #[test]
     fn a_delaying_receiver_answers_a_gap_at_once() {
-        let settings = TcpSettings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
+        let settings = TcpSettings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::tcp_settings_of("ns2") };
         let mut receiver = receiver_of(&settings);
         let answers = [0, 2, 1].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), Some(1), Some(3)], answers);

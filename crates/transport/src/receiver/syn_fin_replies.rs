@@ -46,12 +46,12 @@ impl SynFinReplies {
     }
 
     /// Segment type of an ACK of all segments before `next`.
-    pub fn ack_type(&self, next: u64) -> SegmentType {
+    pub fn plain_or_fin_ack_type(&self, next: u64) -> SegmentType {
         if !self.reverse_has_fin && self.fin_seq.is_some_and(|fin| fin < next) { SegmentType::Fin } else { SegmentType::Plain }
     }
 
     /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
-    pub fn suppress_fin_reply(&mut self) {
+    pub fn suppress_close_on_fin(&mut self) {
         self.reverse_has_fin = true;
     }
 
@@ -61,7 +61,7 @@ impl SynFinReplies {
     }
 
     /// Records that an ACK of this type is sent.
-    pub fn on_ack_sent(&mut self, segment_type: SegmentType, now: Time) {
+    pub fn on_reply_sent(&mut self, segment_type: SegmentType, now: Time) {
         let settled = segment_type == SegmentType::Plain || segment_type == SegmentType::Syn && self.is_open;
         if !settled && self.unacked_reply.is_none() {
             self.unacked_reply = Some(UnackedReply { segment_type, retransmit_at: now + self.rto, transmissions: 1 });

@@ -9,7 +9,7 @@ use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 /// Reaction when the number of duplicate ACKs reaches DupThresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DupackReaction {
+pub enum FastRetransmitDecision {
     /// No reaction.
     Wait,
     /// Retransmit the first unacknowledged segment, with or without a reduction of cwnd.
@@ -17,12 +17,12 @@ pub enum DupackReaction {
 }
 
 /// Reaction to the duplicate ACK that reaches DupThresh; `again` allows a second reduction for losses of one window.
-pub fn react_to_dupacks(tcb: &Tcb, again: bool) -> DupackReaction {
+pub fn decide_fast_retransmit(tcb: &Tcb, again: bool) -> FastRetransmitDecision {
     let settings = tcb.settings();
     // With nothing outstanding an ACK is not a duplicate (RFC 5681, section 2). ns-2 counts it, and sends the next segment as for a loss.
     let end = if settings.quirks.count_dupacks_when_idle { tcb.queued_segments() } else { tcb.snd_max() };
     if tcb.snd_una() >= end || !tcb.fits_rwnd(tcb.snd_una()) {
-        return DupackReaction::Wait;
+        return FastRetransmitDecision::Wait;
     }
     //= RFC 5681, section 4.3: the threshold comes down at most once a loss
     let new_window =
@@ -30,25 +30,25 @@ pub fn react_to_dupacks(tcb: &Tcb, again: bool) -> DupackReaction {
     //= RFC 3168, section 6.1.2: a loss and a mark of one window cut once
     let marked = settings.ecn && tcb.recovery_point().last_reduction_is(LastReduction::Mark);
     if new_window {
-        DupackReaction::Retransmit { cut: true }
+        FastRetransmitDecision::Retransmit { cut: true }
     } else if marked || !settings.quirks.single_fast_retransmit {
-        DupackReaction::Retransmit { cut: !marked }
+        FastRetransmitDecision::Retransmit { cut: !marked }
     } else {
-        DupackReaction::Wait
+        FastRetransmitDecision::Wait
     }
 }
 
 /// Reno's fast retransmit, also for NewReno: retransmits the first unacknowledged segment, reduces cwnd, and inflates the window by the
 /// duplicate ACKs.
-pub fn fast_retransmit(tcb: &mut Tcb, reaction: DupackReaction, now: Time, out: &mut impl SenderOutput) {
+pub fn fast_retransmit(tcb: &mut Tcb, reaction: FastRetransmitDecision, now: Time, out: &mut impl SenderOutput) {
     let base = tcb.reduction_base();
-    if reaction != DupackReaction::Wait || !tcb.settings().quirks.inflate_in_recovery_only {
+    if reaction != FastRetransmitDecision::Wait || !tcb.settings().quirks.inflate_in_recovery_only {
         tcb.set_inflation(u64::from(tcb.settings().dupthresh));
     }
-    let DupackReaction::Retransmit { cut } = reaction else { return };
+    let FastRetransmitDecision::Retransmit { cut } = reaction else { return };
     //= RFC 5681, section 3.2: no timeout
     //= RFC 5681, section 3.2: the loss is repaired without a timeout
-    tcb.enter_recovery();
+    tcb.record_recovery_start();
     if cut {
         tcb.reduce_cwnd_for_loss(base, now, out);
     } else {
@@ -64,7 +64,7 @@ pub fn retransmit_first(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
     tcb.cancel_rtt_timing();
     //= RFC 5681, section 3.2: only the lost segment is sent again
     //= RFC 5681, section 3.2: only the late segment is sent again
-    tcb.retransmit(tcb.snd_una(), now, out);
+    tcb.fast_retransmit_segment(tcb.snd_una(), now, out);
 }
 
 /// Handles a duplicate ACK below DupThresh.

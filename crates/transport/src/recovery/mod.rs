@@ -44,8 +44,8 @@ pub trait Recovery {
 
     /// Called when the retransmission timer expires, before cwnd is reduced: raises a cwnd that marks have reduced below one segment to
     /// one.
-    fn before_rto_reduction<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
-        tcb.restore_cwnd_to_one(out);
+    fn restore_cwnd_before_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
+        tcb.raise_cwnd_to_one(out);
     }
 
     /// Called when the retransmission timer expires, after cwnd is reduced: sends from the first unacknowledged segment on.
@@ -155,8 +155,8 @@ impl Recovery for RecoveryAlgorithm {
         each!(self, algorithm => algorithm.on_rto(tcb, now, out));
     }
 
-    fn before_rto_reduction<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
-        each!(self, algorithm => algorithm.before_rto_reduction(tcb, out));
+    fn restore_cwnd_before_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
+        each!(self, algorithm => algorithm.restore_cwnd_before_rto(tcb, out));
     }
 
     fn reduces_on_rto_itself(&self) -> bool {

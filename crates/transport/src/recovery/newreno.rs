@@ -35,7 +35,7 @@ impl NewReno {
         //= RFC 5681, section 3.2: retransmitted at the third duplicate
         //= RFC 5681, section 3.2: no retransmission and no cut
         if count == self.dup_thresh {
-            let reaction = dupack::react_to_dupacks(tcb, false);
+            let reaction = dupack::decide_fast_retransmit(tcb, false);
             dupack::fast_retransmit(tcb, reaction, now, out);
         } else if count < self.dup_thresh {
             dupack::limited_transmit(tcb, now, out);
@@ -57,10 +57,10 @@ impl NewReno {
         tcb.advance_snd_una(ack.next);
         tcb.drop_passed_rtt_timing();
         //= RFC 6582, section 3.2: each lost segment is sent once more and nothing else
-        tcb.retransmit(tcb.snd_una(), now, out);
+        tcb.fast_retransmit_segment(tcb.snd_una(), now, out);
     }
 
-    fn on_full_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+    fn on_full_or_ordinary_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.partial_seen = false;
         // ns-2 detects by the inflation that it was in recovery.
         let unnoticed = tcb.recovery_point().inflation() == 0 && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery);
@@ -71,7 +71,7 @@ impl NewReno {
         tcb.set_inflation(0);
         let newly = tcb.process_new_ack(ack, now);
         if unnoticed {
-            tcb.enter_recovery();
+            tcb.record_recovery_start();
         }
         tcb.grow_cwnd(ack, newly, now, out);
     }
@@ -86,7 +86,7 @@ fn deflate_window(tcb: &mut Tcb, newly: u64, out: &mut impl SenderOutput) {
         tcb.set_cwnd(tcb.window().cwnd - (newly - inflation) as f64, out);
         tcb.set_inflation(1);
     }
-    tcb.restore_cwnd_to_one(out);
+    tcb.raise_cwnd_to_one(out);
 }
 
 impl Recovery for NewReno {
@@ -96,7 +96,7 @@ impl Recovery for NewReno {
             if !tcb.recovery_point().is_reached_by(ack.next) && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery) {
                 self.on_partial_ack(tcb, ack, now, out);
             } else {
-                self.on_full_ack(tcb, ack, now, out);
+                self.on_full_or_ordinary_ack(tcb, ack, now, out);
             }
         } else if ack.next == tcb.snd_una() {
             self.on_dupack(tcb, now, out);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(vec![1], wire.take_sent());
         wire.ack(4);
         assert_eq!(vec![4], wire.take_sent());
-        assert_eq!((4.0, 4.0), wire.window());
+        assert_eq!((4.0, 4.0), wire.cwnd_and_ssthresh());
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         wire.dupacks(1, 3);
         wire.ack(8);
         // Seven segments are outstanding, and duplicate ACKs show that three have arrived.
-        assert_eq!((4.0, 8.0), wire.window());
+        assert_eq!((4.0, 8.0), wire.cwnd_and_ssthresh());
     }
 
     #[test]
@@ -138,6 +138,6 @@ mod tests {
         let mut wire = RecoveryTestBench::new(RecoveryName::NewReno, 8);
         wire.dupacks(1, 3);
         wire.ack(9);
-        assert_eq!((4.25, 4.0), wire.window());
+        assert_eq!((4.25, 4.0), wire.cwnd_and_ssthresh());
     }
 }

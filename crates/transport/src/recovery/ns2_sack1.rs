@@ -8,7 +8,7 @@
 use ecnlab_units::{RangeSet, Time};
 
 use super::Recovery;
-use super::dupack::{self, DupackReaction};
+use super::dupack::{self, FastRetransmitDecision};
 use crate::segment::{Ack, SackOption};
 use crate::settings::TcpSettings;
 use crate::tcb::{SenderOutput, Tcb};
@@ -38,8 +38,8 @@ impl Ns2Sack1 {
         Ns2Sack1 { dup_thresh: settings.dupthresh, ..Ns2Sack1::default() }
     }
 
-    fn on_dupack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
-        if self.after_timeout || !self.sacked.on_sack_blocks(tcb.snd_una(), &ack.sacks) {
+    fn on_dupack_outside_recovery(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        if self.after_timeout || !self.sacked.insert_sack_blocks(tcb.snd_una(), &ack.sacks) {
             return;
         }
         let count = tcb.count_dupack();
@@ -51,8 +51,8 @@ impl Ns2Sack1 {
     }
 
     fn enter_fast_recovery(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
-        let DupackReaction::Retransmit { cut } = dupack::react_to_dupacks(tcb, false) else { return };
-        tcb.enter_recovery();
+        let FastRetransmitDecision::Retransmit { cut } = dupack::decide_fast_retransmit(tcb, false) else { return };
+        tcb.record_recovery_start();
         self.in_recovery = true;
         self.pipe = tcb.outstanding_segments() as i64 - i64::from(self.dup_thresh);
         self.sacked.mark_retransmitted(tcb.snd_una());
@@ -71,11 +71,11 @@ impl Ns2Sack1 {
             self.clear_sacked();
         } else if ack.next > tcb.snd_una() {
             tcb.advance_snd_una(ack.next);
-            self.sacked.on_sack_blocks(tcb.snd_una(), &ack.sacks);
+            self.sacked.insert_sack_blocks(tcb.snd_una(), &ack.sacks);
             self.pipe -= 1;
             tcb.restart_rto_timer(now);
             tcb.end_rto_backoff();
-        } else if !self.after_timeout && self.sacked.on_sack_blocks(tcb.snd_una(), &ack.sacks) && tcb.dupacks() > 0 {
+        } else if !self.after_timeout && self.sacked.insert_sack_blocks(tcb.snd_una(), &ack.sacks) && tcb.dupacks() > 0 {
             tcb.count_dupack();
         }
     }
@@ -85,14 +85,14 @@ impl Ns2Sack1 {
         self.sacked.clear();
     }
 
-    fn send_while_pipe_allows(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    fn send_holes_or_new_segments(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         for _ in 0..tcb.max_burst() {
-            if !self.has_pipe_space(tcb) || !tcb.gate_allows_send(now) {
+            if !self.has_pipe_or_window_space(tcb) || !tcb.gate_allows_send_or_sets_timer(now) {
                 break;
             }
             let Some(seq) = self.choose_segment(tcb) else { break };
             if seq < tcb.snd_max() {
-                tcb.retransmit(seq, now, out);
+                tcb.fast_retransmit_segment(seq, now, out);
             } else {
                 tcb.transmit(seq, now, out);
             }
@@ -101,7 +101,7 @@ impl Ns2Sack1 {
         }
     }
 
-    fn has_pipe_space(&self, tcb: &Tcb) -> bool {
+    fn has_pipe_or_window_space(&self, tcb: &Tcb) -> bool {
         if self.in_recovery { self.pipe < tcb.window().cwnd as i64 } else { tcb.snd_nxt() < tcb.snd_una() + tcb.usable_window() }
     }
 
@@ -126,7 +126,7 @@ impl SackedSegments {
     }
 
     /// Adds the blocks of an ACK of all segments before `snd_una`; returns whether they contain new information.
-    fn on_sack_blocks(&mut self, snd_una: u64, sacks: &SackOption) -> bool {
+    fn insert_sack_blocks(&mut self, snd_una: u64, sacks: &SackOption) -> bool {
         let mut changed = false;
         if self.acked_below < snd_una {
             self.acked_below = snd_una;
@@ -158,17 +158,17 @@ impl Recovery for Ns2Sack1 {
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         if self.in_recovery {
             self.on_ack_in_recovery(tcb, ack, now);
-            return self.send_while_pipe_allows(tcb, now, out);
+            return self.send_holes_or_new_segments(tcb, now, out);
         }
         if ack.next > tcb.snd_una() {
             let newly = tcb.process_new_ack(ack, now);
             tcb.grow_cwnd(ack, newly, now, out);
             self.clear_sacked();
         } else if ack.next == tcb.snd_una() {
-            self.on_dupack(tcb, ack, now, out);
+            self.on_dupack_outside_recovery(tcb, ack, now, out);
         }
         if tcb.dupacks() == 0 {
-            self.send_while_pipe_allows(tcb, now, out);
+            self.send_holes_or_new_segments(tcb, now, out);
         }
     }
 
@@ -183,7 +183,7 @@ impl Recovery for Ns2Sack1 {
 
     #[inline(never)]
     fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.send_while_pipe_allows(tcb, now, out);
+        self.send_holes_or_new_segments(tcb, now, out);
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
         wire.dupack_with_sack(1, &[(2, 3)]);
         wire.dupack_with_sack(1, &[(4, 5), (2, 3)]);
         wire.dupack_with_sack(1, &[(4, 6), (2, 3)]);
-        assert_eq!((vec![1], (5.0, 5.0)), (wire.take_sent(), wire.window()));
+        assert_eq!((vec![1], (5.0, 5.0)), (wire.take_sent(), wire.cwnd_and_ssthresh()));
         for to in 7..=11 {
             wire.dupack_with_sack(1, &[(4, to), (2, 3)]);
         }

@@ -24,7 +24,7 @@ impl RenoRecovery {
         //= RFC 5681, section 3.2: retransmitted at the third duplicate
         //= RFC 5681, section 3.2: no retransmission and no cut
         if count == self.dup_thresh {
-            let reaction = dupack::react_to_dupacks(tcb, tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery));
+            let reaction = dupack::decide_fast_retransmit(tcb, tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery));
             dupack::fast_retransmit(tcb, reaction, now, out);
         } else if count < self.dup_thresh {
             dupack::limited_transmit(tcb, now, out);

@@ -82,7 +82,7 @@ impl Sack {
     }
 
     fn detect_losses(&mut self) {
-        let mut below = self.scoreboard.lost_below_bound(self.dup_thresh);
+        let mut below = self.scoreboard.loss_bound_by_sacked_count(self.dup_thresh);
         if self.uses_fack {
             // Both rules: three above it are sacked, or the highest sacked segment is three above it.
             below = below.max(self.scoreboard.fack().checked_sub(self.dup_thresh).filter(|_| self.scoreboard.sacked() > 0));
@@ -93,7 +93,7 @@ impl Sack {
     }
 
     /// Updates the phase after an ACK of `newly` segments that delivered `delivered`.
-    fn update_phase(&mut self, tcb: &mut Tcb, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl SenderOutput) {
+    fn update_phase_and_cwnd(&mut self, tcb: &mut Tcb, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl SenderOutput) {
         if self.phase != SackPhase::Open && tcb.snd_una() >= self.recovery_end {
             self.exit_phase(tcb, out);
         }
@@ -121,13 +121,13 @@ impl Sack {
         }
         tcb.extend_recovery_point();
         self.recovery_end = tcb.snd_max();
-        tcb.enter_recovery();
+        tcb.record_recovery_start();
         raise_cwnd_to_min(tcb, out);
         self.phase = SackPhase::Recovery;
         (self.high_rxt, self.rescue_rxt) = (tcb.snd_una() + 1, tcb.snd_una() + 1);
         self.prr = tcb.settings().quirks.prr.then(|| Prr::new(flight, PrrBound::Ssrb));
         tcb.restart_rto_timer(now);
-        self.retransmit_first_at_once(tcb, now, out);
+        self.retransmit_first_lost_at_once(tcb, now, out);
     }
 
     /// Sets cwnd by PRR after `delivered` segments, if a reduction is in progress.
@@ -138,7 +138,7 @@ impl Sack {
     }
 
     /// Sends the first retransmission regardless of the pipe (RFC 6675, section 5, step 4.3).
-    fn retransmit_first_at_once(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    fn retransmit_first_lost_at_once(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if self.prr.is_none()
             && let Some(seq) = self.scoreboard.next_lost()
         {
@@ -154,24 +154,24 @@ impl Sack {
             tcb.set_cwnd(if reduced { ssthresh } else { cwnd.min(ssthresh) }, out);
         }
         self.phase = SackPhase::Open;
-        tcb.exit_recovery();
+        tcb.record_recovery_end();
     }
 
     fn transmit(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {
         if seq < tcb.snd_max() {
             self.high_rxt = self.high_rxt.max(seq + 1);
         }
-        self.send_without_scoreboard(tcb, seq, now, out);
-        self.scoreboard.on_sent(seq);
+        self.send_without_updating_scoreboard(tcb, seq, now, out);
+        self.scoreboard.on_sent_or_retransmitted(seq);
     }
 
     /// Sends or retransmits a segment without updating the scoreboard.
-    fn send_without_scoreboard(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {
+    fn send_without_updating_scoreboard(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {
         if seq < tcb.snd_max() {
             tcb.cancel_rtt_timing();
         }
         if seq < tcb.snd_max() && self.phase != SackPhase::Loss {
-            tcb.retransmit(seq, now, out);
+            tcb.fast_retransmit_segment(seq, now, out);
         } else {
             tcb.transmit(seq, now, out);
         }
@@ -223,7 +223,7 @@ impl Recovery for Sack {
         let newly = if ack.next > tcb.snd_una() { tcb.process_new_ack(ack, now) } else { 0 };
         tcb.set_snd_nxt_to_max();
         self.detect_losses();
-        self.update_phase(tcb, ack, newly, delivered, now, out);
+        self.update_phase_and_cwnd(tcb, ack, newly, delivered, now, out);
         self.send_while_allowed(tcb, now, out);
     }
 
@@ -244,14 +244,14 @@ impl Recovery for Sack {
     #[inline(never)]
     fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         for _ in 0..tcb.max_burst() {
-            if self.scoreboard.pipe() >= tcb.window().cwnd as u64 || !tcb.gate_allows_send(now) {
+            if self.scoreboard.pipe() >= tcb.window().cwnd as u64 || !tcb.gate_allows_send_or_sets_timer(now) {
                 break;
             }
             match self.next_segment(tcb) {
                 Some(NextSeg::Segment(seq)) => self.transmit(tcb, seq, now, out),
                 Some(NextSeg::Rescue(seq)) => {
                     self.rescue_rxt = self.recovery_end;
-                    self.send_without_scoreboard(tcb, seq, now, out);
+                    self.send_without_updating_scoreboard(tcb, seq, now, out);
                 }
                 //= RFC 6675, section 4: NextSeg (5): else nothing
                 None => break,

@@ -47,7 +47,7 @@ impl Scoreboard {
     /// Resets the scoreboard, with all segments before `base` acknowledged.
     pub fn reset_at(&mut self, base: u64) {
         *self = Scoreboard {
-            segments: SegmentQueue::starting_at(base),
+            segments: SegmentQueue::with_snd_una(base),
             fack: base,
             loss_decided_below: base,
             next_lost_hint: base,
@@ -61,7 +61,7 @@ impl Scoreboard {
 
     /// Estimate of the segments in the network.
     pub fn pipe(&self) -> u64 {
-        self.segments.count() - self.sacked - self.lost + self.retransmitted
+        self.segments.segment_count() - self.sacked - self.lost + self.retransmitted
     }
 
     pub fn sacked(&self) -> u64 {
@@ -78,7 +78,7 @@ impl Scoreboard {
     }
 
     /// Records a new transmission or a retransmission. A retransmitted segment that is not lost is in the pipe twice (RFC 6675, SetPipe).
-    pub fn on_sent(&mut self, seq: u64) {
+    pub fn on_sent_or_retransmitted(&mut self, seq: u64) {
         if seq == self.end_seq() {
             self.segments.push(SegmentState { sacked: false, lost: false, retransmitted: false });
             return;
@@ -95,7 +95,7 @@ impl Scoreboard {
     pub fn ack_up_to(&mut self, next: u64) -> u64 {
         let mut count = 0;
         while self.segments.snd_una() < next {
-            let Some(segment) = self.segments.pop_acked() else { break };
+            let Some(segment) = self.segments.pop_first() else { break };
             self.subtract_from_counts(&segment);
             count += u64::from(!segment.sacked);
         }
@@ -112,7 +112,7 @@ impl Scoreboard {
         let mut count = 0;
         for &(from, to) in blocks.as_slice() {
             let mut at = from.max(self.segments.snd_una());
-            while let Some(seq) = self.segments.next_outside(at, to, &known, |segment| !segment.sacked) {
+            while let Some(seq) = self.segments.next_outside_blocks_where(at, to, &known, |segment| !segment.sacked) {
                 self.mark_sacked(seq);
                 count += 1;
                 at = seq + 1;
@@ -177,7 +177,7 @@ impl Scoreboard {
     }
 
     /// Highest segment with `count` sacked segments from it on: all below that are not sacked are lost (RFC 6675, IsLost).
-    pub fn lost_below_bound(&self, count: u64) -> Option<u64> {
+    pub fn loss_bound_by_sacked_count(&self, count: u64) -> Option<u64> {
         if self.sacked < count {
             return None;
         }
@@ -227,7 +227,7 @@ mod tests {
     fn scoreboard_of(sent: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
         board.reset_at(0);
-        (0..sent).for_each(|seq| board.on_sent(seq));
+        (0..sent).for_each(|seq| board.on_sent_or_retransmitted(seq));
         board
     }
 
@@ -245,7 +245,7 @@ mod tests {
         board.mark_lost_below(4);
         assert_eq!(3, board.pipe());
         assert_eq!(Some(0), board.next_lost());
-        board.on_sent(0);
+        board.on_sent_or_retransmitted(0);
         assert_eq!((4, Some(1)), (board.pipe(), board.next_lost()));
         board.mark_lost(0);
         assert_eq!((3, Some(0)), (board.pipe(), board.next_lost()));
@@ -256,7 +256,7 @@ mod tests {
         let mut board = scoreboard_of(10);
         board.apply_sack_blocks(&blocks(&[(5, 6)]));
         assert_eq!((9, Some(0)), (board.pipe(), board.next_hole(0)));
-        board.on_sent(0);
+        board.on_sent_or_retransmitted(0);
         assert_eq!((10, Some(1), None), (board.pipe(), board.next_hole(0), board.next_hole(5)));
         board.mark_lost_below(1);
         assert_eq!((9, None), (board.pipe(), board.next_lost()), "its retransmission is on its way");
@@ -291,8 +291,8 @@ mod tests {
         let mut board = scoreboard_of(10);
         board.apply_sack_blocks(&blocks(&[(3, 4)]));
         board.apply_sack_blocks(&blocks(&[(6, 7), (3, 4)]));
-        assert_eq!(None, board.lost_below_bound(3));
+        assert_eq!(None, board.loss_bound_by_sacked_count(3));
         board.apply_sack_blocks(&blocks(&[(8, 9), (6, 7), (3, 4)]));
-        assert_eq!(Some(3), board.lost_below_bound(3));
+        assert_eq!(Some(3), board.loss_bound_by_sacked_count(3));
     }
 }

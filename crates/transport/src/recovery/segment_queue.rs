@@ -16,19 +16,19 @@ pub struct SegmentQueue<T> {
 
 impl<T> Default for SegmentQueue<T> {
     fn default() -> SegmentQueue<T> {
-        SegmentQueue::starting_at(0)
+        SegmentQueue::with_snd_una(0)
     }
 }
 
 impl<T> SegmentQueue<T> {
     /// Empty queue with all segments before `snd_una` acknowledged.
-    pub fn starting_at(snd_una: u64) -> SegmentQueue<T> {
+    pub fn with_snd_una(snd_una: u64) -> SegmentQueue<T> {
         SegmentQueue { snd_una, segments: VecDeque::new() }
     }
 
     /// Takes the memory of another queue, which is over, for its own segments.
     pub fn reuse_memory_of(&mut self, past: &mut SegmentQueue<T>) {
-        memory::reuse_deque(&mut self.segments, &mut past.segments);
+        memory::take_deque_allocation(&mut self.segments, &mut past.segments);
     }
 
     #[inline]
@@ -44,7 +44,7 @@ impl<T> SegmentQueue<T> {
 
     /// Number of segments.
     #[inline]
-    pub fn count(&self) -> u64 {
+    pub fn segment_count(&self) -> u64 {
         self.segments.len() as u64
     }
 
@@ -65,7 +65,7 @@ impl<T> SegmentQueue<T> {
 
     /// Removes the first segment, which is acknowledged.
     #[inline]
-    pub fn pop_acked(&mut self) -> Option<T> {
+    pub fn pop_first(&mut self) -> Option<T> {
         let segment = self.segments.pop_front()?;
         self.snd_una += 1;
         Some(segment)
@@ -82,7 +82,7 @@ impl<T> SegmentQueue<T> {
 
     /// First segment from `from` on before `to` that fulfils `wanted` and is in none of the `known` blocks; `from` is unacknowledged.
     #[inline]
-    pub fn next_outside(&self, from: u64, to: u64, known: &SackBlocks, wanted: impl Fn(&T) -> bool) -> Option<u64> {
+    pub fn next_outside_blocks_where(&self, from: u64, to: u64, known: &SackBlocks, wanted: impl Fn(&T) -> bool) -> Option<u64> {
         let (mut at, to) = (from, to.min(self.end_seq()));
         while at < to {
             if let Some(end) = known.end_of_block_containing(at) {
@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn known_blocks_are_skipped_and_so_are_segments_that_are_not_wanted() {
-        let mut queue = SegmentQueue::starting_at(5);
+        let mut queue = SegmentQueue::with_snd_una(5);
         (5..15).for_each(|seq| queue.push(seq != 10));
         let known = SackBlocks::of([(7, 9), (11, 12)]);
-        let next = |from| queue.next_outside(from, 14, &known, |&wanted| wanted);
+        let next = |from| queue.next_outside_blocks_where(from, 14, &known, |&wanted| wanted);
         assert_eq!([Some(5), Some(9), Some(9), Some(12), Some(13), None], [5, 7, 9, 10, 13, 14].map(next));
-        assert_eq!((Some(true), 6, 15), (queue.pop_acked(), queue.snd_una(), queue.end_seq()));
+        assert_eq!((Some(true), 6, 15), (queue.pop_first(), queue.snd_una(), queue.end_seq()));
         assert_eq!((None, Some(&false), None), (queue.get(5), queue.get(10), queue.get(15)));
         assert_eq!(Some(10), queue.last_where(|&wanted| !wanted));
     }

@@ -6,7 +6,7 @@
 use ecnlab_units::Time;
 
 use super::Recovery;
-use super::dupack::{self, DupackReaction};
+use super::dupack::{self, FastRetransmitDecision};
 use crate::segment::Ack;
 use crate::settings::TcpSettings;
 use crate::tcb::{SenderOutput, Tcb};
@@ -26,16 +26,16 @@ impl Tahoe {
         self.dupacks += 1;
         tcb.set_dupacks(self.dupacks);
         if tcb.dupacks() == self.dup_thresh {
-            go_back_n(tcb, now, out);
+            reduce_and_go_back_n(tcb, now, out);
         } else if tcb.dupacks() < self.dup_thresh {
             dupack::limited_transmit(tcb, now, out);
         }
     }
 }
 
-fn go_back_n(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
-    let DupackReaction::Retransmit { cut } = dupack::react_to_dupacks(tcb, false) else { return };
-    tcb.enter_recovery();
+fn reduce_and_go_back_n(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    let FastRetransmitDecision::Retransmit { cut } = dupack::decide_fast_retransmit(tcb, false) else { return };
+    tcb.record_recovery_start();
     if cut {
         tcb.reduce_to_one_for_loss(now, out);
     } else {
@@ -71,7 +71,7 @@ mod tests {
     fn a_third_duplicate_goes_back_with_a_window_of_one() {
         let mut wire = RecoveryTestBench::new(RecoveryName::Tahoe, 8);
         wire.dupacks(1, 3);
-        assert_eq!((1.0, 4.0), wire.window());
+        assert_eq!((1.0, 4.0), wire.cwnd_and_ssthresh());
         assert_eq!(vec![1], wire.take_sent());
         wire.ack(5);
         assert_eq!(vec![5, 6], wire.take_sent());

@@ -37,7 +37,7 @@ impl RecoveryTestBench {
             recovery,
             max_rwnd: 100,
             quirks: Quirks { delay_growth: false, limited_transmit: false, ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         RecoveryTestBench::from_settings(settings, window)
     }
@@ -50,7 +50,7 @@ impl RecoveryTestBench {
             ecn: true,
             max_rwnd: 100,
             quirks: Quirks { timer_wheel: false, fin: false, ..profile::quirks("linux") },
-            ..profile::settings("linux")
+            ..profile::tcp_settings_of("linux")
         };
         change(&mut settings);
         RecoveryTestBench::from_settings(settings, window)
@@ -133,7 +133,7 @@ impl RecoveryTestBench {
         std::mem::take(&mut self.sent.0)
     }
 
-    pub fn window(&self) -> (f64, f64) {
+    pub fn cwnd_and_ssthresh(&self) -> (f64, f64) {
         (self.tcb.window().cwnd, self.tcb.window().ssthresh)
     }
 }

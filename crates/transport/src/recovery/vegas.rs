@@ -111,7 +111,7 @@ impl VegasRecovery {
     }
 
     /// Clears the entries of segments `from` to `last`, up to the end of the table.
-    fn clear_transmissions(&mut self, from: u64, last: u64) {
+    fn clear_acked_transmissions(&mut self, from: u64, last: u64) {
         let (from, end) = ((from % self.table_size) as usize, (last % self.table_size) as usize + 1);
         let end = end.min(self.transmissions.len());
         if from < end {
@@ -134,7 +134,7 @@ impl VegasRecovery {
         let sending = self.transmission(ack.next - 1);
         let sample = (sending.sent != 0.0 && sending.times == 1).then_some(at - sending.sent);
         tcb.grow_cwnd_traced(ack, newly, sample.and_then(Span::from_secs_f64), now, out);
-        self.clear_transmissions(before, ack.next - 1);
+        self.clear_acked_transmissions(before, ack.next - 1);
         if let Some(rtt) = sample.filter(|&rtt| rtt > 0.0) {
             self.fine_timeout.on_rtt_sample(rtt);
         }
@@ -154,7 +154,7 @@ impl VegasRecovery {
             return;
         }
         self.watched_acks -= 1;
-        if self.is_fine_timeout_over(tcb.snd_una(), at) && has_first_unacked(tcb) {
+        if self.is_fine_timeout_over(tcb.snd_una(), at) && can_send_first_unacked(tcb) {
             tcb.set_dupacks(self.dup_thresh);
             self.retransmit_first(tcb, now, out);
         } else {
@@ -163,7 +163,7 @@ impl VegasRecovery {
     }
 
     fn retransmit_first(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
-        tcb.retransmit(tcb.snd_una(), now, out);
+        tcb.fast_retransmit_segment(tcb.snd_una(), now, out);
         self.record_transmission(tcb.snd_una(), now);
     }
 
@@ -174,7 +174,7 @@ impl VegasRecovery {
             let timed_out =
                 !tcb.recovery_point().is_passed_by(tcb.snd_una()) && tcb.recovery_point().last_reduction_is(LastReduction::Timeout);
             let may_act = !(tcb.settings().quirks.single_fast_retransmit && timed_out);
-            if may_act && has_first_unacked(tcb) {
+            if may_act && can_send_first_unacked(tcb) {
                 self.on_loss(tcb, at, now, out);
             }
         } else if count > self.dup_thresh {
@@ -187,7 +187,7 @@ impl VegasRecovery {
         let again = sending.times > 1;
         self.watched_acks = MAX_WATCHED_ACKS.min(tcb.snd_nxt() + 1 - tcb.snd_una());
         self.fine_timeout.back_off(again);
-        tcb.enter_recovery();
+        tcb.record_recovery_start();
         if self.reduced_at < sending.sent {
             self.reduce_cwnd(tcb, again, now, out);
             self.reduced_at = at;
@@ -205,7 +205,7 @@ impl VegasRecovery {
 
     fn reduce_cwnd(&mut self, tcb: &mut Tcb, again: bool, now: Time, out: &mut impl SenderOutput) {
         let window = tcb.usable_window();
-        tcb.begin_loss_reduction(now);
+        tcb.record_loss_reduction(now);
         let left = match window {
             0..=3 => 2,
             _ if again => window / 2,
@@ -227,7 +227,7 @@ impl VegasRecovery {
 }
 
 /// Whether there is a first unacknowledged segment. With nothing outstanding it is the next one, if the receive window has space for it.
-fn has_first_unacked(tcb: &Tcb) -> bool {
+fn can_send_first_unacked(tcb: &Tcb) -> bool {
     tcb.snd_una() < tcb.queued_segments() && tcb.fits_rwnd(tcb.snd_una())
 }
 
@@ -246,7 +246,7 @@ impl Recovery for VegasRecovery {
     }
 
     /// Empty, because `on_rto` sets cwnd itself and first checks whether it was below one.
-    fn before_rto_reduction<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
+    fn restore_cwnd_before_rto<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
 
     #[inline(never)]
     fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
@@ -281,7 +281,7 @@ mod tests {
         wire.dupacks(1, 1);
         assert_eq!(vec![1], wire.take_sent());
         // The cwnd of 12 is inflated by the duplicate ACK.
-        assert_eq!(13.0, wire.window().0);
+        assert_eq!(13.0, wire.cwnd_and_ssthresh().0);
     }
 
     #[test]

@@ -50,12 +50,12 @@ impl MinRtt {
         // This age is below a quarter of the window in ticks.
         let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER_MIN_RTT_WINDOW;
         if rtt <= self.third || !recent {
-            self.replace_samples(rtt, now, clock);
+            self.insert_sample(rtt, now, clock);
         }
     }
 
     #[inline(never)]
-    fn replace_samples(&mut self, rtt: u64, now: Time, clock: &HostClock) {
+    fn insert_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         let rtt = if rtt == 0 { clock.tick().picos() / Span::from_micros(1).picos() } else { rtt };
         let new = MinRttSample { at: now, rtt };
         let nothing_left = self.ticks_between(&new, &self.best[2], clock) > clock.ticks_in_span(MIN_RTT_WINDOW);
@@ -103,7 +103,7 @@ mod tests {
 
     fn clock() -> HostClock {
         let settings =
-            TcpSettings { quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") };
+            TcpSettings { quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::tcp_settings_of("linux") };
         HostClock::new(&settings, Span::ZERO)
     }
 

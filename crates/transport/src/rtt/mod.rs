@@ -23,7 +23,7 @@ use self::linux::LinuxEstimator;
 pub use self::min_rtt::MinRtt;
 use crate::clock::HostClock;
 use crate::memory;
-use crate::settings::{RtoEstimatorName, RtoOrder, TcpSettings};
+use crate::settings::{RtoEstimatorName, RtoMinAndBackoffOrder, TcpSettings};
 
 /// Linux `TCP_RTO_MIN`.
 const LINUX_RTO_MIN: Span = Span::from_millis(200);
@@ -41,13 +41,13 @@ pub struct RttEstimator {
 enum RtoAlgorithm {
     Ticks(TickEstimator),
     Rfc6298 { srtt: u64, rttvar: u64 },
-    Linux(Box<LinuxRttState>),
+    Linux(Box<LinuxEstimatorAndMinRtt>),
 }
 
 /// State that each RTT sample of a Linux host updates; each ACK reads the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
-pub struct LinuxRttState {
+pub struct LinuxEstimatorAndMinRtt {
     linux: LinuxEstimator,
     min_rtt: MinRtt,
 }
@@ -83,19 +83,19 @@ impl RttEstimator {
     /// End of the fields that each ACK reads on a host without a timer wheel.
     pub const PACKET_FIELDS_END: usize = offset_of!(RttEstimator, clock) + size_of::<u64>();
 
-    pub fn new(settings: &TcpSettings, clock: HostClock, memory: Option<Box<LinuxRttState>>) -> RttEstimator {
+    pub fn new(settings: &TcpSettings, clock: HostClock, memory: Option<Box<LinuxEstimatorAndMinRtt>>) -> RttEstimator {
         let arithmetic = match settings.quirks.rto_estimator {
             RtoEstimatorName::Ticks | RtoEstimatorName::Linux20 | RtoEstimatorName::Linux22 => {
                 RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0 })
             }
             RtoEstimatorName::Rfc6298 => RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 },
-            RtoEstimatorName::Linux => RtoAlgorithm::Linux(memory::reuse_box(memory, LinuxRttState::default())),
+            RtoEstimatorName::Linux => RtoAlgorithm::Linux(memory::reuse_box(memory, LinuxEstimatorAndMinRtt::default())),
         };
         RttEstimator { algorithm: arithmetic, rto: settings.rto_initial, backoff: 1, clock }
     }
 
     /// Takes the memory out, at the end of a connection.
-    pub fn detach_memory(&mut self) -> Option<Box<LinuxRttState>> {
+    pub fn take_linux_state(&mut self) -> Option<Box<LinuxEstimatorAndMinRtt>> {
         let algorithm = std::mem::replace(&mut self.algorithm, RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 });
         if let RtoAlgorithm::Linux(state) = algorithm { Some(state) } else { None }
     }
@@ -112,7 +112,7 @@ impl RttEstimator {
 
     /// Minimum RTT, if the estimator keeps it.
     #[inline]
-    pub fn min_rtt(&self) -> Option<&MinRtt> {
+    pub fn min_rtt_filter(&self) -> Option<&MinRtt> {
         if let RtoAlgorithm::Linux(samples) = &self.algorithm { Some(&samples.min_rtt) } else { None }
     }
 
@@ -147,8 +147,9 @@ impl RttEstimator {
                 Span::from_picos(*srtt + settings.quirks.tick.picos().max(4 * *rttvar))
             }
             RtoAlgorithm::Linux(samples) => {
-                let rto =
-                    samples.linux.on_rtt_sample(clock.micros(now) - clock.micros(sent), snd_una, snd_max, || settings.effective_rto_min());
+                let rto = samples
+                    .linux
+                    .on_rtt_sample(clock.micros(now) - clock.micros(sent), snd_una, snd_max, || settings.rto_min_rounded_to_ticks());
                 settings.quirks.tick * clock.ticks_in_span(rto)
             }
         };
@@ -160,7 +161,7 @@ impl RttEstimator {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
             return self.on_rtt_sample(Time::from_picos(sent), now, point, settings);
         };
-        let rto = samples.linux.on_rtt_sample(rtt, point.snd_una, point.snd_max, || settings.effective_rto_min());
+        let rto = samples.linux.on_rtt_sample(rtt, point.snd_una, point.snd_max, || settings.rto_min_rounded_to_ticks());
         self.rto = settings.quirks.tick * self.clock.ticks_in_span(rto);
     }
 
@@ -191,8 +192,8 @@ impl RttEstimator {
 
     /// Doubles the RTO (RFC 6298, section 5.5). In ticks, beyond a factor of eight, the smoothed RTT moves into the deviation.
     pub fn back_off(&mut self, settings: &TcpSettings) {
-        let may_double =
-            self.backoff < 64 || settings.quirks.rto_order == RtoOrder::MinimumFirst && self.rto(settings) < settings.quirks.rto_max;
+        let may_double = self.backoff < 64
+            || settings.quirks.rto_order == RtoMinAndBackoffOrder::MinimumFirst && self.rto(settings) < settings.quirks.rto_max;
         //= RFC 6298, section 5.5: each timeout doubles the next
         if may_double {
             self.backoff *= 2;
@@ -213,7 +214,7 @@ impl RttEstimator {
 
     /// Minimum time before a zero-window probe. In Linux this is the constant `TCP_RTO_MIN`, whatever the route's minimum
     /// (`tcp_probe0_base`); otherwise the minimum RTO.
-    pub fn min_probe_wait(&self, settings: &TcpSettings) -> Span {
+    pub fn min_window_probe_wait(&self, settings: &TcpSettings) -> Span {
         if let RtoAlgorithm::Linux(_) = self.algorithm { LINUX_RTO_MIN } else { settings.rto_min }
     }
 
@@ -221,8 +222,8 @@ impl RttEstimator {
     pub fn rto(&self, settings: &TcpSettings) -> Span {
         let timeout = match settings.quirks.rto_order {
             //= RFC 6298, section 2.4: the timeout is never below the minimum
-            RtoOrder::MinimumFirst => self.rto.max(settings.rto_min) * self.backoff,
-            RtoOrder::BackoffFirst => (self.rto * self.backoff).max(settings.rto_min),
+            RtoMinAndBackoffOrder::MinimumFirst => self.rto.max(settings.rto_min) * self.backoff,
+            RtoMinAndBackoffOrder::BackoffFirst => (self.rto * self.backoff).max(settings.rto_min),
         };
         timeout.min(settings.quirks.rto_max).max(settings.quirks.tick * 2)
     }
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn samples_are_counted_in_ticks_that_the_clock_has_passed() {
-        let settings = profile::settings("ns2-2001");
+        let settings = profile::tcp_settings_of("ns2-2001");
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::from_millis(50)), None);
         // Sent at clock 0.05 s, acknowledged at 0.21 s: two ticks of 0.1 s have passed.
         estimator.on_rtt_sample(at(0), at(160), POINT, &settings);
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_timeout_doubles_and_is_capped() {
-        let settings = profile::settings("ns2");
+        let settings = profile::tcp_settings_of("ns2");
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         let mut seen = Vec::new();
         for _ in 0..6 {
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn backing_off_past_eight_forgets_the_smoothed_value() {
-        let settings = profile::settings("ns2");
+        let settings = profile::tcp_settings_of("ns2");
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         estimator.on_rtt_sample(at(0), at(100), POINT, &settings);
         for _ in 0..4 {
@@ -304,7 +305,7 @@ mod tests {
         let settings = TcpSettings {
             rto_min: Span::ZERO,
             quirks: Quirks { rto_estimator: RtoEstimatorName::Rfc6298, tick: Span::from_micros(1), ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         estimator.on_rtt_sample(at(0), at(100), POINT, &settings);
@@ -320,7 +321,7 @@ mod tests {
         let settings = TcpSettings {
             rto_min: Span::from_millis(200),
             quirks: Quirks { rto_estimator: RtoEstimatorName::Linux, tick: Span::from_millis(1), ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         for snd_una in 1..200 {
@@ -336,7 +337,7 @@ mod tests {
             let settings = TcpSettings {
                 rto_min,
                 quirks: Quirks { tick, timer_wheel, ..profile::quirks("linux-6.1") },
-                ..profile::settings("linux-6.1")
+                ..profile::tcp_settings_of("linux-6.1")
             };
             let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
             for snd_una in 1..200 {
@@ -349,12 +350,12 @@ mod tests {
         let settings = TcpSettings {
             rto_min: Span::from_millis(50),
             quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux-6.1") },
-            ..profile::settings("linux-6.1")
+            ..profile::tcp_settings_of("linux-6.1")
         };
-        assert_eq!(Span::from_millis(52), settings.effective_rto_min());
+        assert_eq!(Span::from_millis(52), settings.rto_min_rounded_to_ticks());
         assert_eq!(
             Span::from_millis(50),
-            TcpSettings { quirks: Quirks { timer_wheel: false, ..settings.quirks }, ..settings }.effective_rto_min()
+            TcpSettings { quirks: Quirks { timer_wheel: false, ..settings.quirks }, ..settings }.rto_min_rounded_to_ticks()
         );
     }
 
@@ -363,7 +364,7 @@ mod tests {
         // 20 ticks of 10 ms. 2.0: R = 20 + 2 * 20 = 60; 2.2: R = 20 + 4 * 20 = 100. RTO = R + R / 4 + R / 2^(window - 1), each cut to whole ticks.
         let cases = [("linux-2.0", [1350, 1050, 900, 820, 750]), ("linux-2.2", [2250, 1750, 1500, 1370, 1250])];
         for (profile, expected) in cases {
-            let settings = profile::settings(profile);
+            let settings = profile::tcp_settings_of(profile);
             let timeouts = [1.0, 2.0, 3.0, 4.0, 22.0].map(|cwnd| {
                 let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
                 estimator.on_rtt_sample(at(0), at(200), RttSampleContext { cwnd, ..POINT }, &settings);
@@ -375,7 +376,7 @@ mod tests {
 
     #[test]
     fn backing_off_changes_nothing_but_the_factor_under_linux_2() {
-        let settings = profile::settings("linux-2.0");
+        let settings = profile::tcp_settings_of("linux-2.0");
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO), None);
         estimator.on_rtt_sample(at(0), at(200), POINT, &settings);
         (0..4).for_each(|_| estimator.back_off(&settings));

@@ -16,7 +16,7 @@ mod push_points;
 
 use std::collections::VecDeque;
 
-use self::push_points::{FilledSegments, PushPoints};
+use self::push_points::{FullSegmentsOfWrite, PushPoints};
 use crate::application::AppWrite;
 use crate::segment::{Ack, SegmentType};
 use crate::settings::TcpSettings;
@@ -68,7 +68,7 @@ struct WriteEnds {
 
 impl WriteEnds {
     /// Sets the payload of a segment; one of `full` bytes has no entry, unless it is the FIN.
-    fn set_payload(&mut self, seq: u64, payload: u32, full: u32) {
+    fn set_segment_payload(&mut self, seq: u64, payload: u32, full: u32) {
         let at = self.short_segments.partition_point(|&(short, _)| short < seq);
         let is_listed = self.short_segments.get(at).is_some_and(|&(short, _)| short == seq);
         match (is_listed, payload < full || self.fin_seq == Some(seq)) {
@@ -133,7 +133,7 @@ impl SendBuffer {
         let before = ends.written - u64::from(begun);
         ends.written = before.saturating_add(bytes);
         if half > 0 {
-            ends.push_points.add_within_write(FilledSegments { first, count, full, before }, half);
+            ends.push_points.add_within_write(FullSegmentsOfWrite { first, count, full, before }, half);
         }
         if last < u64::MAX / full {
             ends.push_points.add_write_end(last, ends.written);
@@ -177,12 +177,12 @@ impl SendBuffer {
     #[inline]
     pub fn on_rwnd(&mut self, window: u32, snd_max: u64) {
         if window > self.largest_window && window != Ack::WINDOW_UNLIMITED {
-            self.on_larger_rwnd(window, snd_max);
+            self.update_largest_window_and_push_points(window, snd_max);
         }
     }
 
     #[cold]
-    fn on_larger_rwnd(&mut self, window: u32, snd_max: u64) {
+    fn update_largest_window_and_push_points(&mut self, window: u32, snd_max: u64) {
         let knew_none = std::mem::replace(&mut self.largest_window, window) == 0;
         if !knew_none {
             return;
@@ -191,7 +191,7 @@ impl SendBuffer {
         let ends = self.write_ends.get_or_insert_default();
         let end = ends.short_segments.front().map_or(self.segments, |&(short, payload)| short + u64::from(payload == self.full_payload));
         let count = end.saturating_sub(first);
-        ends.push_points.insert_within_first_write(FilledSegments { first, count, full, before: 0 }, u64::from(window) / 2);
+        ends.push_points.insert_within_written_data(FullSegmentsOfWrite { first, count, full, before: 0 }, u64::from(window) / 2);
         self.update_first_short_and_psh(snd_max);
     }
 
@@ -214,7 +214,7 @@ impl SendBuffer {
 
     /// Whether all unreleased segments before `end` are full.
     #[inline]
-    pub fn is_full_before(&self, end: u64) -> bool {
+    pub fn has_only_full_sized_segments_before(&self, end: u64) -> bool {
         end <= self.first_short
     }
 
@@ -224,11 +224,11 @@ impl SendBuffer {
         if is_new && seq != self.next_psh {
             return false;
         }
-        self.find_psh(seq, is_new)
+        self.carries_psh_slow_path(seq, is_new)
     }
 
     #[cold]
-    fn find_psh(&mut self, seq: u64, is_new: bool) -> bool {
+    fn carries_psh_slow_path(&mut self, seq: u64, is_new: bool) -> bool {
         let Some(ends) = &mut self.write_ends else { return false };
         if is_new {
             ends.push_points.release_before(self.released_before);
@@ -241,7 +241,7 @@ impl SendBuffer {
     /// the last and not full, and another segment below full size is outstanding (Minshall 1999). The FIN does not wait.
     #[inline]
     pub fn waits_by_nagle(&self, seq: u64, snd_una: u64, snd_max: u64) -> bool {
-        self.nagle && !self.is_full_before(seq + 1) && self.is_held_by_nagle(seq, snd_una, snd_max)
+        self.nagle && !self.has_only_full_sized_segments_before(seq + 1) && self.is_held_by_nagle(seq, snd_una, snd_max)
     }
 
     #[cold]
@@ -250,21 +250,25 @@ impl SendBuffer {
         seq + 1 == self.segments
             && self.segment_type(seq) == SegmentType::Plain
             && self.segment_payload(seq) < self.full_payload
-            && self.short_segments().find(small).is_some()
+            && self.iter_short_segments().find(small).is_some()
     }
 
     /// Number of segments from `next` on, which is unreleased, that fit wholly into a window of `bytes`. A FIN takes one byte.
     #[inline]
     pub fn segments_fitting(&self, next: u64, bytes: u32) -> u64 {
         let full = u64::from(bytes / self.full_payload);
-        if self.is_full_before(next + full + 1) { full } else { self.segments_fitting_with_short(next, u64::from(bytes)) }
+        if self.has_only_full_sized_segments_before(next + full + 1) {
+            full
+        } else {
+            self.segments_fitting_with_short(next, u64::from(bytes))
+        }
     }
 
     #[cold]
     fn segments_fitting_with_short(&self, next: u64, bytes: u64) -> u64 {
         let full = u64::from(self.full_payload);
         let (mut at, mut left) = (next, bytes);
-        for &(short, payload) in self.short_segments().filter(|&&(short, _)| short >= next) {
+        for &(short, payload) in self.iter_short_segments().filter(|&&(short, _)| short >= next) {
             let ahead = (short - at).min(left / full);
             (at, left) = (at + ahead, left - ahead * full);
             let needed = u64::from(payload) + u64::from(self.segment_type(short) == SegmentType::Fin);
@@ -278,7 +282,7 @@ impl SendBuffer {
 
     /// Splits an unsent segment: its first `bytes` become a segment, and the rest, which may be only the FIN, becomes the next one. Both
     /// carry PSH.
-    pub fn split_segment(&mut self, seq: u64, bytes: u32, snd_max: u64) {
+    pub fn split_segment_with_psh(&mut self, seq: u64, bytes: u32, snd_max: u64) {
         let rest = self.segment_payload(seq) - bytes;
         let ends = self.write_ends.get_or_insert_default();
         let at = ends.short_segments.partition_point(|&(short, _)| short < seq);
@@ -288,7 +292,7 @@ impl SendBuffer {
         ends.short_segments.iter_mut().skip(at).for_each(|(short, _)| *short += 1);
         ends.short_segments.insert(at, (seq + 1, rest));
         ends.short_segments.insert(at, (seq, bytes));
-        ends.push_points.split_segment(seq);
+        ends.push_points.split_segment_with_psh(seq);
         ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
         ends.fin_on_data &= rest > 0 || ends.fin_seq != Some(seq + 1);
         self.segments += 1;
@@ -297,7 +301,7 @@ impl SendBuffer {
 
     /// Fits an unsent segment to a payload of `most` bytes, at most that of a full segment: a larger one is divided, and a smaller one takes
     /// data from the next (Linux tcp_grow_skb, tso_fragment).
-    pub fn fit_segment(&mut self, seq: u64, most: u32, snd_max: u64) {
+    pub fn resize_unsent_segment(&mut self, seq: u64, most: u32, snd_max: u64) {
         let (payload, most) = (self.segment_payload(seq), most.min(self.full_payload));
         if payload > most {
             self.divide_segment(seq, most, payload - most);
@@ -316,8 +320,8 @@ impl SendBuffer {
         ends.short_segments.iter_mut().filter(|(short, _)| *short >= seq).for_each(|(short, _)| *short += 1);
         ends.push_points.insert_segment(seq);
         ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
-        ends.set_payload(seq, bytes, full);
-        ends.set_payload(seq + 1, rest, full);
+        ends.set_segment_payload(seq, bytes, full);
+        ends.set_segment_payload(seq + 1, rest, full);
         self.segments = self.segments.saturating_add(1);
     }
 
@@ -331,14 +335,14 @@ impl SendBuffer {
         let taken = missing.min(of_next);
         let ends = self.write_ends.get_or_insert_default();
         if taken < of_next {
-            ends.set_payload(next, of_next - taken, full);
-            return ends.set_payload(seq, payload + taken, full);
+            ends.set_segment_payload(next, of_next - taken, full);
+            return ends.set_segment_payload(seq, payload + taken, full);
         }
         ends.short_segments.retain(|&(short, _)| short != next);
         ends.short_segments.iter_mut().filter(|(short, _)| *short > next).for_each(|(short, _)| *short -= 1);
-        ends.push_points.remove_segment(next);
+        ends.push_points.merge_into_previous_segment(next);
         ends.fin_seq = ends.fin_seq.map(|fin| if fin >= next { fin - 1 } else { fin });
-        ends.set_payload(seq, payload + taken, full);
+        ends.set_segment_payload(seq, payload + taken, full);
         self.segments -= 1;
     }
 
@@ -347,13 +351,13 @@ impl SendBuffer {
         if self.syn && seq == 0 {
             return 0;
         }
-        self.short_segments().find(|&&(short, _)| short == seq).map_or(self.full_payload, |&(_, payload)| payload)
+        self.iter_short_segments().find(|&&(short, _)| short == seq).map_or(self.full_payload, |&(_, payload)| payload)
     }
 
     /// Bytes of application data in all segments before an unreleased one.
     pub fn bytes_before(&self, seq: u64) -> u64 {
         let ahead =
-            self.short_segments().take_while(|&&(short, _)| short < seq).map(|&(_, payload)| u64::from(self.full_payload - payload));
+            self.iter_short_segments().take_while(|&&(short, _)| short < seq).map(|&(_, payload)| u64::from(self.full_payload - payload));
         let syn = if self.syn { u64::from(self.full_payload) } else { 0 };
         let passed = self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
         (seq * u64::from(self.full_payload)).saturating_sub(syn + passed + ahead.sum::<u64>())
@@ -362,7 +366,7 @@ impl SendBuffer {
     /// Number of full segments before an unreleased one.
     pub fn full_segments_before(&self, seq: u64) -> u64 {
         let ahead =
-            self.short_segments().take_while(|&&(short, _)| short < seq).filter(|&&(_, payload)| payload < self.full_payload).count()
+            self.iter_short_segments().take_while(|&&(short, _)| short < seq).filter(|&&(_, payload)| payload < self.full_payload).count()
                 as u64;
         let passed = self.write_ends.as_ref().map_or(0, |ends| ends.released_short);
         seq.saturating_sub(u64::from(self.syn) + passed + ahead)
@@ -373,7 +377,7 @@ impl SendBuffer {
         let (full, syn) = (u64::from(self.full_payload), u64::from(self.syn));
         // Position if all segments before were full.
         let mut place = byte + self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
-        for &(short, payload) in self.short_segments() {
+        for &(short, payload) in self.iter_short_segments() {
             if place < (short - syn) * full + u64::from(payload) + u64::from(self.segment_type(short) == SegmentType::Fin) {
                 return short.min(syn + place / full);
             }
@@ -389,7 +393,7 @@ impl SendBuffer {
     }
 
     /// Whether the FIN precedes this segment.
-    pub fn is_closed_before(&self, seq: u64) -> bool {
+    pub fn has_fin_before(&self, seq: u64) -> bool {
         self.write_ends.as_ref().and_then(|ends| ends.fin_seq).is_some_and(|fin| fin < seq)
     }
 
@@ -405,15 +409,15 @@ impl SendBuffer {
     /// Bytes that an arrived segment delivers, if `delivered` more segments can be read, the last of them before `next`. Returns the bytes
     /// that became readable, and the bytes of the segment itself; for a released segment `passed` computes the latter from its size.
     #[inline(always)]
-    pub fn bytes_delivered_by(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
-        if self.is_full_before(next.max(seq + 1)) {
+    pub fn bytes_delivered_by_segment(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+        if self.has_only_full_sized_segments_before(next.max(seq + 1)) {
             return (delivered * u64::from(self.full_payload), self.full_payload);
         }
-        self.delivered_bytes_with_short(seq, delivered, next, passed)
+        self.bytes_delivered_by_segment_with_short(seq, delivered, next, passed)
     }
 
     #[cold]
-    fn delivered_bytes_with_short(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+    fn bytes_delivered_by_segment_with_short(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         let read = self.bytes_before(next) - self.bytes_before(next - delivered);
         (read, if seq < next - delivered { passed() } else { self.segment_payload(seq) })
     }
@@ -452,11 +456,11 @@ impl SendBuffer {
     }
 
     fn update_first_short(&mut self) {
-        let first = self.short_segments().next().map_or(NO_SEGMENT, |&(seq, _)| seq);
+        let first = self.iter_short_segments().next().map_or(NO_SEGMENT, |&(seq, _)| seq);
         self.first_short = first;
     }
 
-    fn short_segments(&self) -> impl Iterator<Item = &(u64, u32)> {
+    fn iter_short_segments(&self) -> impl Iterator<Item = &(u64, u32)> {
         self.write_ends.iter().flat_map(|ends| &ends.short_segments)
     }
 }
@@ -469,7 +473,7 @@ mod tests {
     use crate::settings::Quirks;
 
     fn linux() -> TcpSettings {
-        TcpSettings { packet_size: 1500, quirks: Quirks { header_size: 52, ..profile::quirks("ns2") }, ..profile::settings("ns2") }
+        TcpSettings { packet_size: 1500, quirks: Quirks { header_size: 52, ..profile::quirks("ns2") }, ..profile::tcp_settings_of("ns2") }
     }
 
     /// Send buffer with segments of 960 bytes, and a FIN if there is a SYN.
@@ -480,7 +484,7 @@ mod tests {
                 handshake,
                 packet_size: 1000,
                 quirks: Quirks { fin, header_size: 40, ..profile::quirks("ns2") },
-                ..profile::settings("ns2")
+                ..profile::tcp_settings_of("ns2")
             },
             app_write,
         )
@@ -517,7 +521,10 @@ mod tests {
             (41, SegmentType::Fin, 1448, 56_472),
             (send_buffer.queued_segments(), send_buffer.segment_type(40), send_buffer.segment_payload(40), send_buffer.bytes_before(40))
         );
-        assert_eq!((57_920, true, false), (send_buffer.bytes_before(41), send_buffer.is_closed_before(41), send_buffer.is_full_before(41)));
+        assert_eq!(
+            (57_920, true, false),
+            (send_buffer.bytes_before(41), send_buffer.has_fin_before(41), send_buffer.has_only_full_sized_segments_before(41))
+        );
         assert_eq!(
             (40, 40, 41),
             (send_buffer.segment_of_byte(56_472), send_buffer.segment_of_byte(57_920), send_buffer.segment_of_byte(57_921))
@@ -586,7 +593,7 @@ mod tests {
             (SegmentType::Fin, 134, 0),
             (send_buffer.segment_type(200), send_buffer.segment_of_byte(194_032 - 1448), send_buffer.segments_fitting(135, 1064))
         );
-        send_buffer.split_segment(135, 1064, 135);
+        send_buffer.split_segment_with_psh(135, 1064, 135);
         assert_eq!(
             (201, [1064, 384, 1448]),
             (send_buffer.queued_segments() - 1, [135, 136, 137].map(|seq| send_buffer.segment_payload(seq)))
@@ -609,7 +616,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         for (seq, payload) in [(3, 1091), (4, 980), (5, 879), (6, 1448)] {
-            send_buffer.fit_segment(seq, payload, seq);
+            send_buffer.resize_unsent_segment(seq, payload, seq);
             assert_eq!(payload, send_buffer.segment_payload(seq));
         }
         let places = place(&send_buffer);
@@ -617,8 +624,8 @@ mod tests {
         let &(last, bytes) = places.last().unwrap();
         assert_eq!((10 * 1448 + 100, 12), (last + u64::from(bytes), send_buffer.queued_segments() - 1));
         assert_eq!([SegmentType::Plain, SegmentType::Fin], [11, 12].map(|seq| send_buffer.segment_type(seq)));
-        send_buffer.fit_segment(11, 1448, 11);
-        send_buffer.fit_segment(12, 1448, 12);
+        send_buffer.resize_unsent_segment(11, 1448, 11);
+        send_buffer.resize_unsent_segment(12, 1448, 12);
         assert_eq!((10 * 1448 + 100, true), (send_buffer.bytes_before(send_buffer.queued_segments()), send_buffer.carries_psh(12, false)));
     }
 
@@ -626,9 +633,9 @@ mod tests {
     fn a_segment_that_takes_the_rest_takes_the_fin_and_the_psh() {
         let mut send_buffer = linux_send_buffer(&AppWrite::then_close(1448 + 100));
         send_buffer.queue_fin(1);
-        send_buffer.fit_segment(1, 1000, 1);
+        send_buffer.resize_unsent_segment(1, 1000, 1);
         assert_eq!([1000, 448, 100], [1, 2, 3].map(|seq| send_buffer.segment_payload(seq)));
-        send_buffer.fit_segment(2, 1000, 2);
+        send_buffer.resize_unsent_segment(2, 1000, 2);
         assert_eq!(
             (3, SegmentType::Fin, 548),
             (send_buffer.queued_segments(), send_buffer.segment_type(2), send_buffer.segment_payload(2))
@@ -676,7 +683,7 @@ mod tests {
         let before = send_buffer.bytes_before(5);
         send_buffer.release_before(3);
         assert_eq!((2_000, 2_000), (before, send_buffer.bytes_before(5)));
-        assert_eq!((true, false), (send_buffer.is_full_before(4), send_buffer.is_full_before(5)));
+        assert_eq!((true, false), (send_buffer.has_only_full_sized_segments_before(4), send_buffer.has_only_full_sized_segments_before(5)));
         assert_eq!([1, 2, 2], [3, 4, 5].map(|seq| send_buffer.full_segments_before(seq)));
     }
 }

@@ -24,7 +24,7 @@ pub struct PushPoints {
 
 /// Full segments that a write fills.
 #[derive(Clone, Copy, Debug)]
-pub struct FilledSegments {
+pub struct FullSegmentsOfWrite {
     /// First segment, number of segments, and bytes in each.
     pub first: u64,
     pub count: u64,
@@ -35,8 +35,8 @@ pub struct FilledSegments {
 
 impl PushPoints {
     /// Adds the push points within a write; the peer's largest window is `2 half` bytes.
-    pub fn add_within_write(&mut self, filled: FilledSegments, half: u64) {
-        let FilledSegments { first, count, full, before } = filled;
+    pub fn add_within_write(&mut self, filled: FullSegmentsOfWrite, half: u64) {
+        let FullSegmentsOfWrite { first, count, full, before } = filled;
         let least = self.pushed.saturating_add(half);
         let skipped = least.checked_sub(before + full).map_or(0, |short| short / full + 1);
         if skipped >= count {
@@ -73,7 +73,7 @@ impl PushPoints {
     }
 
     /// Inserts the push points of data written before the peer's window was known, ahead of the existing ones.
-    pub fn insert_within_first_write(&mut self, filled: FilledSegments, half: u64) {
+    pub fn insert_within_written_data(&mut self, filled: FullSegmentsOfWrite, half: u64) {
         let ends = std::mem::take(&mut self.runs);
         let pushed = std::mem::take(&mut self.pushed);
         self.add_within_write(filled, half);
@@ -83,14 +83,14 @@ impl PushPoints {
 
     /// Inserts a segment without PSH before `seq`.
     pub fn insert_segment(&mut self, seq: u64) {
-        let (ahead, behind) = self.divided_before(seq);
+        let (ahead, behind) = self.take_runs_split_at(seq);
         self.runs = ahead;
         self.runs.extend(behind.into_iter().map(|PushRun { first, step, last }| PushRun { first: first + 1, step, last: last + 1 }));
     }
 
     /// Removes a segment that the one before takes over, with its PSH.
-    pub fn remove_segment(&mut self, seq: u64) {
-        let (ahead, behind) = self.divided_before(seq);
+    pub fn merge_into_previous_segment(&mut self, seq: u64) {
+        let (ahead, behind) = self.take_runs_split_at(seq);
         self.runs = ahead;
         for PushRun { first, step, last } in behind {
             if self.runs.back().is_some_and(|run| run.last + 1 == first) && first == last {
@@ -101,7 +101,7 @@ impl PushPoints {
     }
 
     /// Runs of the push points before `seq`, and of the others.
-    fn divided_before(&mut self, seq: u64) -> (VecDeque<PushRun>, VecDeque<PushRun>) {
+    fn take_runs_split_at(&mut self, seq: u64) -> (VecDeque<PushRun>, VecDeque<PushRun>) {
         let (mut ahead, mut behind) = (VecDeque::new(), VecDeque::new());
         for PushRun { first, step, last } in std::mem::take(&mut self.runs) {
             let count = (last - first) / step + 1;
@@ -117,7 +117,7 @@ impl PushPoints {
     }
 
     /// Splits a segment into two that both carry PSH, and renumbers all later ones.
-    pub fn split_segment(&mut self, seq: u64) {
+    pub fn split_segment_with_psh(&mut self, seq: u64) {
         let runs = std::mem::take(&mut self.runs);
         let (mut ahead, mut behind) = (VecDeque::new(), VecDeque::new());
         for PushRun { first, step, last } in runs {
@@ -171,7 +171,7 @@ mod tests {
         // Linux 6.1, windows of 65535 and 31856 bytes in the SYN-ACK: PSH on every 23rd and every 12th segment, and on the last one.
         for (window, expected) in [(65535, vec![23, 46, 69, 92, 100]), (31856, vec![12, 24, 36, 48, 60, 72, 84, 96, 100])] {
             let mut pushes = PushPoints::default();
-            pushes.add_within_write(FilledSegments { first: 1, count: 100, full: FULL_PAYLOAD, before: 0 }, window / 2);
+            pushes.add_within_write(FullSegmentsOfWrite { first: 1, count: 100, full: FULL_PAYLOAD, before: 0 }, window / 2);
             pushes.add_write_end(100, 100 * FULL_PAYLOAD);
             assert_eq!(expected, push_points_before(&pushes, 1000));
         }
@@ -181,7 +181,8 @@ mod tests {
     fn half_a_window_counts_from_the_last_push() {
         let mut pushes = PushPoints::default();
         pushes.add_write_end(5, 5 * FULL_PAYLOAD);
-        pushes.add_within_write(FilledSegments { first: 6, count: 10, full: FULL_PAYLOAD, before: 5 * FULL_PAYLOAD }, 3 * FULL_PAYLOAD);
+        pushes
+            .add_within_write(FullSegmentsOfWrite { first: 6, count: 10, full: FULL_PAYLOAD, before: 5 * FULL_PAYLOAD }, 3 * FULL_PAYLOAD);
         pushes.add_write_end(15, 15 * FULL_PAYLOAD);
         assert_eq!(vec![5, 9, 13, 15], push_points_before(&pushes, 1000));
         pushes.release_before(10);
@@ -191,12 +192,12 @@ mod tests {
     #[test]
     fn a_segment_that_takes_more_is_not_pushed_and_its_split_halves_are() {
         let mut pushes = PushPoints::default();
-        pushes.add_within_write(FilledSegments { first: 1, count: 10, full: FULL_PAYLOAD, before: 0 }, FULL_PAYLOAD);
+        pushes.add_within_write(FullSegmentsOfWrite { first: 1, count: 10, full: FULL_PAYLOAD, before: 0 }, FULL_PAYLOAD);
         assert_eq!(vec![2, 4, 6, 8, 10], push_points_before(&pushes, 1000));
         pushes.remove_last(10);
-        pushes.split_segment(5);
+        pushes.split_segment_with_psh(5);
         assert_eq!(vec![2, 4, 5, 6, 7, 9], push_points_before(&pushes, 1000));
-        pushes.split_segment(9);
+        pushes.split_segment_with_psh(9);
         assert_eq!(vec![2, 4, 5, 6, 7, 9, 10], push_points_before(&pushes, 1000));
     }
 }

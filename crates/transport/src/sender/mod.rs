@@ -16,7 +16,7 @@ use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Segment, SegmentType};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{Handshake, NegotiatedEcn, ReceiveWindow, TcpSettings};
-use crate::tcb::{AccurateStart, SendCounters, SenderOutput, Tcb, TcbMemory};
+use crate::tcb::{ReverseAccurateStart, SendCounters, SenderOutput, Tcb, TcbMemory};
 use crate::timer::{SenderTimer, earlier_deadline, is_due};
 
 /// Sending end of a TCP connection.
@@ -40,7 +40,7 @@ impl Sender {
     /// Sender with a first write, on a host with this clock.
     pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         let recovery = RecoveryAlgorithm::new(&settings);
-        let (syn_sent, only_rto_timer) = Sender::initial_flags(&settings, &recovery);
+        let (syn_sent, only_rto_timer) = Sender::syn_sent_and_only_rto_timer(&settings, &recovery);
         let tcb = Tcb::new(settings, app_write, clock, TcbMemory::default());
         Sender { recovery, syn_sent, only_rto_timer, peer_fin_received: false, tcb }
     }
@@ -49,13 +49,13 @@ impl Sender {
     pub fn renew(&mut self, settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) {
         self.recovery.renew(&settings);
         let memory = self.tcb.detach_memory();
-        (self.syn_sent, self.only_rto_timer) = Sender::initial_flags(&settings, &self.recovery);
+        (self.syn_sent, self.only_rto_timer) = Sender::syn_sent_and_only_rto_timer(&settings, &self.recovery);
         self.peer_fin_received = false;
         self.tcb = Tcb::new(settings, app_write, clock, memory);
     }
 
     /// Whether it begins with a SYN, and whether the retransmission timer is the only one.
-    fn initial_flags(settings: &TcpSettings, recovery: &RecoveryAlgorithm) -> (bool, bool) {
+    fn syn_sent_and_only_rto_timer(settings: &TcpSettings, recovery: &RecoveryAlgorithm) -> (bool, bool) {
         let only_rto_timer = !settings.pacing && !recovery.has_own_timer() && settings.receive_window == ReceiveWindow::Unlimited;
         (settings.handshake == Handshake::ThreeWay, only_rto_timer)
     }
@@ -67,12 +67,12 @@ impl Sender {
         app_write: &AppWrite,
         clock: HostClock,
         rtt: Option<Span>,
-        accurate: AccurateStart,
+        accurate: ReverseAccurateStart,
         now: Time,
     ) -> Sender {
         let mut sender = Sender::new(settings, app_write, clock);
         sender.tcb.start_established(rtt, now);
-        sender.tcb.start_accurate(accurate);
+        sender.tcb.start_reverse_accurate_ecn(accurate);
         sender
     }
 
@@ -129,7 +129,7 @@ impl Sender {
             self.tcb.send_pure_ack(out);
             self.peer_fin_received = true;
         }
-        self.tcb.count_received_ecn(ack);
+        self.tcb.count_ce_on_pure_ack(ack);
         let was_idle = self.tcb.outstanding_segments() == 0;
         if was_idle && self.peer_fin_received && ack.segment_type == SegmentType::Plain && self.is_done() {
             return;
@@ -138,7 +138,7 @@ impl Sender {
         self.tcb.sample_echoed_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.on_ack(&mut self.tcb, ack, now, out);
-        if was_idle && self.tcb.outstanding_segments() == 0 && self.tcb.is_window_update(ack) {
+        if was_idle && self.tcb.outstanding_segments() == 0 && self.tcb.is_new_ack_or_window_update(ack) {
             // A window update is not a duplicate ACK (RFC 5681, section 2).
             self.recovery.send_while_allowed(&mut self.tcb, now, out);
         }
@@ -198,11 +198,11 @@ impl Sender {
     /// Handles all timers that are due.
     #[inline(never)]
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
-        self.tcb.set_serving_timer(true);
+        self.tcb.set_timer_handler_running(true);
         while let Some(timer) = self.next_due_timer(now) {
             self.serve_timer(timer, now, out);
         }
-        self.tcb.set_serving_timer(false);
+        self.tcb.set_timer_handler_running(false);
     }
 
     /// The first of the due timers to handle.
@@ -226,20 +226,20 @@ impl Sender {
             SenderTimer::Retransmission if self.syn_sent => self.tcb.on_syn_timeout(now, out),
             SenderTimer::Retransmission if self.recovery.reduces_on_rto_itself() => self.recovery.on_rto(&mut self.tcb, now, out),
             SenderTimer::Retransmission => {
-                self.recovery.before_rto_reduction(&mut self.tcb, out);
+                self.recovery.restore_cwnd_before_rto(&mut self.tcb, out);
                 self.tcb.on_rto(now, out);
                 self.recovery.on_rto(&mut self.tcb, now, out);
             }
             SenderTimer::Recovery => self.recovery.on_timer(&mut self.tcb, now, out),
             SenderTimer::WindowProbe => {
-                if self.tcb.send_window_probe(now, out) {
+                if self.tcb.send_window_probe_or_split_segment(now, out) {
                     self.recovery.send_one_new_segment(&mut self.tcb, now, out);
                 }
             }
             SenderTimer::SendGate => {
-                self.tcb.begin_gated_send(now);
+                self.tcb.on_send_gate_timer(now);
                 self.recovery.send_while_allowed(&mut self.tcb, now, out);
-                self.tcb.end_gated_send();
+                self.tcb.clear_send_gate_elapsed_wait();
             }
         }
     }
@@ -254,9 +254,9 @@ impl Sender {
         self.tcb.snd_una() >= self.tcb.queued_segments()
     }
 
-    /// Bytes that an arriving segment delivers; see [`crate::SenderEndpoint::bytes_delivered_by`].
+    /// Bytes that an arriving segment delivers; see [`crate::SenderEndpoint::bytes_delivered_by_segment`].
     #[inline]
-    pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+    pub fn bytes_delivered_by_segment(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         self.tcb.bytes_delivered_by(segment, delivered, next)
     }
 
@@ -265,7 +265,7 @@ impl Sender {
         self.tcb.send_buffer()
     }
 
-    pub fn window(&self) -> &CongestionWindow {
+    pub fn congestion_window(&self) -> &CongestionWindow {
         self.tcb.window()
     }
 
@@ -280,8 +280,8 @@ impl Sender {
 
     /// RTT to write into packets; zero before the first sample.
     #[inline(always)]
-    pub fn reported_rtt(&self) -> Span {
-        self.tcb.rtt_stats().reported_rtt(self.tcb.settings().quirks.rtt_report)
+    pub fn rtt_in_packets(&self) -> Span {
+        self.tcb.rtt_stats().rtt_in_packets(self.tcb.settings().quirks.rtt_report)
     }
 
     /// Minimum RTT of segments that were sent once; zero before the first sample.
@@ -334,8 +334,8 @@ impl Sender {
     }
 
     /// With Accurate ECN: packets without data that came with CE.
-    pub fn received_ce(&self) -> u64 {
-        self.tcb.received_ce()
+    pub fn received_ce_acks(&self) -> u64 {
+        self.tcb.received_ce_acks()
     }
 }
 
@@ -366,7 +366,7 @@ mod tests {
             handshake: Handshake::None,
             initial_window: 1,
             quirks: Quirks { delay_growth: false, ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         let mut sender = sender_of(settings, 1);
         let mut sent = SentSegments::default();
@@ -386,24 +386,24 @@ mod tests {
             cwnd_increase: CwndIncrease::PerSegment,
             hystart: HystartName::HystartPlusPlus,
             quirks: Quirks { delay_growth: false, ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         let mut sender = sender_of(settings, 1000);
         let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         sender.on_ack(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
-        assert_eq!(10.0 + 8.0, sender.window().cwnd, "an acknowledgement counts for eight segments");
+        assert_eq!(10.0 + 8.0, sender.congestion_window().cwnd, "an acknowledgement counts for eight segments");
         let at = sender.deadline().unwrap();
         sender.on_timer(at, &mut sent);
-        assert_eq!(CongestionWindow { cwnd: 1.0, ssthresh: 9.0 }, *sender.window());
+        assert_eq!(CongestionWindow { cwnd: 1.0, ssthresh: 9.0 }, *sender.congestion_window());
         sender.on_ack(&Ack::plain(20, 40), at + Span::from_millis(100), &mut sent);
-        assert_eq!(9.0 + 2.0 / 9.0, sender.window().cwnd);
+        assert_eq!(9.0 + 2.0 / 9.0, sender.congestion_window().cwnd);
     }
 
     #[test]
     fn a_train_of_acknowledgements_ends_slow_start_under_any_recovery() {
         for recovery in [RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Rack] {
-            let base = TcpSettings { recovery, hystart: HystartName::Hystart, timestamps: true, ..profile::settings("ns2") };
+            let base = TcpSettings { recovery, hystart: HystartName::Hystart, timestamps: true, ..profile::tcp_settings_of("ns2") };
             let start = TcpSettings {
                 handshake: Handshake::None,
                 initial_window: 40,
@@ -416,18 +416,18 @@ mod tests {
             sender.start(Time::ZERO, &mut sent);
             // The path of 40 ms and one millisecond for the network card hold a train of 20.5 ms.
             for milli in 0..=21 {
-                assert!(sender.window().ssthresh > 999.0, "{recovery} at {milli} ms");
+                assert!(sender.congestion_window().ssthresh > 999.0, "{recovery} at {milli} ms");
                 let (echo, now) = [milli, 40 + milli].map(|at| Time::ZERO + Span::from_millis(at)).into();
                 sender.on_ack(&Ack { echo, ..Ack::plain(1 + milli, 40) }, now, &mut sent);
             }
-            assert!(sender.window().ssthresh < 70.0, "{recovery}: {:?}", sender.window());
+            assert!(sender.congestion_window().ssthresh < 70.0, "{recovery}: {:?}", sender.congestion_window());
         }
     }
 
     #[test]
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
-            let settings = TcpSettings { recovery, hystart: HystartName::HystartPlusPlus, ..profile::settings("ns2") };
+            let settings = TcpSettings { recovery, hystart: HystartName::HystartPlusPlus, ..profile::tcp_settings_of("ns2") };
             let (mut sender, mut sent) = sender_in_avoidance(settings, true);
             for _ in 0..4 {
                 sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent);
@@ -454,15 +454,15 @@ mod tests {
 
     #[test]
     fn abe_s_share_is_for_marks_and_a_loss_halves() {
-        let abe = || sender_in_avoidance(TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::settings("ns2") }, true);
+        let abe = || sender_in_avoidance(TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::tcp_settings_of("ns2") }, true);
         let (mut sender, mut sent) = abe();
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
-        assert_eq!(8.0, sender.window().ssthresh);
+        assert_eq!(8.0, sender.congestion_window().ssthresh);
         let (mut sender, mut sent) = abe();
         for _ in 0..4 {
             sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent);
         }
-        assert_eq!(5.0, sender.window().ssthresh);
+        assert_eq!(5.0, sender.congestion_window().ssthresh);
     }
 
     /// Host with segments outstanding after a handshake that negotiated ECN.
@@ -483,14 +483,18 @@ mod tests {
             handshake: Handshake::None,
             initial_window: 10,
             quirks: Quirks { fin: false, ..profile::quirks("rfc") },
-            ..profile::settings("rfc")
+            ..profile::tcp_settings_of("rfc")
         };
         let mut sender = sender_of(settings, 1000);
         let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
-        assert_eq!((5.0, 1), (sender.window().cwnd, sender.counters().ecn_reactions), "the first echo cuts and lets nothing grow");
+        assert_eq!(
+            (5.0, 1),
+            (sender.congestion_window().cwnd, sender.counters().ecn_reactions),
+            "the first echo cuts and lets nothing grow"
+        );
         sent.0.clear();
         sender.on_timer(sender.deadline().unwrap(), &mut sent);
         assert_eq!(vec![(Ecn::NotEct, false)], sent.0.iter().map(|segment| (segment.ecn, segment.cwr)).collect::<Vec<_>>());
@@ -499,7 +503,7 @@ mod tests {
     #[test]
     fn a_scalable_sender_may_say_so_by_its_codepoint() {
         for (codepoint, expected) in [(EctCodepoint::Ect0, Ecn::Ect0), (EctCodepoint::Ect1, Ecn::Ect1)] {
-            let (_, sent) = host(TcpSettings { ect_codepoint: codepoint, ..profile::settings("rfc") }, 100);
+            let (_, sent) = host(TcpSettings { ect_codepoint: codepoint, ..profile::tcp_settings_of("rfc") }, 100);
             let data = sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain);
             assert!(sent.0.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent.0);
         }
@@ -509,7 +513,7 @@ mod tests {
     fn without_ecn_a_cut_is_told_of_only_where_that_is_asked_for() {
         let cwr = |cwr_without_ecn| {
             let (mut sender, mut sent) = sender_in_avoidance(
-                TcpSettings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::settings("ns2") },
+                TcpSettings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::tcp_settings_of("ns2") },
                 false,
             );
             (0..4).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
@@ -523,7 +527,7 @@ mod tests {
         let threshold = |duplicates_when_idle| {
             let settings = TcpSettings {
                 quirks: Quirks { count_dupacks_when_idle: duplicates_when_idle, limited_transmit: false, ..profile::quirks("ns2") },
-                ..profile::settings("ns2")
+                ..profile::tcp_settings_of("ns2")
             };
             let mut sender = sender_of(settings, 1);
             let mut sent = SentSegments::default();
@@ -532,7 +536,7 @@ mod tests {
             let more = AppWrite::full_packets(10, sender.tcb.settings().payload());
             sender.tcb.add_write(&more);
             (0..3).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
-            sender.window().ssthresh
+            sender.congestion_window().ssthresh
         };
         assert_eq!([2.0, 20.0], [threshold(true), threshold(false)]);
     }
@@ -540,21 +544,21 @@ mod tests {
     #[test]
     fn a_timeout_in_a_later_window_than_a_mark_s_cuts_the_threshold() {
         for (acknowledged, timeouts) in [(2, 0), (40, 1)] {
-            let (mut sender, mut sent) = host(profile::settings("rfc"), 1000);
+            let (mut sender, mut sent) = host(profile::tcp_settings_of("rfc"), 1000);
             let now = Time::ZERO + Span::from_secs(1);
             sender.on_ack(&Ack { ece: true, echo: now, ..Ack::plain(2, 40) }, now, &mut sent);
-            let cut = sender.window().ssthresh;
+            let cut = sender.congestion_window().ssthresh;
             (3..=acknowledged).for_each(|next| sender.on_ack(&Ack { echo: now, ..Ack::plain(next, 40) }, now, &mut sent));
             let flight = sender.tcb.outstanding_segments() as f64;
             sender.on_timer(sender.deadline().unwrap(), &mut sent);
             let threshold = if timeouts == 0 { cut } else { flight / 2.0 };
-            assert_eq!((threshold, timeouts), (sender.window().ssthresh, sender.counters().timeouts));
+            assert_eq!((threshold, timeouts), (sender.congestion_window().ssthresh, sender.counters().timeouts));
         }
     }
 
     #[test]
     fn a_probe_that_the_retransmission_timer_limits_goes_in_its_place() {
-        let (mut sender, mut sent) = host(profile::settings("linux"), 1);
+        let (mut sender, mut sent) = host(profile::tcp_settings_of("linux"), 1);
         let mut now = Time::ZERO + Span::from_millis(500);
         for next in 2..100 {
             let echo = now;
@@ -574,7 +578,7 @@ mod tests {
 
     #[test]
     fn a_mark_of_the_next_window_does_not_prolong_recovery() {
-        let settings = TcpSettings { recovery: RecoveryName::Sack, initial_window: 10, max_rwnd: 100, ..profile::settings("ns2") };
+        let settings = TcpSettings { recovery: RecoveryName::Sack, initial_window: 10, max_rwnd: 100, ..profile::tcp_settings_of("ns2") };
         let settings =
             TcpSettings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
         let mut sender = sender_of(settings, 1000);
@@ -588,20 +592,20 @@ mod tests {
         let (recover, snd_max) = (sender.tcb.recovery_point().recover(), sender.tcb.snd_max());
         assert!(snd_max > recover + 2, "recovery has sent new segments from {recover} to {snd_max}");
         sender.on_ack(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
-        let cwnd = sender.window().cwnd;
-        assert_eq!((2.0, 1), (sender.window().ssthresh, sender.counters().ecn_reactions));
+        let cwnd = sender.congestion_window().cwnd;
+        assert_eq!((2.0, 1), (sender.congestion_window().ssthresh, sender.counters().ecn_reactions));
         sender.on_ack(&Ack::plain(recover + 2, 40), Time::ZERO, &mut sent);
-        assert_eq!(cwnd + 1.0 / cwnd, sender.window().cwnd, "recovery is over");
+        assert_eq!(cwnd + 1.0 / cwnd, sender.congestion_window().cwnd, "recovery is over");
     }
 
     #[test]
     fn a_sender_without_a_response_grows_through_echoes() {
         let (mut sender, mut sent) =
-            sender_in_avoidance(TcpSettings { ecn_response: EcnResponseName::None, ..profile::settings("ns2") }, true);
+            sender_in_avoidance(TcpSettings { ecn_response: EcnResponseName::None, ..profile::tcp_settings_of("ns2") }, true);
         for next in [1, 2] {
             sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
-        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
+        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.congestion_window().cwnd);
     }
 
     #[test]
@@ -610,26 +614,26 @@ mod tests {
             ecn_response: EcnResponseName::Mecn,
             ecn_echo: EchoStyle::Mecn,
             quirks: Quirks { ece_response_after_rto: false, ..profile::quirks("ns2") },
-            ..profile::settings("ns2")
+            ..profile::tcp_settings_of("ns2")
         };
         let (mut sender, mut sent) = sender_in_avoidance(mecn, true);
         sender.on_ack(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         let at = sender.deadline().unwrap();
         sender.on_timer(at, &mut sent);
         sender.on_ack(&Ack { cwr: true, ece: true, echo: at, ..Ack::plain(3, 40) }, at, &mut sent);
-        assert_eq!(8.0, sender.window().ssthresh);
+        assert_eq!(8.0, sender.congestion_window().ssthresh);
     }
 
     #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
-        let mecn = TcpSettings { ecn_response: EcnResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
+        let mecn = TcpSettings { ecn_response: EcnResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::tcp_settings_of("ns2") };
         let (mut sender, mut sent) = sender_in_avoidance(mecn, true);
         for next in [1, 2] {
             sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
-        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
+        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.congestion_window().cwnd);
         sender.on_ack(&Ack { cwr: true, ..Ack::plain(3, 40) }, Time::ZERO, &mut sent);
-        assert_eq!((10.0 * 0.8, 8.0), (sender.window().cwnd, sender.window().ssthresh));
+        assert_eq!((10.0 * 0.8, 8.0), (sender.congestion_window().cwnd, sender.congestion_window().ssthresh));
     }
 
     #[test]
@@ -641,13 +645,13 @@ mod tests {
             ecn_echo: EchoStyle::Accurate,
             ecn_response: EcnResponseName::Prague,
             pacing: true,
-            ..profile::settings("linux-7.2")
+            ..profile::tcp_settings_of("linux-7.2")
         };
         let short_write = AppWrite::keep_open(500);
         let (settings, rtt) = (Arc::new(prague.for_reverse_direction(NegotiatedEcn::Accurate)), Some(Span::from_millis(20)));
         let clock = HostClock::new(&settings, Span::ZERO);
         let mut now = Time::ZERO + Span::from_secs(1);
-        let mut sender = Sender::for_reverse_direction(settings, &AppWrite::keep_open(0), clock, rtt, AccurateStart::default(), now);
+        let mut sender = Sender::for_reverse_direction(settings, &AppWrite::keep_open(0), clock, rtt, ReverseAccurateStart::default(), now);
         sender.set_processing_time(ProcessingTime::new(MAX, ecnlab_units::Rng::for_role(1, "processing time")));
         let mut sent = SentSegments::default();
         sender.write(&short_write, now, &mut sent);
@@ -656,7 +660,7 @@ mod tests {
         assert!(now.since(Time::ZERO + Span::from_secs(1)) < MAX);
         sender.on_timer(now, &mut sent);
         assert_eq!(1, sent.0.len());
-        assert!(sender.tcb.limits_next_segment());
+        assert!(sender.tcb.is_next_segment_limited_by_control());
 
         sender.write(&short_write, now, &mut sent);
         assert!(sender.deadline().unwrap().since(now) > MAX, "Nagle holds the second write, and no processing time is drawn");

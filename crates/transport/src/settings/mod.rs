@@ -14,7 +14,7 @@ pub use quirks::Quirks;
 pub const SK_GSO_MAX_SIZE: u64 = 65_536 - (320 + 1);
 
 /// Bytes of the Accurate ECN option with its three counters and padding (RFC 9768, section 3.2.3).
-pub const ACCECN_OPTION_BYTES: u32 = 12;
+pub const PADDED_ACCECN_OPTION_BYTES: u32 = 12;
 
 /// Congestion control: one of the simulator, or one that only a kernel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ words! {
 
 words! {
     /// The order in which minimum and back-off meet the timeout.
-    pub enum RtoOrder { MinimumFirst = "minimum-first", BackoffFirst = "backoff-first" }
+    pub enum RtoMinAndBackoffOrder { MinimumFirst = "minimum-first", BackoffFirst = "backoff-first" }
 }
 
 words! {
@@ -140,7 +140,7 @@ words! {
 
 words! {
     /// Condition of growth: that the window is in use.
-    pub enum CwndValidationName { Off = "off", Flight = "flight", LargestFlight = "largest-flight" }
+    pub enum CwndGrowthCondition { Off = "off", Flight = "flight", LargestFlight = "largest-flight" }
 }
 
 words! {
@@ -160,7 +160,7 @@ words! {
 
 words! {
     /// Initial window and timeout after a lost SYN.
-    pub enum SynRtxRto { Rfc6298 = "rfc6298", Sample = "sample" }
+    pub enum RtoAndWindowAfterLostSyn { Rfc6298 = "rfc6298", Sample = "sample" }
 }
 
 words! {
@@ -170,7 +170,7 @@ words! {
 
 words! {
     /// Which round-trip time packets carry.
-    pub enum RttReport { Min = "min", Smoothed = "smoothed", Last = "last", Base = "base" }
+    pub enum RttInPackets { Min = "min", Smoothed = "smoothed", Last = "last", Base = "base" }
 }
 
 /// ECN as a handshake has negotiated it.
@@ -327,7 +327,7 @@ impl TcpSettings {
     }
 
     /// Whether all packets are ECN-capable without Accurate ECN too. Prague then uses no ECN.
-    pub fn requires_classic_ect(&self) -> bool {
+    pub fn uses_classic_ect_on_all_packets(&self) -> bool {
         self.uses_ect_on_all_packets() && self.ecn_response != EcnResponseName::Prague
     }
 
@@ -335,7 +335,7 @@ impl TcpSettings {
     pub fn accecn_option_bytes(&self) -> u32 {
         let agrees = self.quirks.receiver_ecn && self.quirks.receiver_accurate_ecn;
         let uses = self.wants_accurate_ecn() && agrees && self.quirks.accecn_option != AccEcnOptionUse::Off;
-        if uses { ACCECN_OPTION_BYTES } else { 0 }
+        if uses { PADDED_ACCECN_OPTION_BYTES } else { 0 }
     }
 
     /// Application data in a full segment without the Accurate ECN option, in bytes.
@@ -372,7 +372,7 @@ impl TcpSettings {
     }
 
     /// Minimum RTO. With `timer_wheel` it is a whole number of ticks (Linux `dst_metric_rtt`, `msecs_to_jiffies`).
-    pub fn effective_rto_min(&self) -> Span {
+    pub fn rto_min_rounded_to_ticks(&self) -> Span {
         if self.quirks.timer_wheel { self.quirks.tick * self.rto_min.picos().div_ceil(self.quirks.tick.picos()) } else { self.rto_min }
     }
 

@@ -6,7 +6,7 @@
 use ecnlab_units::{Span, parameters};
 
 use super::{
-    CongestionControlName, CwndIncrease, CwndValidationName, EchoStyle, EcnResponseName, EctCodepoint, Handshake, HystartName,
+    CongestionControlName, CwndGrowthCondition, CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, Handshake, HystartName,
     LossDetection, Quirks, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
 };
 
@@ -122,7 +122,7 @@ parameters! {
         pub cwnd_increase: CwndIncrease = "per-ack";
         /// Growth only while the window limits the sender: by the data in flight, or by the maximum in flight in the last window.
         #[source("RFC 2861; RFC 7661; Linux tcp_cwnd_validate")]
-        pub cwnd_validation: CwndValidationName = "off";
+        pub cwnd_validation: CwndGrowthCondition = "off";
         /// Window after an idle time of one RTO: restart from the initial window, or halve once for each RTO, down to the initial window.
         #[source("RFC 5681, section 4.1; RFC 2861; Linux sysctl tcp_slow_start_after_idle, tcp_cwnd_restart")]
         pub slow_start_after_idle: SlowStartAfterIdle = "off";

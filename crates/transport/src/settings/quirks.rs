@@ -6,7 +6,7 @@ use ecnlab_units::{Span, parameters};
 use super::parameters::MAX_WINDOW_PACKETS;
 use super::{
     AccEcnOptionUse, AccEcnRules, AckDelayRule, CwndOnExit, EcnReductionTiming, PacingRule, PartialAckTimer, PrrBound, ReduceFrom,
-    RtoEstimatorName, RtoOrder, RtoTimerRestart, RttReport, SsthreshRounding, SynRtxRto,
+    RtoAndWindowAfterLostSyn, RtoEstimatorName, RtoMinAndBackoffOrder, RtoTimerRestart, RttInPackets, SsthreshRounding,
 };
 
 parameters! {
@@ -199,7 +199,7 @@ parameters! {
         pub rto_max: Span = "60 s", 0.001..=3600, "s";
         /// Order of the RTO's minimum and its back-off.
         #[source("ns-2 rfc2988_")]
-        pub rto_order: RtoOrder = "minimum-first";
+        pub rto_order: RtoMinAndBackoffOrder = "minimum-first";
         /// Restart of the timer by an ACK: after or before it updates the estimate; or after it, and never without outstanding data.
         #[source("ns-2 timerfix_; RFC 6298, section 5")]
         pub rto_timer_restart: RtoTimerRestart = "after-sample";
@@ -215,7 +215,7 @@ parameters! {
         /// the sample, and ECN if the answer agrees.
         #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_transfer, tcp_ack_update_rtt, tcp_ecn_rcv_synack")]
         #[when(handshake = "three-way")]
-        pub syn_rtx_rto: SynRtxRto = "rfc6298";
+        pub syn_rtx_rto: RtoAndWindowAfterLostSyn = "rfc6298";
         /// Timeouts of the SYN before the timer begins to double.
         #[source("RFC 6298, section 5.5, doubles it at once; Linux 6.5 and later, sysctl tcp_syn_linear_timeouts = 4")]
         #[when(handshake = "three-way")]
@@ -308,6 +308,6 @@ parameters! {
         /// RTT that the sender writes into its packets, for AECN: smallest, smoothed, last, or the base RTT as computed by the thesis'
         /// code.
         #[source("Zheng 2001, appendix A, on ns-2 2.1b7")]
-        pub rtt_report: RttReport = "min";
+        pub rtt_report: RttInPackets = "min";
     }
 }

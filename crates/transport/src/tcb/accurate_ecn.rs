@@ -8,16 +8,16 @@
 //! later packets    ACE counts the marks on packets without data that came from the peer; those on data are the receiver's
 //! ```
 //!
-//! A control reads the marks of the current ACK by [`Tcb::newly_marked`], and in [`crate::congestion::AckSample`].
+//! A control reads the marks of the current ACK by [`Tcb::newly_delivered_and_marked`], and in [`crate::congestion::AckSample`].
 
 use ecnlab_units::{Ecn, RangeSet};
 
 use super::Tcb;
-use crate::accurate_ecn::{self as accurate, AckFeedback, OptionSeen, ReportedMarkCounters};
+use crate::accurate_ecn::{self as accurate, AccurateEcnAck, OptionSeen, ReportedMarkCounters};
 use crate::application::AppWrite;
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
-use crate::settings::{ACCECN_OPTION_BYTES, AccEcnOptionUse, AccEcnRules, TcpSettings};
+use crate::settings::{AccEcnOptionUse, AccEcnRules, PADDED_ACCECN_OPTION_BYTES, TcpSettings};
 
 /// Retransmissions of the SYN that still offer Accurate ECN (section 3.1.4).
 const SYN_RETRANSMISSIONS_WITH_OFFER: u64 = 1;
@@ -45,7 +45,7 @@ pub struct AccurateSender {
 
 /// What the direction that opened a connection has learnt, for the other direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AccurateStart {
+pub struct ReverseAccurateStart {
     /// Packets with CE that the peer has reported to the host that now sends.
     pub reported_ce: u64,
     /// Packets with CE that reached the host that now receives.
@@ -101,7 +101,7 @@ impl Tcb {
 
     /// Packets that the current ACK newly delivers, and those of them or of the packets without data that it newly reports as marked. Zero
     /// without Accurate ECN.
-    pub fn newly_marked(&self) -> (u64, u64) {
+    pub fn newly_delivered_and_marked(&self) -> (u64, u64) {
         self.accurate.as_ref().map_or((0, 0), |accurate| (accurate.newly_delivered, accurate.newly_marked))
     }
 
@@ -111,7 +111,7 @@ impl Tcb {
     }
 
     /// Packets without data that came with CE.
-    pub fn received_ce(&self) -> u64 {
+    pub fn received_ce_acks(&self) -> u64 {
         self.accurate.as_ref().map_or(0, |accurate| accurate.received_ce)
     }
 
@@ -127,11 +127,11 @@ impl Tcb {
 
     /// Bytes of the option on a packet of the sender.
     pub(super) fn accecn_option_bytes(&self) -> u32 {
-        if self.uses_accecn_option() { ACCECN_OPTION_BYTES } else { 0 }
+        if self.uses_accecn_option() { PADDED_ACCECN_OPTION_BYTES } else { 0 }
     }
 
     /// Takes up the other direction of an open connection.
-    pub fn start_accurate(&mut self, start: AccurateStart) {
+    pub fn start_reverse_accurate_ecn(&mut self, start: ReverseAccurateStart) {
         if let Some(accurate) = &mut self.accurate {
             let seen = if start.uses_option { OptionSeen::Counters } else { OptionSeen::None };
             accurate.feedback = ReportedMarkCounters::new(start.reported_ce, seen, start.newest_tsval);
@@ -154,7 +154,7 @@ impl Tcb {
     }
 
     /// Completes the negotiation by the SYN-ACK.
-    pub(super) fn negotiate_accurate(&mut self, ack: &Ack) {
+    pub(super) fn complete_accecn_negotiation(&mut self, ack: &Ack) {
         let Some(sender) = &mut self.accurate else { return };
         if !self.ecn.is_accurate() {
             self.lay_out_without_option();
@@ -200,11 +200,11 @@ impl Tcb {
         }
         self.send_buffer.on_rwnd(window, self.snd_max);
         self.send_buffer.release_before(self.snd_una);
-        self.update_rwnd_right_edge();
+        self.recompute_rwnd_right_edge();
     }
 
     /// Marks that an ACK newly reports. `delivered`: segments that it newly acknowledges or sacks; `advances`: it acknowledges or sacks any.
-    pub fn read_accurate_feedback(&mut self, ack: &Ack, delivered: u64, is_delivery_known: bool) -> u64 {
+    pub fn read_newly_reported_marks(&mut self, ack: &Ack, delivered: u64, is_delivery_known: bool) -> u64 {
         let payload = u64::from(self.send_buffer.full_payload());
         let sent_bytes = self.snd_max * payload;
         let Some(sender) = &mut self.accurate else { return 0 };
@@ -214,7 +214,7 @@ impl Tcb {
             return 0;
         }
         let known_bytes = sender.feedback.bytes()[accurate::CE];
-        let marked = sender.feedback.on_ack(&AckFeedback {
+        let marked = sender.feedback.on_ack(&AccurateEcnAck {
             ace: ack.ace(),
             option: ack.accecn,
             delivered,
@@ -235,7 +235,7 @@ impl Tcb {
     }
 
     /// The same for a recovery that does not count delivered segments.
-    pub(super) fn read_accurate_feedback_generic(&mut self, ack: &Ack) -> u64 {
+    pub(super) fn count_delivered_and_read_marks(&mut self, ack: &Ack) -> u64 {
         let (snd_una, uses_sack) = (self.snd_una, self.settings.offers_sack());
         let Some(sender) = &mut self.accurate else { return 0 };
         if ack.next < snd_una {
@@ -243,12 +243,12 @@ impl Tcb {
             return 0;
         }
         let delivered = sender.count_delivered(ack, snd_una, uses_sack);
-        self.read_accurate_feedback(ack, delivered, true)
+        self.read_newly_reported_marks(ack, delivered, true)
     }
 
     /// Counts the ECN field of a packet without data from the peer. Marks on data are counted by the host's receiver.
     #[inline]
-    pub fn count_received_ecn(&mut self, ack: &Ack) {
+    pub fn count_ce_on_pure_ack(&mut self, ack: &Ack) {
         if let Some(accurate) = &mut self.accurate {
             accurate.received_ce += u64::from(ack.ecn == Ecn::Ce && !ack.on_data);
         }
@@ -258,11 +258,11 @@ impl Tcb {
     #[inline(never)]
     pub(super) fn with_accurate_fields(&self, mut segment: Segment) -> Segment {
         if let Some(sender) = self.accurate.as_ref().filter(|_| self.ecn.in_use()) {
-            segment.set_ace(accurate::ace(sender.received_ce));
+            segment.set_ace(accurate::ace_from_ce_packets(sender.received_ce));
             segment.accecn_option = sender.uses_option;
-            if sender.sees_option_late && segment.size + ACCECN_OPTION_BYTES <= self.settings.packet_size {
+            if sender.sees_option_late && segment.size + PADDED_ACCECN_OPTION_BYTES <= self.settings.packet_size {
                 segment.accecn_option = true;
-                segment.size += ACCECN_OPTION_BYTES;
+                segment.size += PADDED_ACCECN_OPTION_BYTES;
             }
         }
         segment

@@ -13,7 +13,7 @@ use ecnlab_units::Time;
 use super::{SenderOutput, Tcb};
 use crate::congestion::CongestionWindow;
 use crate::memory;
-use crate::settings::{CwndValidationName, RecoveryName, SlowStartAfterIdle, TcpSettings};
+use crate::settings::{CwndGrowthCondition, RecoveryName, SlowStartAfterIdle, TcpSettings};
 
 /// Tracks how much of the congestion window is in use.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,12 +34,12 @@ pub struct CwndValidation {
 impl CwndValidation {
     /// Validation for these settings, if the increase rule depends on cwnd usage and recovery reports it.
     pub fn for_settings(settings: &TcpSettings, memory: Option<Box<CwndValidation>>) -> Option<Box<CwndValidation>> {
-        let asked = settings.cwnd_validation == CwndValidationName::LargestFlight && settings.recovery == RecoveryName::Rack;
+        let asked = settings.cwnd_validation == CwndGrowthCondition::LargestFlight && settings.recovery == RecoveryName::Rack;
         asked.then(|| memory::reuse_box(memory, CwndValidation::default()))
     }
 
     /// Records the outstanding segments after a transmission, and whether cwnd held more segments back.
-    fn on_sent(&mut self, outstanding: u64, limited: bool, snd_una: u64, snd_max: u64) {
+    fn record_cwnd_usage(&mut self, outstanding: u64, limited: bool, snd_una: u64, snd_max: u64) {
         if snd_una >= self.window_end || limited || !self.cwnd_limited && outstanding > self.max_outstanding {
             (self.cwnd_limited, self.max_outstanding, self.window_end) = (limited, outstanding, snd_max);
         }
@@ -58,7 +58,7 @@ impl Tcb {
         let (snd_una, snd_max, least) = (self.snd_una, self.snd_max, self.initial_window);
         let Some(usage) = &mut self.cwnd_validation else { return };
         let first = usage.window_end == 0;
-        usage.on_sent(outstanding, limited, snd_una, snd_max);
+        usage.record_cwnd_usage(outstanding, limited, snd_una, snd_max);
         if first || usage.allows_growth(&self.window) {
             (usage.max_outstanding_since_used, usage.last_used) = (0, now);
             return;
@@ -92,7 +92,7 @@ impl Tcb {
     /// Whether cwnd was in use before these segments were acknowledged. In slow start half of it is enough.
     #[inline]
     pub(super) fn is_cwnd_used(&self, newly: u64) -> bool {
-        self.settings.cwnd_validation == CwndValidationName::Off || self.is_cwnd_used_enough(newly)
+        self.settings.cwnd_validation == CwndGrowthCondition::Off || self.is_cwnd_used_enough(newly)
     }
 
     fn is_cwnd_used_enough(&self, newly: u64) -> bool {
@@ -108,7 +108,7 @@ impl Tcb {
     /// Counts cwnd as used, because it had the chance to grow or was set (Linux snd_cwnd_stamp).
     #[inline]
     pub fn mark_cwnd_used(&mut self, now: Time) {
-        if self.settings.cwnd_validation == CwndValidationName::LargestFlight
+        if self.settings.cwnd_validation == CwndGrowthCondition::LargestFlight
             && let Some(usage) = &mut self.cwnd_validation
         {
             usage.last_used = now;
@@ -186,11 +186,11 @@ mod tests {
     fn idle_tcb(cwnd: f64, ssthresh: f64, last_sent: u64) -> Tcb {
         let settings = TcpSettings {
             slow_start_after_idle: SlowStartAfterIdle::Halve,
-            cwnd_validation: CwndValidationName::LargestFlight,
+            cwnd_validation: CwndGrowthCondition::LargestFlight,
             initial_window: 10,
             rto_initial: Span::from_millis(264),
             quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") },
-            ..profile::settings("linux")
+            ..profile::tcp_settings_of("linux")
         };
         let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
         let mut tcb = Tcb::new(Arc::new(settings), &AppWrite::keep_open(1), clock, TcbMemory::default());

@@ -67,7 +67,7 @@ impl EcnState {
         if self.accurate {
             //= RFC 9768, section 3.1.2: a classic server gets classic ECN
             self.accurate = accurate_ecn::agrees_to_accurate(answer.ace());
-            self.in_use = self.accurate || answer.ace() == accurate_ecn::ACE_CLASSIC;
+            self.in_use = self.accurate || answer.ace() == accurate_ecn::SYN_ACK_ACE_CLASSIC;
         } else {
             //= RFC 3168, section 6.1.1: no ECN on data
             self.in_use &= answer.ece && !answer.cwr;
@@ -76,7 +76,7 @@ impl EcnState {
     }
 
     /// Ends the reading of an ACK that reports marks by their number.
-    pub fn on_counted_marks(&mut self, marked: u64) -> Option<CongestionLevel> {
+    pub fn read_counted_marks(&mut self, marked: u64) -> Option<CongestionLevel> {
         self.ece_on_ack = marked > 0;
         self.ece_on_ack.then_some(CongestionLevel::Congested)
     }
@@ -87,7 +87,7 @@ impl EcnState {
     }
 
     /// Skips the echo of the current ACK.
-    pub fn ignore_echo(&mut self) {
+    pub fn ignore_echo_of_ack(&mut self) {
         self.ece_on_ack = false;
     }
 
@@ -107,7 +107,7 @@ impl EcnState {
     }
 
     /// Ends the processing of an ACK, and records whether the peer echoes marks.
-    pub fn end_ack_processing(&mut self, ack: &Ack) {
+    pub fn record_peer_echo(&mut self, ack: &Ack) {
         if !self.ece_on_ack && self.peer_echoes {
             self.marked_at_one_segment = false;
         }
@@ -116,14 +116,14 @@ impl EcnState {
 
     /// Records a mark at window `cwnd`. Returns whether it is the second mark in a row at one segment or less, which backs off the RTO (RFC
     /// 3168, section 6.1.2).
-    pub fn note_mark_at_cwnd(&mut self, cwnd: f64) -> bool {
+    pub fn is_repeated_mark_at_one_segment(&mut self, cwnd: f64) -> bool {
         let again = cwnd <= 1.0 && self.marked_at_one_segment;
         self.marked_at_one_segment = cwnd <= 1.0;
         again
     }
 
     /// Whether an RTT sample ends the RTO backoff. It does, unless the marks at one segment continue.
-    pub fn end_backoff_on_sample(&mut self) -> bool {
+    pub fn is_backoff_ended_by_sample(&mut self) -> bool {
         let ends = !(self.peer_echoes && self.marked_at_one_segment && self.ece_on_ack);
         self.marked_at_one_segment &= !ends;
         ends
@@ -164,7 +164,7 @@ mod tests {
     use crate::profile;
 
     fn state() -> EcnState {
-        EcnState::new(&TcpSettings { ecn: true, ..profile::settings("ns2") })
+        EcnState::new(&TcpSettings { ecn: true, ..profile::tcp_settings_of("ns2") })
     }
 
     #[test]
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn the_second_mark_in_a_row_at_one_segment_backs_off() {
         let mut ecn = state();
-        assert_eq!([false, true, true], [(); 3].map(|()| ecn.note_mark_at_cwnd(1.0)));
-        assert!(!ecn.note_mark_at_cwnd(2.0) && !ecn.note_mark_at_cwnd(1.0));
+        assert_eq!([false, true, true], [(); 3].map(|()| ecn.is_repeated_mark_at_one_segment(1.0)));
+        assert!(!ecn.is_repeated_mark_at_one_segment(2.0) && !ecn.is_repeated_mark_at_one_segment(1.0));
     }
 
     #[test]

@@ -16,12 +16,12 @@ use super::{SenderOutput, Tcb};
 use crate::accurate_ecn;
 use crate::congestion::CongestionControl;
 use crate::segment::{Ack, Segment, SegmentType};
-use crate::settings::{SlowStartAfterIdle, SynRtxRto};
+use crate::settings::{RtoAndWindowAfterLostSyn, SlowStartAfterIdle};
 
 /// RTO for data after a retransmitted SYN, if there is no RTT sample (RFC 6298, section 5.7).
 const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
 /// SYN retransmissions that do not reduce the initial window.
-const MAX_FREE_SYN_RETRANSMISSIONS: u64 = 1;
+const SYN_RETRANSMISSIONS_KEEPING_INITIAL_WINDOW: u64 = 1;
 
 impl Tcb {
     /// Sends the SYN.
@@ -33,7 +33,7 @@ impl Tcb {
     /// Processes the SYN-ACK.
     pub fn on_syn_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.ecn.on_syn_ack(ack);
-        self.negotiate_accurate(ack);
+        self.complete_accecn_negotiation(ack);
         let sent_again = self.counters.retransmitted_timeout;
         self.rto_deadline = Time::NEVER;
         self.snd_una = 1;
@@ -42,8 +42,8 @@ impl Tcb {
         let first_sent = self.timed_segment().map(|_| self.timed_segment_sent_at);
         self.cancel_rtt_timing();
         match self.settings.quirks.syn_rtx_rto {
-            SynRtxRto::Rfc6298 => self.init_rto_rfc6298(sent_again, ack, now, out),
-            SynRtxRto::Sample => self.init_rto_from_syn_rtt(sent_again, first_sent, ack, now, out),
+            RtoAndWindowAfterLostSyn::Rfc6298 => self.init_rto_rfc6298(sent_again, ack, now, out),
+            RtoAndWindowAfterLostSyn::Sample => self.init_rto_from_syn_rtt(sent_again, first_sent, ack, now, out),
         }
         if self.settings.slow_start_after_idle == SlowStartAfterIdle::Halve {
             // The idle time of the application starts here.
@@ -66,10 +66,10 @@ impl Tcb {
     }
 
     fn init_rto_from_syn_rtt(&mut self, sent_again: u64, first_sent: Option<Time>, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
-        let (echo, timestamps) = (self.clock_millis(ack.echo), self.settings.timestamps);
+        let (echo, timestamps) = (self.host_clock_millis_at(ack.echo), self.settings.timestamps);
         let sample = match sent_again {
             0 => Some(now.since(ack.echo)),
-            _ => timestamps.then(|| Span::from_millis((self.clock_millis(now) - echo).max(1))),
+            _ => timestamps.then(|| Span::from_millis((self.host_clock_millis_at(now) - echo).max(1))),
         };
         match sample.filter(|_| self.settings.quirks.handshake_rtt_sample) {
             Some(sample) => self.on_rtt_sample(sample, now),
@@ -78,9 +78,9 @@ impl Tcb {
         if sent_again == 0 {
             self.rtt_stats.on_ack(ack, now);
         }
-        let for_nothing = timestamps && first_sent.is_some_and(|sent| self.clock_millis(sent) == echo);
+        let for_nothing = timestamps && first_sent.is_some_and(|sent| self.host_clock_millis_at(sent) == echo);
         self.set_ssthresh(self.settings.max_rwnd as f64, out);
-        let harmless = sent_again <= MAX_FREE_SYN_RETRANSMISSIONS || for_nothing;
+        let harmless = sent_again <= SYN_RETRANSMISSIONS_KEEPING_INITIAL_WINDOW || for_nothing;
         self.set_cwnd(if harmless { self.initial_window as f64 } else { 1.0 }, out);
     }
 
@@ -107,9 +107,9 @@ impl Tcb {
     pub fn on_syn_timeout(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.rto_deadline = Time::NEVER;
         match self.settings.quirks.syn_rtx_rto {
-            SynRtxRto::Rfc6298 if self.settings.quirks.ecn_fallback && !self.ecn.is_accurate() => self.ecn.disable(),
-            SynRtxRto::Rfc6298 => {}
-            SynRtxRto::Sample => self.reduce_cwnd_for_lost_syn(out),
+            RtoAndWindowAfterLostSyn::Rfc6298 if self.settings.quirks.ecn_fallback && !self.ecn.is_accurate() => self.ecn.disable(),
+            RtoAndWindowAfterLostSyn::Rfc6298 => {}
+            RtoAndWindowAfterLostSyn::Sample => self.reduce_cwnd_for_lost_syn(out),
         }
         //= RFC 6298, sections 2.1 and 5.5: the second SYN goes after the initial timeout
         if self.counters.timeouts >= self.settings.quirks.syn_linear_timeouts {
@@ -201,7 +201,11 @@ mod tests {
     }
 
     fn linux_settings() -> TcpSettings {
-        TcpSettings { ecn: true, quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") }
+        TcpSettings {
+            ecn: true,
+            quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") },
+            ..profile::tcp_settings_of("linux")
+        }
     }
 
     #[test]
@@ -210,11 +214,11 @@ mod tests {
         // and ssthresh 5 from the RTO to the SYN-ACK; then ten segments go, the first of them with CWR.
         let (mut sender, mut sent, times) = sender_with_lost_syns(linux_settings(), 1);
         assert_eq!(vec![0, 1003], times.iter().map(|time| time.picos() / Span::from_millis(1).picos()).collect::<Vec<_>>());
-        assert_eq!((1.0, 5.0), (sender.window().cwnd, sender.window().ssthresh));
+        assert_eq!((1.0, 5.0), (sender.congestion_window().cwnd, sender.congestion_window().ssthresh));
         let offers: Vec<_> = sent.0.iter().map(|syn| (syn.ece, syn.cwr, syn.ecn)).collect();
         assert_eq!(vec![(true, true, Ecn::NotEct), (false, false, Ecn::NotEct)], offers);
         deliver_syn_ack(&mut sender, &mut sent, Time::ZERO, true, at(1_043_050));
-        assert_eq!((10.0, linux_settings().max_rwnd as f64), (sender.window().cwnd, sender.window().ssthresh));
+        assert_eq!((10.0, linux_settings().max_rwnd as f64), (sender.congestion_window().cwnd, sender.congestion_window().ssthresh));
         let data: Vec<_> =
             sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain).map(|data| (data.ecn, data.cwr)).collect();
         assert_eq!((10, (Ecn::Ect0, true), (Ecn::Ect0, false)), (data.len(), data[0], data[1]));
@@ -226,7 +230,7 @@ mod tests {
             let (mut sender, mut sent, times) = sender_with_lost_syns(linux_settings(), lost);
             let last = times[lost];
             deliver_syn_ack(&mut sender, &mut sent, times[echoed], false, last + Span::from_millis(40));
-            sender.window().cwnd
+            sender.congestion_window().cwnd
         };
         assert_eq!([10.0, 10.0, 1.0, 1.0, 10.0], [window(0, 0), window(1, 1), window(2, 2), window(2, 1), window(2, 0)]);
     }

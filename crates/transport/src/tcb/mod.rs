@@ -44,7 +44,7 @@ use std::sync::Arc;
 use ecnlab_units::{Span, Time};
 
 use self::accurate_ecn::AccurateSender;
-pub use self::accurate_ecn::AccurateStart;
+pub use self::accurate_ecn::ReverseAccurateStart;
 use self::cwnd_validation::CwndValidation;
 use self::ecn::EcnState;
 pub use self::recovery_point::{LastReduction, RecoveryPoint};
@@ -54,17 +54,17 @@ use self::window_probe::AdvertisedWindow;
 use crate::application::AppWrite;
 use crate::clock::HostClock;
 use crate::congestion::{
-    AckSample, CongestionControl, CongestionController, CongestionWindow, ControlMemory, DeliverySample, HyStartPlusPlus, PragueState,
+    AckSample, CongControlSample, CongestionControl, CongestionController, CongestionWindow, ControlMemory, HyStartPlusPlus, PragueState,
     linux,
 };
 use crate::ecn_response::EcnResponse;
 use crate::memory;
 use crate::processing::ProcessingTime;
-use crate::rtt::{LinuxRttState, MinRtt, RttEstimator, RttSampleContext};
+use crate::rtt::{LinuxEstimatorAndMinRtt, MinRtt, RttEstimator, RttSampleContext};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{
-    ACCECN_OPTION_BYTES, CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport,
+    CwndIncrease, EcnResponseName, HystartName, PADDED_ACCECN_OPTION_BYTES, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttInPackets,
     TcpSettings,
 };
 
@@ -180,7 +180,7 @@ pub struct Tcb {
 #[derive(Default)]
 pub struct TcbMemory {
     control: ControlMemory,
-    rtt: Option<Box<LinuxRttState>>,
+    rtt: Option<Box<LinuxEstimatorAndMinRtt>>,
     cwnd_validation: Option<Box<CwndValidation>>,
     advertised_window: Option<Box<AdvertisedWindow>>,
 }
@@ -193,7 +193,7 @@ impl Tcb {
     pub fn detach_memory(&mut self) -> TcbMemory {
         TcbMemory {
             control: self.control.detach_memory(),
-            rtt: self.rtt_estimator.detach_memory(),
+            rtt: self.rtt_estimator.take_linux_state(),
             cwnd_validation: self.cwnd_validation.take(),
             advertised_window: self.advertised_window.take(),
         }
@@ -216,7 +216,7 @@ impl Tcb {
             response_needs_acks: settings.ecn_response == EcnResponseName::Dctcp,
             responds_before_recovery: settings.ecn_response != EcnResponseName::None && !settings.reduces_by_prr_for_marks(),
             uses_rwnd: false,
-            control_sets_cwnd: control.sets_cwnd(),
+            control_sets_cwnd: control.has_cong_control(),
             control_needs_rtt: settings.recovery != RecoveryName::Rack && control.uses_rtt_samples(),
             send_buffer: SendBuffer::new(&settings, app_write),
             control,
@@ -251,7 +251,7 @@ impl Tcb {
     pub fn add_write(&mut self, app_write: &AppWrite) {
         self.send_buffer.add_write(app_write, self.snd_max);
         self.remember_early_write(app_write);
-        self.update_rwnd_right_edge();
+        self.recompute_rwnd_right_edge();
     }
 
     /// Queues the FIN if the application has closed; call it after the segments that may go were sent. Returns whether there is a FIN to
@@ -259,7 +259,7 @@ impl Tcb {
     pub fn queue_fin(&mut self) -> bool {
         let closes = self.send_buffer.queue_fin(self.snd_max);
         if closes {
-            self.update_rwnd_right_edge();
+            self.recompute_rwnd_right_edge();
         }
         closes
     }
@@ -269,18 +269,18 @@ impl Tcb {
         &self.send_buffer
     }
 
-    /// Bytes that an arriving segment makes readable; see [`crate::SenderEndpoint::bytes_delivered_by`].
+    /// Bytes that an arriving segment makes readable; see [`crate::SenderEndpoint::bytes_delivered_by_segment`].
     #[inline]
     pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
             if self.send_buffer.type_carries_data(segment.segment_type) && segment.seq >= u64::from(self.settings.has_syn()) {
-                let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+                let option = if segment.accecn_option { PADDED_ACCECN_OPTION_BYTES } else { 0 };
                 segment.size - self.settings.quirks.header_size - option
             } else {
                 0
             }
         };
-        self.send_buffer.bytes_delivered_by(segment.seq, delivered, next, carried)
+        self.send_buffer.bytes_delivered_by_segment(segment.seq, delivered, next, carried)
     }
 
     /// Handles new data after all earlier data was acknowledged, when the connection was idle (RFC 5681, section 4.1). `reduces`: a
@@ -340,7 +340,7 @@ impl Tcb {
 
     /// Whether the application will not write any more.
     pub fn is_app_closed(&self) -> bool {
-        self.send_buffer.is_closed_before(self.queued_segments())
+        self.send_buffer.has_fin_before(self.queued_segments())
     }
 
     /// Time of the last transmission.
@@ -444,7 +444,7 @@ impl Tcb {
     /// acknowledged segments.
     #[inline(always)]
     pub fn process_new_ack(&mut self, ack: &Ack, now: Time) -> u64 {
-        self.recovery_point.end_fast_recovery();
+        self.recovery_point.record_fast_recovery_end();
         let newly = ack.next - self.snd_una;
         if self.settings.quirks.rto_timer_restart == RtoTimerRestart::BeforeSample {
             // With cwnd below one, nothing is sent before the timer fires: it runs even with nothing outstanding.
@@ -460,8 +460,8 @@ impl Tcb {
         self.snd_una = ack.next;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         self.sample_rtt(ack, now);
-        if self.settings.quirks.rtt_report == RttReport::Base {
-            self.rtt_stats.update_base(ack, self.snd_nxt, self.settings.max_rwnd, now);
+        if self.settings.quirks.rtt_report == RttInPackets::Base {
+            self.rtt_stats.update_base_rtt_by_round(ack, self.snd_nxt, self.settings.max_rwnd, now);
         }
         match self.settings.quirks.rto_timer_restart {
             RtoTimerRestart::AfterSample => self.restart_rto_timer(now),
@@ -516,7 +516,7 @@ impl Tcb {
         if ack.next <= self.timed_segment {
             return;
         }
-        if self.ecn.end_backoff_on_sample() {
+        if self.ecn.is_backoff_ended_by_sample() {
             self.rtt_estimator.end_backoff();
         }
         self.timed_segment = NO_SEGMENT;
@@ -606,7 +606,7 @@ impl Tcb {
                 self.control.on_app_limited(now);
             }
         }
-        self.ecn.end_ack_processing(ack);
+        self.ecn.record_peer_echo(ack);
         if self.snd_una == 1 && self.settings.quirks.delay_growth {
             self.set_initial_window(out);
         }
@@ -635,15 +635,15 @@ impl Tcb {
     /// Lets a control that sets cwnd itself process an ACK that delivers `delivered` segments.
     #[inline(never)]
     pub fn pass_delivery_to_control(&mut self, delivered: u64, in_flight: u64, now: Time, out: &mut impl SenderOutput) {
-        let (_, marked) = self.newly_marked();
+        let (_, marked) = self.newly_delivered_and_marked();
         let sample = self.delivery_sample(delivered, marked, in_flight, now);
-        self.control.on_delivery(&mut self.window, &sample);
+        self.control.cong_control(&mut self.window, &sample);
         out.on_window_changed(&self.window);
     }
 
-    fn delivery_sample(&self, delivered: u64, marked: u64, in_flight: u64, now: Time) -> DeliverySample {
-        DeliverySample {
-            now_micros: self.clock_micros(now),
+    fn delivery_sample(&self, delivered: u64, marked: u64, in_flight: u64, now: Time) -> CongControlSample {
+        CongControlSample {
+            now_micros: self.host_clock_micros_at(now),
             delivered,
             marked,
             eight_srtt: self.srtt_multiple_micros(8).unwrap_or(0),
@@ -692,7 +692,7 @@ impl Tcb {
 
     fn end_pacing(&mut self) {
         if let Some(mut gate) = self.send_gate.take()
-            && gate.end_pacing()
+            && gate.disable_pacing()
         {
             self.send_gate = Some(gate);
         }
@@ -702,7 +702,7 @@ impl Tcb {
     #[inline]
     pub fn notify_open(&mut self) {
         if self.control_sets_cwnd {
-            self.control.on_open();
+            self.control.on_reduction_end();
         }
     }
 
@@ -714,12 +714,12 @@ impl Tcb {
             self.apply_cwnd_limit();
             out.on_window_changed(&self.window);
         }
-        self.ecn.end_ack_processing(ack);
+        self.ecn.record_peer_echo(ack);
     }
 
     /// Notifies congestion control that the first segment is sent.
     pub fn on_first_segment_sent(&mut self, now: Time) {
-        self.control.on_first_segment(now);
+        self.control.on_first_segment_sent(now);
     }
 
     /// Sets the initial window after the first ACK, if it had to wait for it.
@@ -730,7 +730,7 @@ impl Tcb {
 
     /// Remembers the echo of an ACK that does not grow cwnd.
     pub fn remember_ecn_echo(&mut self, ack: &Ack) {
-        self.ecn.end_ack_processing(ack);
+        self.ecn.record_peer_echo(ack);
     }
 
     /// Congestion control's view of an ACK of `newly` segments.
@@ -744,7 +744,7 @@ impl Tcb {
             min_rtt: self.rtt_stats.min_rtt(),
             snd_una: self.snd_una,
             snd_max: self.snd_max,
-            marked: self.newly_marked().1,
+            marked: self.newly_delivered_and_marked().1,
         }
     }
 

@@ -26,14 +26,14 @@ const PICOS_PER_NANO: u64 = 1000;
 
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    interval: PacingInterval,
+    interval: PacingIntervalBasis,
     next_send_time: Time,
     wake_at: Option<Time>,
 }
 
 /// Time between segments.
 #[derive(Clone, Debug)]
-enum PacingInterval {
+enum PacingIntervalBasis {
     OfWindow,
     OfRate { bytes_per_second: Option<u64>, unpaced_segments: u64 },
 }
@@ -41,15 +41,15 @@ enum PacingInterval {
 impl Pacer {
     pub fn new(rule: PacingRule) -> Pacer {
         let interval = match rule {
-            PacingRule::Interval => PacingInterval::OfWindow,
-            PacingRule::Linux => PacingInterval::OfRate { bytes_per_second: None, unpaced_segments: UNPACED_SEGMENTS },
+            PacingRule::Interval => PacingIntervalBasis::OfWindow,
+            PacingRule::Linux => PacingIntervalBasis::OfRate { bytes_per_second: None, unpaced_segments: UNPACED_SEGMENTS },
         };
         Pacer { interval, next_send_time: Time::ZERO, wake_at: None }
     }
 
     /// Sets the pacing rate, if there is one.
     pub fn set_rate(&mut self, rate: u64) {
-        if let PacingInterval::OfRate { bytes_per_second, .. } = &mut self.interval {
+        if let PacingIntervalBasis::OfRate { bytes_per_second, .. } = &mut self.interval {
             *bytes_per_second = Some(rate);
         }
     }
@@ -75,18 +75,18 @@ impl Pacer {
         let late = now.since(self.next_send_time.min(now));
         self.next_send_time = self.next_send_time.max(now);
         match &mut self.interval {
-            PacingInterval::OfWindow => {
+            PacingIntervalBasis::OfWindow => {
                 let gain = if window.in_slow_start() { SLOW_START_GAIN } else { AVOIDANCE_GAIN };
                 let interval = srtt.picos() as f64 / (gain * window.cwnd.max(1.0));
                 self.next_send_time += Span::from_picos(interval as u64);
             }
-            PacingInterval::OfRate { unpaced_segments, .. } if payload > 0 && *unpaced_segments > 0 => *unpaced_segments -= 1,
-            PacingInterval::OfRate { bytes_per_second: Some(rate), unpaced_segments: 0 } if *rate > 0 => {
+            PacingIntervalBasis::OfRate { unpaced_segments, .. } if payload > 0 && *unpaced_segments > 0 => *unpaced_segments -= 1,
+            PacingIntervalBasis::OfRate { bytes_per_second: Some(rate), unpaced_segments: 0 } if *rate > 0 => {
                 let interval_ns = (u128::from(payload) * NANOS_PER_SECOND / u128::from(*rate)) as u64;
                 let credit_ns = (late.picos() / PICOS_PER_NANO).min(interval_ns / 2);
                 self.next_send_time += Span::from_picos((interval_ns - credit_ns) * PICOS_PER_NANO);
             }
-            PacingInterval::OfRate { .. } => {}
+            PacingIntervalBasis::OfRate { .. } => {}
         }
     }
 }

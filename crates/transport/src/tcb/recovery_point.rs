@@ -121,7 +121,7 @@ impl RecoveryPoint {
 
     /// Remaining factor for a loss in a window reduced for a mark, so that the total reduction is to `share`; none if cwnd is lower
     /// already.
-    pub fn reduce_further_for_loss(&mut self, share: f64) -> Option<f64> {
+    pub fn take_remaining_beta_for_loss(&mut self, share: f64) -> Option<f64> {
         let further = share / self.beta;
         (further < 1.0).then(|| {
             self.beta = 0.0;
@@ -130,7 +130,7 @@ impl RecoveryPoint {
     }
 
     /// Records that a recovery is in progress.
-    pub fn enter_recovery(&mut self) {
+    pub fn record_recovery_start(&mut self) {
         self.last_reduction = LastReduction::FastRecovery;
     }
 
@@ -142,7 +142,7 @@ impl RecoveryPoint {
     }
 
     /// Ends a fast recovery by duplicate ACKs, because new data is acknowledged.
-    pub fn end_fast_recovery(&mut self) {
+    pub fn record_fast_recovery_end(&mut self) {
         if self.last_reduction == LastReduction::FastRecovery {
             self.last_reduction = LastReduction::None;
         }
@@ -197,19 +197,19 @@ mod tests {
     fn a_loss_deepens_a_mark_s_cut_once_and_a_loss_s_not_at_all() {
         let mut cut = RecoveryPoint::initial();
         cut.record_mark_reduction(0.8, 10);
-        assert_eq!([Some(0.5 / 0.8), None], [(); 2].map(|()| cut.reduce_further_for_loss(0.5)));
+        assert_eq!([Some(0.5 / 0.8), None], [(); 2].map(|()| cut.take_remaining_beta_for_loss(0.5)));
         cut.record_loss_reduction(20);
-        assert_eq!((None, None), (cut.reduce_further(0.4), cut.reduce_further_for_loss(0.5)));
+        assert_eq!((None, None), (cut.reduce_further(0.4), cut.take_remaining_beta_for_loss(0.5)));
     }
 
     #[test]
     fn new_data_ends_a_recovery_by_duplicates_and_leaves_other_cuts() {
         let mut cut = RecoveryPoint::initial();
-        cut.enter_recovery();
-        cut.end_fast_recovery();
+        cut.record_recovery_start();
+        cut.record_fast_recovery_end();
         assert!(cut.last_reduction_is(LastReduction::None));
         cut.record_mark_reduction(0.5, 10);
-        cut.end_fast_recovery();
+        cut.record_fast_recovery_end();
         cut.exit_recovery();
         assert!(cut.last_reduction_is(LastReduction::Mark));
     }

@@ -28,11 +28,11 @@ impl Tcb {
             return self.respond_to_counted_marks(ack, now, out);
         }
         if !(self.ecn.in_use() && self.responds_before_recovery) {
-            return self.ecn.ignore_echo();
+            return self.ecn.ignore_echo_of_ack();
         }
         let level = self.ecn.read_echo(ack, self.settings.ecn_echo);
         if self.response_needs_acks {
-            self.ecn_response.update_mark_estimate(ack.next, ack.next.saturating_sub(self.snd_una), level.is_some(), self.snd_max);
+            self.ecn_response.count_acked_and_echoed(ack.next, ack.next.saturating_sub(self.snd_una), level.is_some(), self.snd_max);
         }
         if let Some(level) = level {
             self.respond_to_mark(level, ack, now, out);
@@ -43,18 +43,18 @@ impl Tcb {
     #[inline(never)]
     fn respond_to_counted_marks(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         if !self.ecn.in_use() || self.settings.reduces_by_prr_for_marks() {
-            return self.ecn.ignore_echo();
+            return self.ecn.ignore_echo_of_ack();
         }
-        let marked = self.read_accurate_feedback_generic(ack);
-        let level = self.ecn.on_counted_marks(marked);
+        let marked = self.count_delivered_and_read_marks(ack);
+        let level = self.ecn.read_counted_marks(marked);
         if self.response_needs_acks {
-            let (delivered, _) = self.newly_marked();
-            self.ecn_response.update_marked_fraction(ack.next, delivered, marked, self.snd_max);
+            let (delivered, _) = self.newly_delivered_and_marked();
+            self.ecn_response.count_acked_and_marked(ack.next, delivered, marked, self.snd_max);
         }
         if let Some(level) = level.filter(|_| self.responds_before_recovery) {
             self.respond_to_mark(level, ack, now, out);
         } else if !self.responds_before_recovery {
-            self.ecn.ignore_echo();
+            self.ecn.ignore_echo_of_ack();
         }
     }
 
@@ -77,7 +77,7 @@ impl Tcb {
         let Some(share) = self.ecn_response.beta_for_mark(level, self.control.loss_beta()) else { return };
         self.recovery_point.record_mark_reduction(share, self.snd_max);
         self.counters.ecn_reactions += 1;
-        if self.ecn.note_mark_at_cwnd(self.window.cwnd) {
+        if self.ecn.is_repeated_mark_at_one_segment(self.window.cwnd) {
             self.back_off_rto();
         }
         self.notify_control_of_reduction(ReductionCause::Mark, now);
@@ -89,10 +89,10 @@ impl Tcb {
     pub fn update_mark_estimate(&mut self, segments: u64, echo: bool) {
         if self.response_needs_acks && self.settings.reduces_by_prr_for_marks() {
             if self.ecn.is_accurate() {
-                let (_, marked) = self.newly_marked();
-                self.ecn_response.update_marked_fraction(self.snd_una, segments, marked, self.snd_max);
+                let (_, marked) = self.newly_delivered_and_marked();
+                self.ecn_response.count_acked_and_marked(self.snd_una, segments, marked, self.snd_max);
             } else {
-                self.ecn_response.update_mark_estimate(self.snd_una, segments, echo, self.snd_max);
+                self.ecn_response.count_acked_and_echoed(self.snd_una, segments, echo, self.snd_max);
             }
         }
     }
@@ -125,7 +125,7 @@ impl Tcb {
     }
 
     /// Lowers ssthresh for a loss in a window that is being reduced for a mark, if the response reduces less for marks.
-    pub fn reduce_ssthresh_for_loss(&mut self, now: Time, out: &mut impl SenderOutput) {
+    pub fn reduce_ssthresh_for_loss_after_mark(&mut self, now: Time, out: &mut impl SenderOutput) {
         if self.control_sets_cwnd {
             self.control.on_reduction(&self.window, ReductionCause::Loss, now);
         } else if self.ecn_response.reduces_again_on_loss() {
@@ -167,19 +167,19 @@ impl Tcb {
 
     /// Reduces cwnd for a loss indicated by ACKs. The reduction applies to `from` segments.
     pub fn reduce_cwnd_for_loss(&mut self, from: f64, now: Time, out: &mut impl SenderOutput) {
-        self.begin_loss_reduction(now);
+        self.record_loss_reduction(now);
         //= RFC 5681, section 3.2, equation 4: one cut, to the share that is kept
         self.reduce_cwnd(from, self.control.loss_beta(), out);
     }
 
     /// Reduces ssthresh for a loss indicated by ACKs, and cwnd to one segment.
     pub fn reduce_to_one_for_loss(&mut self, now: Time, out: &mut impl SenderOutput) {
-        self.begin_loss_reduction(now);
-        self.reduce_cwnd_to_one(out);
+        self.record_loss_reduction(now);
+        self.reduce_ssthresh_and_cwnd_to_one(out);
     }
 
     /// Records a reduction for a loss: marks and losses of the segments sent so far do not reduce cwnd again, and a CWR is queued.
-    pub fn begin_loss_reduction(&mut self, now: Time) {
+    pub fn record_loss_reduction(&mut self, now: Time) {
         //= RFC 3168, section 6.1.2: the loss of CWR cuts again
         self.recovery_point.record_loss_reduction(self.snd_max);
         self.notify_control_of_reduction(ReductionCause::Loss, now);
@@ -190,18 +190,18 @@ impl Tcb {
     /// Reduces cwnd further, to the fraction for a loss, in a window that a mark has reduced less. Congestion control knows of the first
     /// reduction and is not notified of a second.
     pub fn reduce_further_for_loss(&mut self, from: f64, out: &mut impl SenderOutput) {
-        if let Some(further) = self.recovery_point.reduce_further_for_loss(self.control.loss_beta()) {
+        if let Some(further) = self.recovery_point.take_remaining_beta_for_loss(self.control.loss_beta()) {
             self.reduce_cwnd(from, further, out);
         }
     }
 
     /// Enters or continues recovery. The caller reduces cwnd.
-    pub fn enter_recovery(&mut self) {
-        self.recovery_point.enter_recovery();
+    pub fn record_recovery_start(&mut self) {
+        self.recovery_point.record_recovery_start();
     }
 
     /// Ends a recovery by scoreboard.
-    pub fn exit_recovery(&mut self) {
+    pub fn record_recovery_end(&mut self) {
         self.recovery_point.exit_recovery();
     }
 
@@ -238,7 +238,7 @@ impl Tcb {
         self.ecn.queue_cwr();
     }
 
-    fn reduce_cwnd_to_one(&mut self, out: &mut impl SenderOutput) {
+    fn reduce_ssthresh_and_cwnd_to_one(&mut self, out: &mut impl SenderOutput) {
         //= RFC 5681, section 3.1: the window after a timeout is one segment
         //= RFC 5681, section 3.1: after a timeout slow start begins at one segment
         let left = response::reduced_window(self.reduction_base(), self.control.loss_beta(), self.settings.reduction_rounding())
@@ -254,7 +254,7 @@ impl Tcb {
     }
 
     /// Raises a cwnd below one segment, the result of marks, to one segment.
-    pub fn restore_cwnd_to_one(&mut self, out: &mut impl SenderOutput) {
+    pub fn raise_cwnd_to_one(&mut self, out: &mut impl SenderOutput) {
         if self.window.cwnd < 1.0 {
             self.set_cwnd(1.0, out);
         }
@@ -265,7 +265,7 @@ impl Tcb {
         self.rto_deadline = Time::NEVER;
         self.dupacks = 0;
         let outstanding = self.snd_una < self.snd_max;
-        let marked = outstanding && self.is_reduced_for_mark();
+        let marked = outstanding && self.has_mark_reduced_ssthresh();
         self.recovery_point.record_rto_reduction(self.snd_max);
         let idle = !outstanding && self.settings.quirks.idle_rto_keeps_ssthresh;
         if self.snd_una == 0 && self.settings.quirks.first_packet_loss_recovery {
@@ -284,7 +284,7 @@ impl Tcb {
     }
 
     /// Whether a mark has already reduced the ssthresh that an RTO would reduce.
-    fn is_reduced_for_mark(&self) -> bool {
+    fn has_mark_reduced_ssthresh(&self) -> bool {
         let in_its_window = !self.recovery_point.is_reached_by(self.snd_una);
         self.recovery_point.last_reduction_is(LastReduction::Mark) && (in_its_window || self.settings.quirks.rto_keeps_ecn_ssthresh)
     }
@@ -303,7 +303,7 @@ impl Tcb {
             self.reset_cwnd_to_one(out);
         } else {
             self.notify_control_of_reduction(ReductionCause::Timeout, now);
-            self.reduce_cwnd_to_one(out);
+            self.reduce_ssthresh_and_cwnd_to_one(out);
         }
     }
 }

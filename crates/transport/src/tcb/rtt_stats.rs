@@ -3,7 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use crate::segment::Ack;
-use crate::settings::RttReport;
+use crate::settings::RttInPackets;
 
 /// RTT by echoed timestamps.
 #[derive(Clone, Debug, Default)]
@@ -39,12 +39,12 @@ impl RttStats {
 
     /// RTT to report in packets; zero before the first sample.
     #[inline(always)]
-    pub fn reported_rtt(&self, report: RttReport) -> Span {
+    pub fn rtt_in_packets(&self, report: RttInPackets) -> Span {
         match report {
-            RttReport::Min => self.min_rtt,
-            RttReport::Last => self.last_sample,
-            RttReport::Smoothed => self.srtt,
-            RttReport::Base => self.base.as_ref().map_or(Span::ZERO, |base| base.rtt),
+            RttInPackets::Min => self.min_rtt,
+            RttInPackets::Last => self.last_sample,
+            RttInPackets::Smoothed => self.srtt,
+            RttInPackets::Base => self.base.as_ref().map_or(Span::ZERO, |base| base.rtt),
         }
     }
 
@@ -62,7 +62,7 @@ impl RttStats {
     /// Updates the base RTT as the code of Appendix A does. A round starts with the ACK that ended the round before, and includes time
     /// spent waiting. The base is the minimum, but a round of a single segment resets it. Single segments are timed only while each slot of
     /// the table of `max_rwnd` send times is used for the first time, since the code that would free a slot is never reached.
-    pub fn update_base(&mut self, ack: &Ack, next: u64, max_rwnd: u64, now: Time) {
+    pub fn update_base_rtt_by_round(&mut self, ack: &Ack, next: u64, max_rwnd: u64, now: Time) {
         let base = self.base.get_or_insert_default();
         let (began, ends) = base.round;
         if ack.next > ends {

@@ -17,7 +17,7 @@ impl Tcb {
         // What has gone once may go again whatever the other side offers now (RFC 9293, section 3.8.6).
         let limit = self.queued_segments().min(self.snd_una + self.usable_window()).min(self.rwnd_right_edge.max(self.snd_max));
         //= RFC 9293, section 3.4: nothing is sent twice
-        while self.snd_nxt < limit && left > 0 && self.gate_allows_send(now) {
+        while self.snd_nxt < limit && left > 0 && self.gate_allows_send_or_sets_timer(now) {
             self.send_next_segment(now, out);
             left -= 1;
         }
@@ -45,7 +45,7 @@ impl Tcb {
     }
 
     /// Retransmits a segment whose loss ACKs indicate.
-    pub fn retransmit(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
+    pub fn fast_retransmit_segment(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let by_timeout = self.counters.retransmitted_timeout;
         self.transmit(seq, now, out);
         // With nothing outstanding this sends new data, which is not a retransmission.
@@ -57,7 +57,7 @@ impl Tcb {
     #[inline(never)]
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let nothing_outstanding = self.snd_una == self.snd_max;
-        self.emit_segment(seq, now, out);
+        self.transmit_without_timer(seq, now, out);
         //= RFC 6298, section 5.1: the timer runs while data is outstanding
         if self.rto_deadline == Time::NEVER || nothing_outstanding {
             self.restart_rto_timer(now);
@@ -66,8 +66,8 @@ impl Tcb {
 
     /// Retransmits a segment, `by_timeout` or not, and leaves the timer to the caller.
     #[inline(never)]
-    pub fn emit_retransmission(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl SenderOutput) {
-        self.emit_segment(seq, now, out);
+    pub fn retransmit_without_timer(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl SenderOutput) {
+        self.transmit_without_timer(seq, now, out);
         if !by_timeout {
             self.counters.retransmitted_timeout -= 1;
             self.counters.retransmitted_fast += 1;
@@ -75,7 +75,7 @@ impl Tcb {
     }
 
     /// Notifies congestion control that sending restarts with nothing in flight.
-    pub fn on_transmit_start(&mut self, now: Time) {
+    pub fn pass_idle_restart_to_control(&mut self, now: Time) {
         self.control.on_restart_after_idle(now, self.last_sent_at);
     }
 
@@ -93,7 +93,7 @@ impl Tcb {
     /// Sends a new or retransmitted segment, and leaves the timer to the caller.
     // Inlined into both callers of the hot path, which costs less than a further call.
     #[inline(always)]
-    pub fn emit_segment(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
+    pub fn transmit_without_timer(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let retransmission = seq < self.snd_max;
         let segment = Segment {
             seq,
@@ -116,11 +116,11 @@ impl Tcb {
             ae: false,
             accecn_option: false,
         };
-        if seq > 0 && !self.ecn.is_accurate() && self.send_buffer.is_full_before(seq + 1) {
+        if seq > 0 && !self.ecn.is_accurate() && self.send_buffer.has_only_full_sized_segments_before(seq + 1) {
             self.ecn.on_segment_sent(segment.cwr);
             out.send(segment);
         } else {
-            let segment = self.with_type_and_fields(segment);
+            let segment = self.with_type_and_accecn_fields(segment);
             self.ecn.on_segment_sent(segment.cwr);
             out.send(segment);
         }
@@ -143,8 +143,8 @@ impl Tcb {
 
     /// The segment with its type and size, and the fields of Accurate ECN if that is in use.
     #[inline(never)]
-    fn with_type_and_fields(&self, mut segment: Segment) -> Segment {
-        if segment.seq == 0 || !self.send_buffer.is_full_before(segment.seq + 1) {
+    fn with_type_and_accecn_fields(&self, mut segment: Segment) -> Segment {
+        if segment.seq == 0 || !self.send_buffer.has_only_full_sized_segments_before(segment.seq + 1) {
             segment = self.with_segment_type_and_size(segment);
         }
         if self.ecn.is_accurate() && segment.segment_type != SegmentType::Syn { self.with_accurate_fields(segment) } else { segment }
@@ -152,28 +152,29 @@ impl Tcb {
 
     /// Payload that congestion control allows a segment; none if it does not limit it.
     #[inline]
-    fn segment_limit(&self) -> Option<u32> {
-        let mss = if self.control_sets_cwnd { self.control.mss() } else { None };
+    fn control_payload_limit(&self) -> Option<u32> {
+        let mss = if self.control_sets_cwnd { self.control.algorithm_mss() } else { None };
         mss.map(|mss| mss as u32 - self.accecn_option_bytes())
     }
 
     /// Whether the next new segment has to be fitted to the payload that congestion control allows.
     #[inline]
-    pub fn limits_next_segment(&self) -> bool {
-        self.segment_limit()
-            .is_some_and(|most| most < self.send_buffer.full_payload() || !self.send_buffer.is_full_before(self.snd_max + 1))
+    pub fn is_next_segment_limited_by_control(&self) -> bool {
+        self.control_payload_limit().is_some_and(|most| {
+            most < self.send_buffer.full_payload() || !self.send_buffer.has_only_full_sized_segments_before(self.snd_max + 1)
+        })
     }
 
     /// Fits the next new segment to the payload that congestion control allows.
     #[inline(never)]
-    pub fn fit_next_segment(&mut self) {
-        let (seq, limit) = (self.snd_max, self.segment_limit());
+    pub fn fit_next_segment_to_control(&mut self) {
+        let (seq, limit) = (self.snd_max, self.control_payload_limit());
         if let Some(most) = limit
             && seq < self.queued_segments()
             && self.send_buffer.type_carries_data(self.send_buffer.segment_type(seq))
         {
-            self.send_buffer.fit_segment(seq, most, self.snd_max);
-            self.update_rwnd_right_edge();
+            self.send_buffer.resize_unsent_segment(seq, most, self.snd_max);
+            self.recompute_rwnd_right_edge();
         }
     }
 
@@ -239,18 +240,18 @@ impl Tcb {
 
     /// Whether pacing and the processing time let a segment leave now; if not, the sender's timer is set.
     #[inline(always)]
-    pub fn gate_allows_send(&mut self, now: Time) -> bool {
-        self.send_gate.as_mut().is_none_or(|gate| gate.may_send(now))
+    pub fn gate_allows_send_or_sets_timer(&mut self, now: Time) -> bool {
+        self.send_gate.as_mut().is_none_or(|gate| gate.may_send_or_set_timer(now))
     }
 
     /// Whether pacing lets a segment leave now; if not, the sender's timer is set.
-    pub fn pacing_allows_send(&mut self, now: Time) -> bool {
-        self.send_gate.as_mut().is_none_or(|gate| gate.pacing_allows(now))
+    pub fn pacing_allows_send_or_sets_timer(&mut self, now: Time) -> bool {
+        self.send_gate.as_mut().is_none_or(|gate| gate.pacing_allows_or_sets_timer(now))
     }
 
     /// Whether the processing time of a segment that may go otherwise is over; if not, the sender's timer is set.
-    pub fn processing_allows_send(&mut self, now: Time) -> bool {
-        self.send_gate.as_mut().is_none_or(|gate| gate.processing_allows(now))
+    pub fn processing_allows_send_or_sets_timer(&mut self, now: Time) -> bool {
+        self.send_gate.as_mut().is_none_or(|gate| gate.processing_allows_or_sets_timer(now))
     }
 
     /// Whether pacing or a processing time may delay segments.
@@ -260,16 +261,16 @@ impl Tcb {
     }
 
     /// Starts a transmission from the timer of the send gate.
-    pub fn begin_gated_send(&mut self, now: Time) {
+    pub fn on_send_gate_timer(&mut self, now: Time) {
         if let Some(gate) = &mut self.send_gate {
             gate.on_timer(now);
         }
     }
 
     /// Ends a transmission from the timer of the send gate.
-    pub fn end_gated_send(&mut self) {
+    pub fn clear_send_gate_elapsed_wait(&mut self) {
         if let Some(gate) = &mut self.send_gate {
-            gate.end_transmission();
+            gate.clear_elapsed_wait();
         }
     }
 }

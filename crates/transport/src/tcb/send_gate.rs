@@ -28,7 +28,7 @@ impl SendGate {
     }
 
     /// Ends pacing; returns whether the gate has another purpose.
-    pub fn end_pacing(&mut self) -> bool {
+    pub fn disable_pacing(&mut self) -> bool {
         self.pacer = None;
         self.processing.is_some()
     }
@@ -46,18 +46,18 @@ impl SendGate {
 
     /// Whether a segment may leave now; if not, the gate's timer is set. Processing of a paced segment starts at its pacing time.
     #[inline(never)]
-    pub fn may_send(&mut self, now: Time) -> bool {
-        self.pacing_allows(now) && self.processing_allows(now)
+    pub fn may_send_or_set_timer(&mut self, now: Time) -> bool {
+        self.pacing_allows_or_sets_timer(now) && self.processing_allows_or_sets_timer(now)
     }
 
     /// Whether pacing lets a segment leave now; if not, the gate's timer is set.
-    pub fn pacing_allows(&mut self, now: Time) -> bool {
+    pub fn pacing_allows_or_sets_timer(&mut self, now: Time) -> bool {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
     }
 
     /// Whether the processing time of a segment that pacing lets leave is over; if not, the gate's timer is set.
-    pub fn processing_allows(&mut self, now: Time) -> bool {
-        self.processing.as_mut().is_none_or(|processing| processing.may_send(now))
+    pub fn processing_allows_or_sets_timer(&mut self, now: Time) -> bool {
+        self.processing.as_mut().is_none_or(|processing| processing.may_send_or_start_wait(now))
     }
 
     /// Handles the gate's timer.
@@ -71,9 +71,9 @@ impl SendGate {
     }
 
     /// Ends a transmission from the gate's timer.
-    pub fn end_transmission(&mut self) {
+    pub fn clear_elapsed_wait(&mut self) {
         if let Some(processing) = &mut self.processing {
-            processing.end_transmission();
+            processing.clear_finished_wait();
         }
     }
 
@@ -82,7 +82,7 @@ impl SendGate {
     #[inline(never)]
     pub fn on_sent(&mut self, payload: u32, window: &CongestionWindow, srtt: Span, now: Time) {
         if let Some(pacer) = &mut self.pacer {
-            let since = self.processing.as_ref().map_or(now, |processing| processing.ready_since(now));
+            let since = self.processing.as_ref().map_or(now, |processing| processing.wait_start_or_now(now));
             pacer.on_sent(payload, window, srtt, since);
         }
     }
@@ -103,12 +103,12 @@ mod tests {
         let mut left = Vec::new();
         while left.len() < 1000 {
             gate.on_timer(now);
-            while gate.may_send(now) {
+            while gate.may_send_or_set_timer(now) {
                 left.push(now);
                 // 120 ms / (1.2 * 10) between segments.
                 gate.on_sent(1448, &window, Span::from_millis(120), now);
             }
-            gate.end_transmission();
+            gate.clear_elapsed_wait();
             now = gate.deadline().unwrap();
         }
         let took = left[999].since(left[0]).picos() as f64 / Span::from_millis(1).picos() as f64;

@@ -10,12 +10,12 @@ const MICROS_PER_MILLI: u64 = 1000;
 
 impl Tcb {
     /// Host clock at `at` in whole microseconds.
-    pub fn clock_micros(&self, at: Time) -> u64 {
+    pub fn host_clock_micros_at(&self, at: Time) -> u64 {
         self.rtt_estimator.clock().micros(at)
     }
 
     /// Host clock at `at` in whole milliseconds, as timestamps show it.
-    pub fn clock_millis(&self, at: Time) -> u64 {
+    pub fn host_clock_millis_at(&self, at: Time) -> u64 {
         self.rtt_estimator.clock().millis(at)
     }
 
@@ -30,13 +30,13 @@ impl Tcb {
     }
 
     /// Expiry of a timer set now for `delay`.
-    pub fn timer_expiry(&self, now: Time, delay: Span) -> Time {
+    pub fn timer_expiry_after(&self, now: Time, delay: Span) -> Time {
         self.rtt_estimator.clock().timer_expiry(now, delay)
     }
 
     /// Sets whether a timer handler is running.
-    pub fn set_serving_timer(&mut self, serves: bool) {
-        self.rtt_estimator.clock_mut().set_serving_timer(serves);
+    pub fn set_timer_handler_running(&mut self, serves: bool) {
+        self.rtt_estimator.clock_mut().set_timer_handler_running(serves);
     }
 
     /// Sets or clears the deadline of the retransmission timer.
@@ -62,7 +62,7 @@ impl Tcb {
 
     /// Minimum RTT in whole microseconds; larger than any RTT before the first sample.
     pub fn min_rtt_micros(&self) -> u64 {
-        match self.rtt_estimator.min_rtt() {
+        match self.rtt_estimator.min_rtt_filter() {
             Some(min_rtt) => min_rtt.micros(),
             None => self.min_rtt.as_deref().map_or(u64::MAX, MinRtt::micros),
         }

@@ -54,11 +54,11 @@ impl Tcb {
         advertised.updated_by_last_ack =
             ack.next > self.snd_una || ack.next == self.snd_una && (!self.uses_rwnd || ack.window > advertised.bytes);
         if advertised.updated_by_last_ack {
-            self.apply_rwnd(ack, reduces, now, out);
+            self.set_rwnd_from_ack(ack, reduces, now, out);
         }
     }
 
-    fn apply_rwnd(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl SenderOutput) {
+    fn set_rwnd_from_ack(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl SenderOutput) {
         self.uses_rwnd = true;
         let advertised = self.advertised_window.get_or_insert_default();
         let changed = advertised.bytes != ack.window;
@@ -74,7 +74,7 @@ impl Tcb {
     }
 
     /// Whether the current ACK updates the window, or acknowledges new data.
-    pub fn is_window_update(&self, ack: &Ack) -> bool {
+    pub fn is_new_ack_or_window_update(&self, ack: &Ack) -> bool {
         if ack.window == Ack::WINDOW_UNLIMITED {
             return ack.next > self.snd_una;
         }
@@ -82,7 +82,7 @@ impl Tcb {
     }
 
     /// Recomputes how many segments fit after the segments to send have changed.
-    pub(super) fn update_rwnd_right_edge(&mut self) {
+    pub(super) fn recompute_rwnd_right_edge(&mut self) {
         if let Some(advertised) = self.advertised_window.as_ref().filter(|_| self.uses_rwnd) {
             self.rwnd_right_edge = self.snd_una + self.send_buffer.segments_fitting(self.snd_una, advertised.bytes);
         }
@@ -104,11 +104,11 @@ impl Tcb {
     #[inline]
     pub fn update_probe_timer(&mut self, was_idle: bool, now: Time) {
         if self.uses_rwnd {
-            self.set_probe_timer(was_idle, now);
+            self.set_or_clear_probe_timer(was_idle, now);
         }
     }
 
-    fn set_probe_timer(&mut self, was_idle: bool, now: Time) {
+    fn set_or_clear_probe_timer(&mut self, was_idle: bool, now: Time) {
         let (is_blocked, AdvertisedWindow { probe_at, unanswered_probes, .. }) = (self.is_blocked_by_rwnd(), self.rwnd_state());
         if !is_blocked {
             let advertised = self.advertised_window.get_or_insert_default();
@@ -134,13 +134,13 @@ impl Tcb {
     }
 
     fn probe_deadline_after(&self, doublings: u32, now: Time) -> Time {
-        let wait = self.rto().max(self.rtt_estimator.min_probe_wait(&self.settings)) * (1 << doublings.min(MAX_PROBE_DOUBLINGS));
+        let wait = self.rto().max(self.rtt_estimator.min_window_probe_wait(&self.settings)) * (1 << doublings.min(MAX_PROBE_DOUBLINGS));
         self.rtt_estimator.clock().timer_expiry(now, wait.min(self.settings.quirks.rto_max))
     }
 
     /// Sends a window probe. If a part of the next segment fits, that part becomes a segment, which recovery sends; returns whether it
     /// does. Otherwise sends a segment without data.
-    pub fn send_window_probe(&mut self, now: Time, out: &mut impl SenderOutput) -> bool {
+    pub fn send_window_probe_or_split_segment(&mut self, now: Time, out: &mut impl SenderOutput) -> bool {
         let advertised = self.advertised_window.get_or_insert_default();
         advertised.probe_at = None;
         let bytes = advertised.bytes;
@@ -148,8 +148,8 @@ impl Tcb {
             return false;
         }
         if bytes > 0 {
-            self.send_buffer.split_segment(self.snd_max, bytes.min(self.send_buffer.segment_payload(self.snd_max)), self.snd_max);
-            self.update_rwnd_right_edge();
+            self.send_buffer.split_segment_with_psh(self.snd_max, bytes.min(self.send_buffer.segment_payload(self.snd_max)), self.snd_max);
+            self.recompute_rwnd_right_edge();
             self.advertised_window.get_or_insert_default().unanswered_probes = 0;
             return true;
         }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn only_whole_segments_go_into_a_window() {
-        let mut host = TestHost::opened(profile::settings("linux"), 100_000, 3 * 1448 + 1447);
+        let mut host = TestHost::opened(profile::tcp_settings_of("linux"), 100_000, 3 * 1448 + 1447);
         assert_eq!(vec![(1, 1448), (2, 1448), (3, 1448)], host.take_sent_data());
         host.ack_with_window(2, 2 * 1448, 81_300);
         assert!(host.take_sent_data().is_empty(), "two are outstanding, and there is room for two");
@@ -242,7 +242,7 @@ mod tests {
         // As in cubic-zero-window: the first probe is the data that fits, the second a segment without data. The RTO is 240.2 ms, which are
         // 61 ticks. From tick 513 on the timer fires at tick 575, from 585 at 647. Twice that from tick 657 fires at 784, a multiple of 8,
         // and four times from 794 at 1040.
-        let mut host = TestHost::opened(profile::settings("linux"), 100_000, 2 * 1448);
+        let mut host = TestHost::opened(profile::tcp_settings_of("linux"), 100_000, 2 * 1448);
         host.ack_with_window(3, 1064, 81_300);
         let (at, sent) = host.fire_next_timer();
         assert_eq!((327, vec![(3, 1064, true)]), (at, sent.iter().map(|part| (part.seq, part.size - 52, part.push)).collect()));
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_route_with_a_smaller_minimum_leaves_the_first_probe_its_200_ms() {
         // The RTO is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer fires at tick 564, from 574 at 625.
-        let settings = TcpSettings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
+        let settings = TcpSettings { rto_min: Span::from_millis(50), ..profile::tcp_settings_of("linux") };
         let mut host = TestHost::opened(settings, 100_000, 2 * 1448);
         host.ack_with_window(3, 1064, 81_300);
         assert_eq!(283, host.fire_next_timer().0);
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_probe_s_wait_is_bounded() {
         let mut host = TestHost::opened(
-            TcpSettings { quirks: Quirks { rto_max: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") },
+            TcpSettings { quirks: Quirks { rto_max: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::tcp_settings_of("linux") },
             100_000,
             1448,
         );
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn every_recovery_keeps_to_the_window() {
         for recovery in [RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack] {
-            let mut host = TestHost::opened(TcpSettings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
+            let mut host = TestHost::opened(TcpSettings { recovery, ..profile::tcp_settings_of("linux") }, 100_000, 2 * 1448);
             assert_eq!(vec![(1, 1448), (2, 1448)], host.take_sent_data(), "{recovery}");
             host.ack_with_window(3, 1000, 81_300);
             let (_, sent) = host.fire_next_timer();

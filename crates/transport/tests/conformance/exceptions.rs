@@ -5,7 +5,8 @@
 
 use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{
-    CongestionControlName, CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName, RtoOrder, SynRtxRto,
+    CongestionControlName, CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName,
+    RtoAndWindowAfterLostSyn, RtoMinAndBackoffOrder,
 };
 
 /// An exception to a rule.
@@ -77,7 +78,7 @@ fn repeats_ecn_offer(settings: &TcpSettings) -> bool {
 }
 
 fn keeps_initial_window_after_syn_loss(settings: &TcpSettings) -> bool {
-    settings.quirks.syn_rtx_rto == SynRtxRto::Sample
+    settings.quirks.syn_rtx_rto == RtoAndWindowAfterLostSyn::Sample
 }
 
 /// A mark reduces cwnd over one RTT, and the echo stays set until CWR.
@@ -137,7 +138,7 @@ pub const EXCEPTIONS: &[RuleException] = &[
         "ecn_syn_blocked",
         "a timeout of 3 s for data",
         ALL,
-        |s| s.quirks.syn_rtx_rto == SynRtxRto::Sample && s.timestamps && !s.tlp,
+        |s| s.quirks.syn_rtx_rto == RtoAndWindowAfterLostSyn::Sample && s.timestamps && !s.tlp,
         "the answer's timestamp tells which SYN it answers, so there is a sample (RFC 7323; Linux tcp_ack_update_rtt)",
     ),
     except("one_loss", CUT, ALL, is_vegas, VEGAS_CUT),
@@ -225,7 +226,7 @@ pub const EXCEPTIONS: &[RuleException] = &[
         BACK_OFF,
         "each timeout doubles the next",
         ALL,
-        |s| s.quirks.rto_order == RtoOrder::BackoffFirst,
+        |s| s.quirks.rto_order == RtoMinAndBackoffOrder::BackoffFirst,
         "ns-2 of 2001 doubles up to 64 times the timeout (ns-2 tcp.cc, rtt_backoff)",
     ),
     except("idle_restart", "a restart window after an idle time", SOME, is_vegas, VEGAS_TWO),

@@ -34,7 +34,7 @@ impl fmt::Debug for ProfileCase {
 
 impl ProfileCase {
     pub fn new(profile: &'static str, variant: Option<&'static str>) -> ProfileCase {
-        let mut values = profile::find_profile(profile).expect("a profile of the registry").values();
+        let mut values = profile::find_profile(profile).expect("a profile of the registry").values_with_defaults();
         if let Some(variant) = variant {
             profile::find_variant(variant).expect("a variant of the registry").apply(&mut values);
         }

@@ -175,12 +175,12 @@ impl TestNetwork {
 
     /// Calls the sender, transmits its segments and records the step.
     fn call_sender(&mut self, cause: StepCause, action: impl FnOnce(&mut Sender, Time, &mut SentCollector)) {
-        let (before, counters_before) = (*self.sender.window(), *self.sender.counters());
+        let (before, counters_before) = (*self.sender.congestion_window(), *self.sender.counters());
         let una_before = self.sender.snd_una();
         let mut out = SentCollector { window: before, sent: Vec::new() };
         action(&mut self.sender, self.now, &mut out);
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
-        let (after, una) = (*self.sender.window(), self.sender.snd_una());
+        let (after, una) = (*self.sender.congestion_window(), self.sender.snd_una());
         // Integer halving reduces a cwnd of one to zero, and so does Vegas after an RTO for a cwnd inflated by duplicates: both wait for
         // the timer.
         let may_close = self.settings.reduction_rounding() == SsthreshRounding::Integer || self.settings.recovery == RecoveryName::Vegas;
@@ -254,8 +254,8 @@ impl TestNetwork {
         self.run.all_acked_at = self.run.all_acked_at.filter(|_| self.sender.is_done());
         // A FIN on data has no number of its own, and a segment split for a small window has two.
         self.run.total_segments = self.sender.send_buffer().queued_segments();
-        if let Some(accurate) = self.receiver.accurate() {
-            (self.run.received_ce, self.run.received_ce_bytes) = (accurate.received_ce(), accurate.received_bytes()[1]);
+        if let Some(accurate) = self.receiver.accurate_counters() {
+            (self.run.received_ce, self.run.received_ce_bytes) = (accurate.received_ce_packets(), accurate.received_bytes()[1]);
         }
         (self.run.reported_ce, self.run.reported_ce_bytes) = (self.sender.reported_ce(), self.sender.reported_bytes()[1]);
         self.run.delivered_bytes = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();

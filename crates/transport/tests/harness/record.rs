@@ -1,7 +1,7 @@
 //! The record of a run, and queries for rules.
 
 use ecnlab_transport::SendCounters;
-use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
+use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, TcpSettings};
 use ecnlab_units::Time;
 
@@ -81,7 +81,7 @@ pub struct TransferRecord {
 
 /// Application data of a segment; a FIN may carry some.
 pub fn payload(settings: &TcpSettings, segment: &Segment) -> u32 {
-    let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+    let option = if segment.accecn_option { PADDED_ACCECN_OPTION_BYTES } else { 0 };
     let bare = segment.segment_type == SegmentType::Fin && segment.size == settings.quirks.ack_size + option;
     if bare || segment.seq == 0 && settings.has_syn() { 0 } else { segment.size - settings.quirks.header_size - option }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ecnlab_sim::probe::PacketCreationContext;
 use ecnlab_sim::{
-    AppSpec, Buffer, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as SimPacket,
-    PacketId, Probe, RowPolicy, Script, ScriptAction, ScriptRule, Simulation,
+    AppWithFlows, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Packet as SimPacket, PacketId,
+    PipeOrQueue, Probe, RowPolicy, RunTimesAndSeed, Script, ScriptAction, ScriptRule, Simulation,
 };
 use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
 use ecnlab_transport::{Ack, AppWrite, SegmentType, TcpSettings, Transport};
@@ -28,10 +28,10 @@ const EVENTS_PER_CHECK: u64 = 10_000;
 pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packet>, Option<Time>), String> {
     let recorder = PacketRecorder { header: settings.quirks.header_size, ..PacketRecorder::default() };
     let network = case_network(case, path, settings)?;
-    let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
+    let options = RunTimesAndSeed { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let mut simulation = Simulation::new(&network, &options, recorder);
     let most = max_packets(case.packets.len());
-    while !simulation.advance(case.end, EVENTS_PER_CHECK) {
+    while !simulation.advance_with_event_limit(case.end, EVENTS_PER_CHECK) {
         if simulation.probe().packets.len() > most {
             let now = simulation.now();
             return Ok((std::mem::take(&mut simulation.probe_mut().packets), Some(now)));
@@ -78,14 +78,20 @@ fn case_network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Netwo
     // The FIN of an answering side without data is its receiver's.
     let written_by_b = if case.has_data_both_ways() { app_writes(&case.application, Side::B) } else { Vec::new() };
     let spec = Arc::new(RecordedWrites([app_writes(&case.application, Side::A), written_by_b]));
-    let apps =
-        vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), member_template: None }];
+    let apps = vec![AppWithFlows {
+        spec,
+        group: 0,
+        member: 0,
+        start: Time::ZERO,
+        flows: (0..).take(flows.len()).collect(),
+        member_template: None,
+    }];
     Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
 }
 
 fn pipe_link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {
     let name = LinkName::shared(name, direction);
-    LinkSpec { name, rate, delay, buffer: Buffer::Pipe { limit }, delay_spread: Span::ZERO, impairment, private_params: None }
+    LinkSpec { name, rate, delay, buffer: PipeOrQueue::Pipe { limit }, delay_spread: Span::ZERO, impairment, private_params: None }
 }
 
 /// The applications of both sides: what either writes, and when.
@@ -184,7 +190,7 @@ impl Probe for PacketRecorder {
     }
 
     fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &SimPacket, made: &PacketCreationContext) {
-        if packet.is_ack() {
+        if packet.is_ack_from_sink() {
             return;
         }
         let segment = packet.to_segment();

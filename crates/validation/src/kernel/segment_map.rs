@@ -1,6 +1,6 @@
 //! The segments of a byte stream: where each begins and ends, as ours were sent and as they were recorded.
 
-use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
+use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{Segment, SegmentType, SendBuffer};
 
 use super::case::Packet;
@@ -49,7 +49,7 @@ impl SegmentMap {
         }
         if at == self.entries.len() {
             let is_syn = segment.segment_type == SegmentType::Syn;
-            let option = if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 };
+            let option = if segment.accecn_option { PADDED_ACCECN_OPTION_BYTES } else { 0 };
             let len = if is_syn { 0 } else { u64::from(segment.size.saturating_sub(header + option)) };
             let start = if is_syn { 0 } else { 1 + buffer.bytes_before(segment.seq) };
             let end = start + len + u64::from(is_syn) + u64::from(segment.segment_type == SegmentType::Fin);

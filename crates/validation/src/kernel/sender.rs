@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
+use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{
     AccurateReceiver, Ack, AppWrite, CongestionWindow, HostClock, NegotiatedEcn, Receiver, SackOption, Segment, SegmentType, Sender,
     SenderOutput, TcpSettings,
@@ -211,7 +211,7 @@ impl SenderReplay {
     }
 
     fn record_state(&mut self, state: usize) {
-        let CongestionWindow { cwnd, ssthresh } = *self.sender.window();
+        let CongestionWindow { cwnd, ssthresh } = *self.sender.congestion_window();
         let ssthresh = (ssthresh < self.settings.max_rwnd as f64).then_some(ssthresh);
         self.played.states.push(ReplayedState { state, cwnd, ssthresh });
     }
@@ -252,10 +252,10 @@ impl ReplyReceiver {
     /// Takes up what the SYN-ACK has negotiated, and counts the marks of other packets without data.
     fn on_packet_without_data(&mut self, sender: &Sender, ack: &Ack) {
         if ack.segment_type != SegmentType::Syn {
-            self.receiver.on_ack_ecn(ack.ecn);
-        } else if sender.uses_accurate_ecn() && self.receiver.accurate().is_none() {
-            let (ce, option) = (sender.received_ce(), sender.uses_accecn_option());
-            self.receiver.set_accurate(AccurateReceiver::for_reverse_direction(&self.settings, ce, option));
+            self.receiver.count_pure_ack_ecn(ack.ecn);
+        } else if sender.uses_accurate_ecn() && self.receiver.accurate_counters().is_none() {
+            let (ce, option) = (sender.received_ce_acks(), sender.uses_accecn_option());
+            self.receiver.set_accurate_counters(AccurateReceiver::for_reverse_direction(&self.settings, ce, option));
         }
     }
 
@@ -278,7 +278,7 @@ impl ReplyReceiver {
 
     fn to_segment(&self, packet: &Packet) -> Segment {
         Segment {
-            size: packet.len as u32 + self.header + if packet.accecn.is_some() { ACCECN_OPTION_BYTES } else { 0 },
+            size: packet.len as u32 + self.header + if packet.accecn.is_some() { PADDED_ACCECN_OPTION_BYTES } else { 0 },
             ae: packet.has_flag('N'),
             accecn_option: packet.accecn.is_some(),
             ecn: segments::ecn_codepoint(packet.ecn_arrived),

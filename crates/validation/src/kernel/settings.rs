@@ -1,6 +1,6 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
-use ecnlab_transport::settings::{self, ACCECN_OPTION_BYTES, ReceiveWindow};
+use ecnlab_transport::settings::{self, PADDED_ACCECN_OPTION_BYTES, ReceiveWindow};
 use ecnlab_transport::{Quirks, TcpSettings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
@@ -93,7 +93,7 @@ fn clock_tick(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     let tcp = &case.tcp;
-    let mut values = profile::find_profile(profile_of(case)).expect("the profile exists").values();
+    let mut values = profile::find_profile(profile_of(case)).expect("the profile exists").values_with_defaults();
     let mut wrong = Vec::new();
     let mut set = |name: &str, value: &str| wrong.extend(values.set_from_text(name, value).err().map(|why| (name.to_owned(), why)));
     set_congestion_control(tcp, &mut set)?;
@@ -107,7 +107,7 @@ pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     set("syn_size", &format!("{} B", syn_size(tcp)));
     set_syn_options(tcp, &mut set);
     set_ecn(tcp, &mut set);
-    set_accecn_option(tcp, &mut set)?;
+    translate_accecn_option(tcp, &mut set)?;
     set_receiver(case, &mut set)?;
     if let Some(window) = tcp.initial_window {
         set("initial_window", &window.to_string());
@@ -133,7 +133,7 @@ pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
 pub fn settings_of_answering_side(case: &Case, settings: &TcpSettings) -> TcpSettings {
-    let usual = profile::settings(profile_of(case));
+    let usual = profile::tcp_settings_of(profile_of(case));
     let quirks = Quirks {
         moderate_rcvbuf: case.tcp.sysctl(Side::A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
         pingpong: false,
@@ -182,7 +182,7 @@ fn set_ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
 }
 
 /// The Accurate ECN option of both sides, which must be the same.
-fn set_accecn_option(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn translate_accecn_option(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     let [a, b] = Side::BOTH.map(|side| tcp.sysctl(side, TCP_ECN_OPTION).unwrap_or("2"));
     let uses = [("0", "off"), ("2", "full"), ("3", "always")];
     match uses.iter().find(|(value, _)| *value == a && a == b) {
@@ -262,7 +262,7 @@ fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str
 
 /// Size on the wire of a packet of the real run that reports no SACK blocks.
 pub fn wire_size_of_packet(tcp: &Tcp, packet: &Packet) -> u32 {
-    let option = if packet.accecn.is_some() { ACCECN_OPTION_BYTES } else { 0 };
+    let option = if packet.accecn.is_some() { PADDED_ACCECN_OPTION_BYTES } else { 0 };
     if packet.has_flag('S') { syn_size(tcp) } else { header_size(tcp) + option + packet.len as u32 }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ecnlab_transport::settings::ACCECN_OPTION_BYTES;
+use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{
-    AccurateReceiver, AccurateStart, Ack, AppWrite, HostClock, NegotiatedEcn, Receiver, SackOption, Segment, SegmentType, Sender,
+    AccurateReceiver, Ack, AppWrite, HostClock, NegotiatedEcn, Receiver, ReverseAccurateStart, SackOption, Segment, SegmentType, Sender,
     SenderOutput, TcpSettings, profile,
 };
 use ecnlab_units::{Span, Time, Values};
@@ -112,7 +112,7 @@ fn arriving_packets_of_script(script: &Script) -> impl Iterator<Item = &PacketLi
 /// The settings of the host: its sysctls, and what the SYNs agree on.
 fn settings(script: &Script, role: Role) -> Result<TcpSettings, String> {
     let sysctl = |name: &str| script.sysctls.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    let mut values = profile::find_profile(NEWER_PROFILE).ok_or("no profile")?.values();
+    let mut values = profile::find_profile(NEWER_PROFILE).ok_or("no profile")?.values_with_defaults();
     let mut set = |name: &str, value: &str| set_value(&mut values, name, value);
     let ecn = sysctl("net.ipv4.tcp_ecn").unwrap_or("0");
     let (asks, agrees) = match ecn {
@@ -210,7 +210,7 @@ impl Host {
             return;
         }
         if let Some(receiver) = self.receiver.as_mut().filter(|_| app_write.closes) {
-            receiver.suppress_fin_reply();
+            receiver.suppress_close_on_fin();
         }
         let mut out = Outbox::default();
         match &mut self.sender {
@@ -226,10 +226,10 @@ impl Host {
 
     /// The sender of a host that accepted the connection.
     fn answering_sender(&mut self, app_write: &AppWrite, now: Time) -> Sender {
-        let accurate = self.receiver.as_ref().and_then(Receiver::accurate);
-        let start = accurate.map_or(AccurateStart::default(), |accurate| AccurateStart {
-            reported_ce: accurate.reported_ce(),
-            received_ce: accurate.received_ce(),
+        let accurate = self.receiver.as_ref().and_then(Receiver::accurate_counters);
+        let start = accurate.map_or(ReverseAccurateStart::default(), |accurate| ReverseAccurateStart {
+            reported_ce: accurate.ce_reported_by_peer(),
+            received_ce: accurate.received_ce_packets(),
             uses_option: accurate.uses_option(),
             newest_tsval: self.newest_tsval,
             withholds_ect: accurate.withholds_ect(),
@@ -285,10 +285,10 @@ impl Host {
             let settings = self.settings.for_reverse_direction(ecn);
             let mut receiver = Receiver::new(&settings, self.clock);
             if ecn == NegotiatedEcn::Accurate {
-                let (ce, option) = (sender.received_ce(), sender.uses_accecn_option());
-                receiver.set_accurate(AccurateReceiver::for_reverse_direction(&settings, ce, option));
+                let (ce, option) = (sender.received_ce_acks(), sender.uses_accecn_option());
+                receiver.set_accurate_counters(AccurateReceiver::for_reverse_direction(&settings, ce, option));
             }
-            receiver.suppress_fin_reply();
+            receiver.suppress_close_on_fin();
             self.receiver = Some(receiver);
             for app_write in std::mem::take(&mut self.waiting) {
                 sender.write(&app_write, now, &mut out);
@@ -329,7 +329,7 @@ impl Host {
             return;
         }
         if let Some(receiver) = self.receiver.as_mut().filter(|_| !packet.flags.syn) {
-            receiver.on_ack_ecn(packet.ecn);
+            receiver.count_pure_ack_ecn(packet.ecn);
         }
         self.flush(out, None, now);
     }
@@ -361,7 +361,7 @@ impl Host {
             _ => SegmentType::Plain,
         };
         let has_option = packet.accecn.is_present() && segment_type != SegmentType::Syn;
-        let option = if has_option { ACCECN_OPTION_BYTES } else { 0 };
+        let option = if has_option { PADDED_ACCECN_OPTION_BYTES } else { 0 };
         let mut segment = Segment {
             segment_type,
             ecn: packet.ecn,
@@ -509,16 +509,16 @@ impl Host {
 
     /// A counter of TCP_INFO.
     pub fn counter(&self, name: &str) -> Option<u64> {
-        let accurate = self.receiver.as_ref().and_then(Receiver::accurate);
+        let accurate = self.receiver.as_ref().and_then(Receiver::accurate_counters);
         let reported = self.sender.as_ref().map_or([0; 3], Sender::reported_bytes);
         match name {
             "tcpi_delivered_ce" => Some(match &self.sender {
                 Some(sender) => sender.reported_ce(),
-                None => accurate.map_or(0, AccurateReceiver::reported_ce),
+                None => accurate.map_or(0, AccurateReceiver::ce_reported_by_peer),
             }),
-            "tcpi_received_ce" => {
-                Some(accurate.map_or_else(|| self.sender.as_ref().map_or(0, Sender::received_ce), AccurateReceiver::received_ce))
-            }
+            "tcpi_received_ce" => Some(
+                accurate.map_or_else(|| self.sender.as_ref().map_or(0, Sender::received_ce_acks), AccurateReceiver::received_ce_packets),
+            ),
             "tcpi_delivered_e1_bytes" => Some(reported[0]),
             "tcpi_delivered_ce_bytes" => Some(reported[1]),
             "tcpi_delivered_e0_bytes" => Some(reported[2]),

@@ -19,6 +19,6 @@ pub fn rewrite_ecn(packet: &mut [u8], ecn: Ecn) {
 pub fn rewrite_ece_cwr(packet: &mut [u8], tcp_at: usize, ece: bool, cwr: bool) {
     let before = Flags(u16::from_be_bytes([packet[tcp_at + 12], packet[tcp_at + 13]]));
     let cleared = Flags(before.0 & !(Flags::ECE | Flags::CWR).0);
-    let flags = cleared.with(Flags::ECE, ece).with(Flags::CWR, cwr);
+    let flags = cleared.with_if(Flags::ECE, ece).with_if(Flags::CWR, cwr);
     write_word_and_update_checksum(packet, tcp_at + 12, flags.0, tcp_at + 16);
 }

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(Some(whole), read_option(&[174, 11, 0, 0, 1, 1, 2, 3, 0, 0, 9, 1]));
         assert_eq!(Some(AccEcn { begins_with_ect0: true, ..whole }), read_option(&[172, 11, 0, 0, 9, 1, 2, 3, 0, 0, 1, 1]));
         let part = AccEcn { begins_with_ect0: true, counters: [None, None, Some(9)] };
-        assert_eq!((Some(part), vec![9]), (read_option(&[172, 5, 0, 0, 9]), part.in_order().collect::<Vec<_>>()));
+        assert_eq!((Some(part), vec![9]), (read_option(&[172, 5, 0, 0, 9]), part.counters_in_option_order().collect::<Vec<_>>()));
         assert_eq!([Some(AccEcn::default()), None], [read_option(&[174, 2]), read_option(&[174, 4, 0, 0])]);
     }
 

@@ -168,7 +168,7 @@ impl Headers {
 
     /// The Accurate ECN option, filled up to four bytes, with as many counters as there is room for.
     fn push_accecn(&mut self, accecn: &AccEcn, end: usize) {
-        let counters: Vec<u32> = accecn.in_order().collect();
+        let counters: Vec<u32> = accecn.counters_in_option_order().collect();
         let bytes = |count: usize| 2 + 3 * count;
         let room = end - self.length;
         let Some(count) = (0..=counters.len()).rev().find(|&count| bytes(count).next_multiple_of(4) <= room) else { return };

@@ -101,8 +101,8 @@ fn payload_bytes(kind: Kind, size: u32, header: LoggedTcpHeader) -> u32 {
 /// The fields of TCP's header that a line shows.
 fn tcp_fields(kind: Kind, seq: u32, flag_letters: &[u8], header: LoggedTcpHeader) -> Tcp {
     let flags = Flags::default()
-        .with(Flags::ECE, has_flag(flag_letters, ECE_POSITION_AND_LETTER))
-        .with(Flags::CWR, has_flag(flag_letters, CWR_POSITION_AND_LETTER));
+        .with_if(Flags::ECE, has_flag(flag_letters, ECE_POSITION_AND_LETTER))
+        .with_if(Flags::CWR, has_flag(flag_letters, CWR_POSITION_AND_LETTER));
     match kind {
         Kind::Data | Kind::Ack if header.length > 0 => Tcp { seq, ack: header.ack, flags: flags | header.flags, ..Tcp::default() },
         Kind::Ack => Tcp { ack: seq.wrapping_add(1), flags: flags | Flags::ACK, ..Tcp::default() },

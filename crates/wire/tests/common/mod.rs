@@ -86,7 +86,10 @@ fn tcp_length(tcp: &Tcp) -> u32 {
         (tcp.sack_permitted && tcp.timestamps.is_none(), 4),
         (tcp.timestamps.is_some(), 12),
         (runs > 0, 4 + 8 * runs),
-        (tcp.accecn.is_some(), (2 + 3 * tcp.accecn.map_or(0, |option| option.in_order().count() as u32)).next_multiple_of(4)),
+        (
+            tcp.accecn.is_some(),
+            (2 + 3 * tcp.accecn.map_or(0, |option| option.counters_in_option_order().count() as u32)).next_multiple_of(4),
+        ),
     ];
     20 + words.iter().filter(|(there, _)| *there).map(|(_, length)| length).sum::<u32>()
 }

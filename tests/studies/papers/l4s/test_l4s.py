@@ -70,7 +70,7 @@ def test_both_orders_of_two_senders_are_one_scenario_with_each_goodput_in_its_pl
     one, other = Sender(PRAGUE_2020, 80), Sender("cubic", 20)
     a, b = (two_flows(OF_2020, 10, pair, SCENARIO_1) for pair in ((one, other), (other, one)))
     assert a.need is b.need
-    found = [[goodput.values_by_seed(results.__getitem__) for goodput in flows.goodputs()] for flows in (a, b)]
+    found = [[goodput.values_by_seed(results.__getitem__) for goodput in flows.goodput_measures()] for flows in (a, b)]
     assert found[0] == found[1][::-1]
     flows = ecnlab.scenario(a.need.scenario).resolved["flows"]
     assert [flow["access"]["delay"] for flow in flows] == [["0.0399 s"], ["0.0099 s"]]
@@ -134,9 +134,9 @@ def test_ect_of_datagrams_and_responsive_flows_is_ect1_over_dualpi2_alone() -> N
 
 
 def test_the_wait_of_datagrams_is_that_of_their_band() -> None:
-    found = {ect: overload.mean_wait(overload.DUALPI2, 110, ect).band for ect in _ECTS}
+    found = {ect: overload.mean_datagram_wait(overload.DUALPI2, 110, ect).band for ect in _ECTS}
     assert found == {overload.WITH_ECT: "L", overload.WITHOUT_ECT: "C"}
-    assert overload.mean_wait(overload.PIE, 110, overload.WITH_ECT).band is None
+    assert overload.mean_datagram_wait(overload.PIE, 110, overload.WITH_ECT).band is None
 
 
 def test_the_runs_of_the_l4s_team_have_the_published_flows() -> None:
@@ -144,14 +144,14 @@ def test_the_runs_of_the_l4s_team_have_the_published_flows() -> None:
     assert (len(runs), sum(len(run.flows) for run in runs.values())) == (29, 37)
     four = runs["Prague0d5_Prague1_Prague10_Prague30 400"]
     assert [(flow.sender.rtt_ms, flow.mbps) for flow in four.flows] == [(0.5, 92.162), (1, 101.389), (10, 104.23), (30, 84.682)]
-    resolved = ecnlab.scenario(team.team_scenario(four.name, PRAGUE_2020).scenario).resolved
+    resolved = ecnlab.scenario(team.team_run_scenario(four.name, PRAGUE_2020).scenario).resolved
     assert [flow["access"]["delay"] for flow in resolved["flows"]] == [["0.00015 s"], ["0.0004 s"], ["0.0049 s"], ["0.0149 s"]]
     assert (resolved["link"][0]["queue"]["th_len"], resolved["link"][0]["rate"]) == (2, "400000000 bps")
     assert [flow["tcp"]["quirks"]["prague_rtt_target"] for flow in resolved["flows"]] == ["0 s"] * 4
 
 
 def test_a_run_without_prague_has_one_scenario() -> None:
-    one, other = (team.goodputs_of_run("Cubic 100 20", prague) for prague in (PRAGUE, PRAGUE_2020))
+    one, other = (team.goodput_measures_of_run("Cubic 100 20", prague) for prague in (PRAGUE, PRAGUE_2020))
     assert one[0].need is other[0].need
     assert [need.scenario["name"] for key, need in team.TEAM_ITEM.needs.items() if key[0] == "Cubic 100 20"] == [
         "Cubic 100 20, fq_codel(1q)"
@@ -200,7 +200,9 @@ def test_the_exponent_is_the_slope_of_logarithms_and_undefined_without_marks() -
 
 def test_a_sender_that_counts_duplicate_acknowledgements_retransmits_late_packets() -> None:
     (measured,) = [
-        found for name, found in requirements.retransmissions_under_reordering("cubic").items() if name == "10 Mbit/s, a quarter of the RTT"
+        found
+        for name, found in requirements.spurious_retransmissions_under_reordering("cubic").items()
+        if name == "10 Mbit/s, a quarter of the RTT"
     ]
     (need,) = set(measured.required_scenarios())
 
@@ -216,7 +218,7 @@ def test_a_sender_that_counts_duplicate_acknowledgements_retransmits_late_packet
 def test_the_queue_of_bursts_is_zero_only_for_paced_senders() -> None:
     found = {}
     for control in (PRAGUE, "cubic"):
-        measured = requirements.queue_of_bursts(control)["10 Mbit/s"]
+        measured = requirements.largest_wait_of_bursts(control)["10 Mbit/s"]
         need = next(iter(measured.required_scenarios()))
         result = ecnlab.run(ecnlab.scenario({**need.scenario, "duration": "12 s"}), seeds=[1])
         found[control] = measured.values_by_seed(lambda _, result=result: result)[1]

@@ -21,7 +21,7 @@
 use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters, words};
 
-use crate::aqm::drop_policy::DropPolicy;
+use crate::aqm::drop_policy::DropPosition;
 use crate::aqm::entry::{Contradictions, Gauge};
 use crate::aqm::{AVERAGE_GAUGE_NAME, Arrival, EnqueueVerdict};
 
@@ -78,7 +78,7 @@ parameters! {
         /// Packet that a drop removes: the arriving, the oldest or a random one. A packet that would be marked and is not ECN-capable is
         /// dropped itself.
         #[source("ns-2 2.35, drop_front_ and drop_rand_")]
-        pub drop: DropPolicy = "tail";
+        pub drop: DropPosition = "tail";
         /// Number of waiting packets up to which no packet is signalled.
         #[source("ns-2 2.35, qlen > 1")]
         pub floor: u32 = "1", 0..=1_000_000, "packets";

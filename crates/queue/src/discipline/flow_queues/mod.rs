@@ -221,7 +221,7 @@ impl<F: QueueItem> FlowQueues<F> {
         }
         waiting.sort_by_key(|(_, queued)| queued.enqueued_at);
         for (from, queued) in waiting {
-            let at = self.queue_of_flow(queued.packet.flow(), rng);
+            let at = self.queue_of_flow(queued.packet.flow_key(), rng);
             if at != from {
                 self.queues[from].fifo.report_moved_out_to_aqm(&queued, now);
                 self.queues[at].fifo.report_moved_in_to_aqm(&queued, now);
@@ -266,7 +266,7 @@ fn is_due(deadline: Option<Time>, now: Time) -> bool {
 
 impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
     fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
-        let at = self.queue_of_flow(packet.flow(), rng);
+        let at = self.queue_of_flow(packet.flow_key(), rng);
         let before = self.queues[at].fifo.backlog();
         self.enqueue_into(at, packet, now, rng, on_event);
         self.update_backlog(at, before);

@@ -48,16 +48,16 @@ use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, Sig
 use ecnlab_transport::{Ack, CongestionWindow, SegmentType};
 use ecnlab_units::{Span, Time};
 
-use super::flow::{AppKind, FlowState};
+use super::flow::{AppWriteTiming, FlowState};
 use super::path::start_propagation;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
 use crate::link::QueuedPacket;
 use crate::network::{PrivateLinkIds, RowPolicy};
-use crate::packet::{NONE, PacketFlags, PacketId};
-use crate::probe::{AckDrop, MarkOrDrop, Probe};
-use crate::queue_log::QueueLogEvent;
+use crate::packet::{NO_INDEX, PacketFlags, PacketId};
+use crate::probe::{AckDrop, MarkOrDropWithCause, Probe};
+use crate::queue_log::MeasuredQueueEvent;
 
 /// State of the fast path.
 #[derive(Default)]
@@ -85,7 +85,7 @@ pub struct FastPath {
 }
 
 /// Fewest timers of sinks on one return path that are searched for outdated ones.
-const MIN_SEARCHED_SINK_TIMERS: usize = 64;
+const MIN_SINK_TIMERS_TO_PRUNE: usize = 64;
 
 /// State of a link for the fast path.
 #[derive(Default)]
@@ -150,7 +150,7 @@ pub enum SinkAhead {
 
 /// Where the fast path applies to flows that an application adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemberAhead {
+pub struct AppFlowFastPath {
     pub sink: SinkAhead,
     pub is_sender_ahead: bool,
 }
@@ -163,12 +163,12 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A link, a flow or an application was added by the owner of the simulation.
-    pub(super) fn replan_fast_path(&mut self) {
+    pub(super) fn invalidate_fast_path_plan(&mut self) {
         self.fast_path.is_planned = false;
     }
 
     /// Lets an application add links and flows that were planned for.
-    pub(super) fn without_replanning<T>(&mut self, add: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn keep_plan_while_adding<T>(&mut self, add: impl FnOnce(&mut Self) -> T) -> T {
         let is_planned = self.fast_path.is_planned;
         let added = add(self);
         self.fast_path.is_planned = is_planned;
@@ -181,7 +181,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// An application added a flow with these private links.
-    pub(super) fn add_member_ahead(&mut self, flow: u32, own: &PrivateLinkIds, ahead: MemberAhead) {
+    pub(super) fn apply_app_flow_fast_path(&mut self, flow: u32, own: &PrivateLinkIds, ahead: AppFlowFastPath) {
         let state = &mut self.flows[flow as usize];
         (state.sink_ahead, state.is_sender_ahead) = (ahead.sink, ahead.is_sender_ahead);
         if let Some([to, back]) = own.access.filter(|_| ahead.is_sender_ahead) {
@@ -197,7 +197,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Whether flows may be ahead of the current time.
-    pub(super) fn may_be_ahead(&self) -> bool {
+    pub(super) fn may_have_run_ahead(&self) -> bool {
         !self.fast_path.queue_links.is_empty() && self.now < self.fast_path.slice_end
     }
 
@@ -230,24 +230,24 @@ impl<P: Probe> Simulation<P> {
         }
         self.fast_path.horizon = horizon;
         for place in 0..self.fast_path.queue_links.len() {
-            self.resume_behind_queue(self.fast_path.queue_links[place]);
+            self.continue_queue_link_packets_ahead(self.fast_path.queue_links[place]);
         }
         for pipe in std::mem::take(&mut self.fast_path.held_pipes) {
             self.fast_path.links[pipe as usize].is_held = false;
-            self.resume_pipe(pipe);
+            self.continue_pipe_packets_ahead(pipe);
         }
     }
 
     /// Passes on what waits on the wire of a queue's link, as far as that is possible now.
-    fn resume_behind_queue(&mut self, at: u32) {
-        let (mut previous, mut id) = (NONE, self.links[at as usize].first_packet());
-        while id != NONE {
+    fn continue_queue_link_packets_ahead(&mut self, at: u32) {
+        let (mut previous, mut id) = (NO_INDEX, self.links[at as usize].first_packet());
+        while id != NO_INDEX {
             let packet = &self.packets[id];
             let (next, arrives, keys) = (packet.next, packet.arrives_at, packet.tie_break);
             if arrives >= self.fast_path.horizon {
                 return;
             }
-            let Some(pipe) = self.next_pipe_ahead(id) else {
+            let Some(pipe) = self.next_pipe_of_packet(id) else {
                 (previous, id) = (id, next);
                 continue;
             };
@@ -255,7 +255,7 @@ impl<P: Probe> Simulation<P> {
                 return;
             }
             self.fast_path.links[pipe as usize].packets_before -= 1;
-            if self.links[at as usize].remove_behind(&mut self.packets, previous) {
+            if self.links[at as usize].remove_packet_after(&mut self.packets, previous) {
                 self.set_arrival_of_first(at);
             }
             self.continue_ahead(at, id, arrives);
@@ -264,10 +264,10 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// The same for a pipe.
-    pub(super) fn resume_pipe(&mut self, at: u32) {
+    pub(super) fn continue_pipe_packets_ahead(&mut self, at: u32) {
         loop {
             let id = self.links[at as usize].first_packet();
-            if id == NONE {
+            if id == NO_INDEX {
                 return;
             }
             let packet = &self.packets[id];
@@ -275,7 +275,7 @@ impl<P: Probe> Simulation<P> {
             if !self.may_leave_pipe_ahead(id, at, arrives, keys) {
                 return self.hold_pipe(at);
             }
-            self.links[at as usize].remove_behind(&mut self.packets, NONE);
+            self.links[at as usize].remove_packet_after(&mut self.packets, NO_INDEX);
             self.set_arrival_of_first(at);
             self.continue_ahead(at, id, arrives);
         }
@@ -285,7 +285,7 @@ impl<P: Probe> Simulation<P> {
     fn set_arrival_of_first(&mut self, at: u32) {
         let link = &self.links[at as usize];
         match link.first_packet() {
-            NONE => self.calendar.clear_deadline(link.arrival_slot),
+            NO_INDEX => self.calendar.clear_deadline(link.arrival_slot),
             first => {
                 let packet = &self.packets[first];
                 self.calendar.set_deadline_with_tie_break(link.arrival_slot, packet.arrives_at, packet.tie_break);
@@ -302,7 +302,7 @@ impl<P: Probe> Simulation<P> {
         let waiting = QueuedPacket::new(id, &self.packets);
         let size = waiting.size();
         if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, QueueLogEvent::Arrived(&waiting));
+            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::Arrived(&waiting));
         }
         let mut is_stored = false;
         let (now, queue, mut handler) = self.queue_and_handler(at);
@@ -322,7 +322,7 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         let link = queue.link;
-        let (begins, departs) = self.links[link as usize].schedule_departure(size, now);
+        let (begins, departs) = self.links[link as usize].reserve_transmitter(size, now);
         let queue = &mut self.queues[at as usize];
         queue.known_departures.of_waiting.push_back(departs);
         if !queue.transmitting {
@@ -337,7 +337,7 @@ impl<P: Probe> Simulation<P> {
         loop {
             let queue = &self.queues[at as usize];
             let ends = queue.known_departures.ends;
-            if !queue.transmitting || ends > self.now || ends == self.now && !self.is_transmission_end_past(at) {
+            if !queue.transmitting || ends > self.now || ends == self.now && !self.is_transmission_end_before_event(at) {
                 return;
             }
             self.end_known_transmission(at);
@@ -346,7 +346,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Whether the event for the end of a transmission that ends now would have come before the event at hand.
     #[cold]
-    fn is_transmission_end_past(&self, at: u32) -> bool {
+    fn is_transmission_end_before_event(&self, at: u32) -> bool {
         let departures = &self.queues[at as usize].known_departures;
         let component = ComponentId::new(ComponentKind::Transmitter, at as usize);
         self.calendar.is_past(departures.ends, TieBreak::scheduled_now(departures.began), component)
@@ -374,7 +374,7 @@ impl<P: Probe> Simulation<P> {
         let queue = &mut self.queues[at as usize];
         queue.transmitting = false;
         let ends = queue.known_departures.ends;
-        self.count_event(ends, ComponentId::new(ComponentKind::Transmitter, at as usize));
+        self.count_and_hash_event(ends, ComponentId::new(ComponentKind::Transmitter, at as usize));
         self.begin_known_transmission(at, ends);
     }
 
@@ -390,7 +390,7 @@ impl<P: Probe> Simulation<P> {
         match outcome {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 if P::OBSERVES_QUEUES {
-                    probe.on_queue_event(then, at, QueueLogEvent::Departed { frame: &packet, sojourn, band });
+                    probe.on_queue_event(then, at, MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
                 }
                 (departures.began, departures.ends) =
                     (then, departures.of_waiting.pop_front().expect("each waiting packet has a departure"));
@@ -400,7 +400,7 @@ impl<P: Probe> Simulation<P> {
             DequeueOutcome::RetryAt(_) => unreachable!("a FIFO holds nothing back"),
             DequeueOutcome::Empty => {
                 if P::OBSERVES_QUEUES {
-                    probe.on_queue_event(then, at, QueueLogEvent::Empty);
+                    probe.on_queue_event(then, at, MeasuredQueueEvent::Empty);
                 }
             }
         }
@@ -416,7 +416,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
         let arrives = departs + self.links[at as usize].delay();
-        if let Some(pipe) = self.next_pipe_ahead(id) {
+        if let Some(pipe) = self.next_pipe_of_packet(id) {
             let is_in_order = self.fast_path.links[pipe as usize].packets_before == 0;
             if arrives < self.fast_path.horizon && is_in_order && self.prepare_sink(id, at, arrives, keys) {
                 self.links[at as usize].delivered_packets += 1;
@@ -429,20 +429,20 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A packet on the wire of a queue's link arrives by an event; its place in the order is free.
-    pub(super) fn count_arrival_by_event(&mut self, hop: u32, id: PacketId) -> bool {
-        let Some(pipe) = self.pipe_ahead(hop, id) else { return false };
+    pub(super) fn decrement_packets_before_pipe(&mut self, hop: u32, id: PacketId) -> bool {
+        let Some(pipe) = self.pipe_of_packet_at_hop(hop, id) else { return false };
         self.fast_path.links[pipe as usize].packets_before -= 1;
         true
     }
 
     /// After an arrival by an event on a link that computes ahead: what came behind may be passed on.
     #[inline(never)]
-    pub(super) fn resume_link(&mut self, at: u32) {
+    pub(super) fn continue_link_packets_ahead(&mut self, at: u32) {
         let link = &self.links[at as usize];
-        if link.first_packet() == NONE {
+        if link.first_packet() == NO_INDEX {
             return;
         }
-        if link.queue == NONE { self.resume_pipe(at) } else { self.resume_behind_queue(at) }
+        if link.queue == NO_INDEX { self.continue_pipe_packets_ahead(at) } else { self.continue_queue_link_packets_ahead(at) }
     }
 }
 
@@ -450,19 +450,19 @@ impl<P: Probe> Simulation<P> {
 impl<P: Probe> Simulation<P> {
     /// The pipe that a packet enters at the far end of its link, or else that its ACK enters; `None` if what happens there is an event.
     #[inline]
-    fn next_pipe_ahead(&self, id: PacketId) -> Option<u32> {
-        self.pipe_ahead(self.route_hops[self.packets[id].hop_index as usize + 1], id)
+    fn next_pipe_of_packet(&self, id: PacketId) -> Option<u32> {
+        self.pipe_of_packet_at_hop(self.route_hops[self.packets[id].hop_index as usize + 1], id)
     }
 
     /// The same, where `next` is the next hop.
     #[inline]
-    fn pipe_ahead(&self, next: u32, id: PacketId) -> Option<u32> {
+    fn pipe_of_packet_at_hop(&self, next: u32, id: PacketId) -> Option<u32> {
         if next != END_OF_ROUTE {
             return self.links[next as usize].accepts_ahead.then_some(next);
         }
         let packet = &self.packets[id];
         let flow = &self.flows[packet.flow as usize];
-        (!packet.is_ack() && flow.sink_ahead != SinkAhead::Never).then(|| self.route_hops[flow.back_route as usize])
+        (!packet.is_ack_from_sink() && flow.sink_ahead != SinkAhead::Never).then(|| self.route_hops[flow.back_route as usize])
     }
 
     /// Whether a packet may leave a pipe ahead, whose wire is empty otherwise.
@@ -471,12 +471,12 @@ impl<P: Probe> Simulation<P> {
             return false;
         }
         let packet = &self.packets[id];
-        let (flow, seq, is_ack) = (packet.flow, packet.seq, packet.is_ack());
+        let (flow, seq, is_ack) = (packet.flow, packet.seq, packet.is_ack_from_sink());
         let is_at_end = self.route_hops[packet.hop_index as usize + 1] == END_OF_ROUTE;
         if is_at_end && is_ack {
             return self.may_process_ack_ahead(flow, seq, at, arrives, keys);
         }
-        self.next_pipe_ahead(id).is_some() && self.prepare_sink(id, at, arrives, keys)
+        self.next_pipe_of_packet(id).is_some() && self.prepare_sink(id, at, arrives, keys)
     }
 
     /// Prepares the arrival of a packet at its sink, if it reaches it: earlier timers of sinks run first. Returns whether the arrival may be
@@ -486,10 +486,11 @@ impl<P: Probe> Simulation<P> {
         let packet = &self.packets[id];
         let flow = packet.flow;
         if self.route_hops[packet.hop_index as usize + 1] != END_OF_ROUTE {
-            return !packet.is_ack() || self.may_enter_last_link(flow, packet.hop_index + 1, packet.seq, packet.connection_id);
+            return !packet.is_ack_from_sink()
+                || self.is_ack_before_next_connection(flow, packet.hop_index + 1, packet.seq, packet.connection_id);
         }
         let state = &self.flows[flow as usize];
-        if state.measures.depends_on_event_order(arrives, state.sends_datagrams) {
+        if state.measures.arrival_depends_on_event_order(arrives, state.sends_datagrams) {
             return false;
         }
         let arrival = SinkTimer { due: arrives, tie_break: keys, component: ComponentId::new(ComponentKind::Link, at as usize) };
@@ -503,7 +504,7 @@ impl<P: Probe> Simulation<P> {
             return false;
         }
         let state = &self.flows[flow as usize];
-        state.app_kind != AppKind::WritesWhileIdle || !state.is_transfer_acknowledged() || self.gets_no_ack_from_sink(id)
+        state.app_kind != AppWriteTiming::WritesWhileIdle || !state.has_sink_acknowledged_transfer() || self.gets_no_ack_from_sink(id)
     }
 
     /// Whether a packet is a pure ACK without a reply. Its only effect at the sink is on a timer, which the next connection would clear.
@@ -522,7 +523,7 @@ impl<P: Probe> Simulation<P> {
             let flow = timer.component.index();
             let state = &self.flows[flow as usize];
             let is_set = self.calendar.deadline_of(state.sink_timer_slot) == Some((timer.due, timer.tie_break));
-            if is_set && state.app_kind == AppKind::WritesWhileIdle && state.is_transfer_acknowledged() {
+            if is_set && state.app_kind == AppWriteTiming::WritesWhileIdle && state.has_sink_acknowledged_transfer() {
                 return false;
             }
             if let Some(waiting) = &mut self.fast_path.links[pipe as usize].waiting {
@@ -543,7 +544,7 @@ impl<P: Probe> Simulation<P> {
             && (SinkTimer { due, tie_break, component }) < *arrival
         {
             let state = &self.flows[flow as usize];
-            if state.app_kind == AppKind::WritesWhileIdle && state.is_transfer_acknowledged() {
+            if state.app_kind == AppWriteTiming::WritesWhileIdle && state.has_sink_acknowledged_transfer() {
                 return false;
             }
             self.run_sink_timer_ahead(flow, due);
@@ -553,7 +554,7 @@ impl<P: Probe> Simulation<P> {
 
     fn run_sink_timer_ahead(&mut self, flow: u32, due: Time) {
         self.calendar.clear_deadline(self.flows[flow as usize].sink_timer_slot);
-        self.count_event(due, ComponentId::new(ComponentKind::SinkTimer, flow as usize));
+        self.count_and_hash_event(due, ComponentId::new(ComponentKind::SinkTimer, flow as usize));
         self.at_time(due, |simulation| simulation.on_sink_timer(flow));
     }
 
@@ -567,7 +568,7 @@ impl<P: Probe> Simulation<P> {
         let WaitingAhead { sink_timers, searched_sink_timers, .. } = &mut **waiting;
         sink_timers.push(Reverse(SinkTimer { due, tie_break, component }));
         // A timer that is moved leaves an outdated one behind, which may be due only much later.
-        if sink_timers.len() >= MIN_SEARCHED_SINK_TIMERS.max(2 * *searched_sink_timers) {
+        if sink_timers.len() >= MIN_SINK_TIMERS_TO_PRUNE.max(2 * *searched_sink_timers) {
             let set = |timer: &SinkTimer| calendar.deadline_of(flows[timer.component.index() as usize].sink_timer_slot);
             sink_timers.retain(|Reverse(timer)| set(timer) == Some((timer.due, timer.tie_break)));
             *searched_sink_timers = sink_timers.len();
@@ -586,10 +587,10 @@ impl<P: Probe> Simulation<P> {
     /// A packet reaches the far end of a link at a time to come.
     #[inline]
     fn continue_ahead(&mut self, at: u32, id: PacketId, arrives: Time) {
-        self.count_event(arrives, ComponentId::new(ComponentKind::Link, at as usize));
+        self.count_and_hash_event(arrives, ComponentId::new(ComponentKind::Link, at as usize));
         let packet = &mut self.packets[id];
         packet.hop_index += 1;
-        let is_ack = packet.is_ack();
+        let is_ack = packet.is_ack_from_sink();
         let hop = self.route_hops[packet.hop_index as usize];
         self.at_time(arrives, |simulation| {
             if hop != END_OF_ROUTE {
@@ -605,13 +606,13 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet enters a pipe that computes ahead.
     pub(super) fn enter_pipe_ahead(&mut self, at: u32, id: PacketId) {
-        let Some((begins, departs)) = self.schedule_pipe_ahead(at, self.packets[id].size, self.now) else {
+        let Some((begins, departs)) = self.reserve_transmitter_ahead(at, self.packets[id].size, self.now) else {
             return self.drop_at_full_pipe(at, id);
         };
         let keys = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
         let link = &self.links[at as usize];
         let arrives = departs + link.delay();
-        if link.first_packet() == NONE && self.may_leave_pipe_ahead(id, at, arrives, keys) {
+        if link.first_packet() == NO_INDEX && self.may_leave_pipe_ahead(id, at, arrives, keys) {
             self.links[at as usize].delivered_packets += 1;
             return self.continue_ahead(at, id, arrives);
         }
@@ -622,13 +623,13 @@ impl<P: Probe> Simulation<P> {
 
     /// Begin and end of a transmission in a pipe that computes ahead; `None` if its buffer is full.
     #[inline(always)]
-    fn schedule_pipe_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
+    fn reserve_transmitter_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
         let link = &mut self.links[at as usize];
         if link.free_at() > then {
-            return self.schedule_busy_pipe_ahead(at, size, then);
+            return self.reserve_busy_transmitter_ahead(at, size, then);
         }
-        let (begins, departs) = link.schedule_departure(size, then);
-        if departs != begins + link.last_transmission() {
+        let (begins, departs) = link.reserve_transmitter(size, then);
+        if departs != begins + link.transmission_time_of_last_size() {
             // Carried fractions of a picosecond may delay the start by one. All earlier transmissions are over.
             let start = departs - link.transmission_time(size);
             let starts = self.fast_path.links[at as usize].transmission_starts();
@@ -640,7 +641,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The same if packets may wait.
     #[inline(never)]
-    fn schedule_busy_pipe_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
+    fn reserve_busy_transmitter_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
         let link = &mut self.links[at as usize];
         let starts = self.fast_path.links[at as usize].transmission_starts();
         while starts.front().is_some_and(|&start| start <= then) {
@@ -649,7 +650,7 @@ impl<P: Probe> Simulation<P> {
         if starts.len() >= link.limit() {
             return None;
         }
-        let (begins, departs) = link.schedule_departure(size, then);
+        let (begins, departs) = link.reserve_transmitter(size, then);
         starts.push_back(departs - link.transmission_time(size));
         Some((begins, departs))
     }
@@ -667,22 +668,22 @@ impl<P: Probe> Simulation<P> {
                 let id = self.packets.insert_ack(ack, self.flows[at as usize].packet_origin(at, cursor, PacketFlags::default()));
                 return self.at_time(then, |simulation| simulation.enter_pipe(hop, id));
             }
-            let Some((begins, departs)) = self.schedule_pipe_ahead(hop, ack.size, then) else {
+            let Some((begins, departs)) = self.reserve_transmitter_ahead(hop, ack.size, then) else {
                 return self.drop_ack_at_full_pipe(at, ack, hop, then);
             };
             let keys = TieBreak { scheduled_at: begins, entered_buffer_at: then };
             let link = &self.links[hop as usize];
             let arrives = departs + link.delay();
-            if link.first_packet() == NONE && arrives < self.fast_path.horizon {
+            if link.first_packet() == NO_INDEX && arrives < self.fast_path.horizon {
                 let next = self.route_hops[cursor as usize + 1];
                 let is_at_end = next == END_OF_ROUTE;
                 if is_at_end && self.may_process_ack_ahead(at, ack.next, hop, arrives, keys) {
-                    self.pass_ack(hop, arrives);
+                    self.count_ack_link_arrival(hop, arrives);
                     return self.at_time(arrives, |simulation| simulation.process_ack(at, ack));
                 }
                 let may_go_on = !is_at_end && self.links[next as usize].accepts_ahead;
-                if may_go_on && self.may_enter_last_link(at, cursor + 1, ack.next, self.flows[at as usize].connection_id()) {
-                    self.pass_ack(hop, arrives);
+                if may_go_on && self.is_ack_before_next_connection(at, cursor + 1, ack.next, self.flows[at as usize].connection_id()) {
+                    self.count_ack_link_arrival(hop, arrives);
                     (cursor, then) = (cursor + 1, arrives);
                     continue;
                 }
@@ -695,16 +696,16 @@ impl<P: Probe> Simulation<P> {
     }
 
     #[inline(always)]
-    fn pass_ack(&mut self, hop: u32, arrives: Time) {
+    fn count_ack_link_arrival(&mut self, hop: u32, arrives: Time) {
         self.links[hop as usize].delivered_packets += 1;
-        self.count_event(arrives, ComponentId::new(ComponentKind::Link, hop as usize));
+        self.count_and_hash_event(arrives, ComponentId::new(ComponentKind::Link, hop as usize));
     }
 
     #[cold]
     #[inline(never)]
     fn drop_ack_at_full_pipe(&mut self, at: u32, ack: &Ack, hop: u32, then: Time) {
         self.links[hop as usize].dropped_packets += 1;
-        let signal = MarkOrDrop::Dropped(SignalCause::Overflow);
+        let signal = MarkOrDropWithCause::Dropped(SignalCause::Overflow);
         self.probe.on_ack_drop(then, &AckDrop { link: hop, queue: None, flow: at, ack_seq: ack.next, signal });
     }
 
@@ -717,7 +718,9 @@ impl<P: Probe> Simulation<P> {
         if sender.deadline_or_never() <= arrives || next >= sender.send_buffer().queued_segments() {
             return false;
         }
-        if flow.app_kind != AppKind::Absent && (sender.is_in_handshake() || sender.is_done() || !self.is_before_app_timer(flow, arrives)) {
+        if flow.app_kind != AppWriteTiming::Absent
+            && (sender.is_in_handshake() || sender.is_done() || !self.is_before_app_timer(flow, arrives))
+        {
             return false;
         }
         if self.fast_path.next_window_sample.is_some_and(|sample| sample <= arrives) {
@@ -731,20 +734,20 @@ impl<P: Probe> Simulation<P> {
 impl<P: Probe> Simulation<P> {
     /// Whether an ACK enters a link of its return path before the next connection of its flow can open, which may change the last link. That
     /// takes an ACK of all data at the sender; the first one that is sent suffices.
-    fn may_enter_last_link(&self, flow: u32, hop_index: u32, next: u64, connection: u8) -> bool {
+    fn is_ack_before_next_connection(&self, flow: u32, hop_index: u32, next: u64, connection: u8) -> bool {
         let state = &self.flows[flow as usize];
-        if state.app_kind != AppKind::WritesWhileIdle || self.route_hops[hop_index as usize + 1] != END_OF_ROUTE {
+        if state.app_kind != AppWriteTiming::WritesWhileIdle || self.route_hops[hop_index as usize + 1] != END_OF_ROUTE {
             return true;
         }
         let link = &self.links[self.route_hops[hop_index as usize] as usize];
         let Some(sender) = state.sender.as_tcp() else { return false };
-        let is_in_order = next < sender.send_buffer().queued_segments() || link.first_packet() == NONE;
+        let is_in_order = next < sender.send_buffer().queued_segments() || link.first_packet() == NO_INDEX;
         is_in_order && !sender.is_done() && connection == state.connection_id()
     }
 
     /// Whether a time comes before the timer of a flow's application, if it writes then.
     fn is_before_app_timer(&self, flow: &FlowState, time: Time) -> bool {
-        flow.app_kind != AppKind::WritesAtTimer || self.apps[flow.app as usize].next_deadline().is_none_or(|due| time < due)
+        flow.app_kind != AppWriteTiming::WritesAtTimer || self.apps[flow.app as usize].next_deadline().is_none_or(|due| time < due)
     }
 }
 

@@ -3,13 +3,13 @@
 use ecnlab_queue::{Discipline, Queue};
 use ecnlab_transport::Transport;
 
-use super::{MemberAhead, SinkAhead};
+use super::{AppFlowFastPath, SinkAhead};
 use crate::engine::apps::App;
-use crate::engine::flow::AppKind;
+use crate::engine::flow::AppWriteTiming;
 use crate::engine::{END_OF_ROUTE, Simulation};
 use crate::link::Link;
-use crate::network::{Buffer, FlowSpec, FlowTemplate, LinkSpec};
-use crate::packet::{NONE, PacketId};
+use crate::network::{FlowSpec, FlowTemplate, LinkSpec, PipeOrQueue};
+use crate::packet::{NO_INDEX, PacketId};
 use crate::probe::Probe;
 
 /// A place from which packets enter a link.
@@ -68,7 +68,7 @@ impl<P: Probe> Simulation<P> {
             }
         }
         // Delays of these may change under way.
-        for link in self.apps.iter().flat_map(App::reassigned_links) {
+        for link in self.apps.iter().flat_map(App::reassignable_private_links) {
             self.links[link as usize].accepts_ahead = false;
         }
         let mut uses = vec![0u32; self.links.len()];
@@ -85,7 +85,7 @@ impl<P: Probe> Simulation<P> {
             }
         }
         self.choose_pipes_ahead();
-        self.collect_state_ahead();
+        self.rebuild_fast_path_state();
     }
 
     /// Chooses the queues with known departures, once for each queue, and the queues behind which packets are passed ahead.
@@ -94,7 +94,7 @@ impl<P: Probe> Simulation<P> {
         self.fast_path.queue_links.clear();
         for at in 0..self.queues.len() {
             let has_changes = self.changes_of_link(at as u32).next().is_some();
-            let keeps_delay = !self.changes_of_link(at as u32).any(|change| change.affects_wire());
+            let keeps_delay = !self.changes_of_link(at as u32).any(|change| change.affects_propagating_packets());
             let queue = &mut self.queues[at];
             let is_known = queue.has_known_departures.unwrap_or_else(|| {
                 let is_fifo = matches!(&queue.discipline, Queue::Fifo(fifo) if fifo.has_known_departures());
@@ -117,7 +117,7 @@ impl<P: Probe> Simulation<P> {
     /// Whether packets may leave a link ahead.
     fn is_left_ahead(&self, link: u32) -> bool {
         let link = &self.links[link as usize];
-        if link.queue == NONE { link.accepts_ahead } else { link.computes_ahead }
+        if link.queue == NO_INDEX { link.accepts_ahead } else { link.computes_ahead }
     }
 
     /// The links of a route.
@@ -139,8 +139,9 @@ impl<P: Probe> Simulation<P> {
             };
             let accepts = |link: u32| self.links[link as usize].accepts_ahead;
             let is_tcp = flow.sender.as_tcp().is_some();
-            let is_app_ahead = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NONE;
-            let replies_in_order = if is_tcp { is_app_ahead && accepts(first_back) } else { flow.app_kind != AppKind::WantsDeliveries };
+            let is_app_ahead = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NO_INDEX;
+            let replies_in_order =
+                if is_tcp { is_app_ahead && accepts(first_back) } else { flow.app_kind != AppWriteTiming::WantsDeliveries };
             let sink = replies_in_order && self.is_left_ahead(last);
             let is_sender_ahead = sink && is_tcp && uses[access as usize] == 1 && accepts(access) && accepts(last_back);
             sinks_of_return_path[first_back as usize] += u32::from(sink && is_tcp);
@@ -149,9 +150,9 @@ impl<P: Probe> Simulation<P> {
             flow.is_sender_ahead = is_sender_ahead;
         }
         for app in 0..self.apps.len() {
-            let ahead = self.members_ahead(&self.apps[app]);
-            self.apps[app].set_members_ahead(ahead);
-            if let Some((template, _)) = self.apps[app].members_ahead().filter(|_| ahead.sink != SinkAhead::Never) {
+            let ahead = self.plan_app_flow_fast_path(&self.apps[app]);
+            self.apps[app].set_fast_path_of_members(ahead);
+            if let Some((template, _)) = self.apps[app].fast_path_of_members().filter(|_| ahead.sink != SinkAhead::Never) {
                 // Several flows may share it.
                 sinks_of_return_path[template.flow.back[0] as usize] += 2;
             }
@@ -166,19 +167,22 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Where the fast path applies to flows that an application adds, with these candidates among the pipes.
-    fn members_ahead(&self, app: &App) -> MemberAhead {
-        let Some(template) = app.member_template() else { return MemberAhead::default() };
+    fn plan_app_flow_fast_path(&self, app: &App) -> AppFlowFastPath {
+        let Some(template) = app.member_template() else { return AppFlowFastPath::default() };
         let FlowTemplate { flow, access, exit } = template;
         let (Some(&last), Some(&first_back), Transport::Tcp(_), None) = (flow.forward.last(), flow.back.first(), &flow.transport, exit)
         else {
-            return MemberAhead::default();
+            return AppFlowFastPath::default();
         };
-        let is_app_ahead = app.kind_of_tcp_flows().allows_computing_ahead();
+        let is_app_ahead = app.app_kind_of_tcp_flows().allows_computing_ahead();
         if !is_app_ahead || !self.is_left_ahead(last) || !self.links[first_back as usize].accepts_ahead {
-            return MemberAhead::default();
+            return AppFlowFastPath::default();
         }
-        let is_plain = |link: &LinkSpec| matches!(link.buffer, Buffer::Pipe { .. }) && link.impairment.is_none();
-        MemberAhead { sink: SinkAhead::SharedReturnPath, is_sender_ahead: access.as_ref().is_some_and(|links| links.iter().all(is_plain)) }
+        let is_plain = |link: &LinkSpec| matches!(link.buffer, PipeOrQueue::Pipe { .. }) && link.impairment.is_none();
+        AppFlowFastPath {
+            sink: SinkAhead::SharedReturnPath,
+            is_sender_ahead: access.as_ref().is_some_and(|links| links.iter().all(is_plain)),
+        }
     }
 
     /// Calls `visit` with each link of each route, the place from which the route's packets enter it, and whether they do so ahead.
@@ -197,10 +201,10 @@ impl<P: Probe> Simulation<P> {
             }
         }
         // Members that applications add cross their private links by events, or enter the shared links from sinks that are ahead.
-        for (template, ahead) in self.apps.iter().filter_map(App::members_ahead) {
+        for (template, ahead) in self.apps.iter().filter_map(App::fast_path_of_members) {
             let FlowSpec { forward, back, .. } = &template.flow;
-            follow(forward, Feed::Link(NONE), false);
-            follow(back, Feed::Sinks(forward.last().copied().unwrap_or(NONE)), ahead.sink != SinkAhead::Never);
+            follow(forward, Feed::Link(NO_INDEX), false);
+            follow(back, Feed::Sinks(forward.last().copied().unwrap_or(NO_INDEX)), ahead.sink != SinkAhead::Never);
         }
     }
 
@@ -218,7 +222,7 @@ impl<P: Probe> Simulation<P> {
                 }
             }
         }
-        for (template, ahead) in self.apps.iter().filter_map(App::members_ahead) {
+        for (template, ahead) in self.apps.iter().filter_map(App::fast_path_of_members) {
             for (links, is_end_ahead) in
                 [(&template.flow.forward, ahead.sink != SinkAhead::Never), (&template.flow.back, ahead.is_sender_ahead)]
             {
@@ -227,14 +231,14 @@ impl<P: Probe> Simulation<P> {
                 }
             }
         }
-        for (link, passes) in self.links.iter_mut().zip(passes).filter(|(link, _)| link.queue == NONE) {
+        for (link, passes) in self.links.iter_mut().zip(passes).filter(|(link, _)| link.queue == NO_INDEX) {
             link.computes_ahead = link.accepts_ahead && passes;
             link.is_plain_pipe = link.has_plain_pipe() && !link.computes_ahead;
         }
     }
 
     /// Collects what the fast path knows of packets and timers under way.
-    fn collect_state_ahead(&mut self) {
+    fn rebuild_fast_path_state(&mut self) {
         self.fast_path.held_pipes.clear();
         self.fast_path.next_window_sample = self.next_window_sample();
         for state in &mut self.fast_path.links {
@@ -249,14 +253,14 @@ impl<P: Probe> Simulation<P> {
             if !link.computes_ahead {
                 continue;
             }
-            let packets: Vec<PacketId> = link.packets_on_wire(&self.packets).collect();
+            let packets: Vec<PacketId> = link.iter_packets_on_wire(&self.packets).collect();
             for id in packets {
                 let (packet, link) = (&self.packets[id], &self.links[at]);
-                if link.queue == NONE {
+                if link.queue == NO_INDEX {
                     let starts = packet.arrives_at - link.delay() - link.transmission_time(packet.size);
                     self.fast_path.links[at].transmission_starts().push_back(starts);
                     self.hold_pipe(at as u32);
-                } else if let Some(next) = self.next_pipe_ahead(id) {
+                } else if let Some(next) = self.next_pipe_of_packet(id) {
                     self.fast_path.links[next as usize].packets_before += 1;
                 }
             }

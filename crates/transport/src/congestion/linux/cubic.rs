@@ -134,7 +134,7 @@ impl LinuxCubic {
         let state = &mut self.state;
         if state.epoch_start == UNSET || now != state.last_computed {
             (state.last_cwnd, state.last_computed, state.cnt_valid_until) = (cwnd, now, cnt_valid_until(now, &self.clock));
-            let began = self.start_epoch_if_unset(cwnd, segments, now);
+            let began = self.get_or_set_epoch_start(cwnd, segments, now);
             self.apply_cubic_curve(cwnd, now - began);
         }
         if self.constants.parameters.reno_friendly {
@@ -144,12 +144,12 @@ impl LinuxCubic {
     }
 
     /// Starts an epoch unless one is running; returns the tick at which it began.
-    fn start_epoch_if_unset(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
+    fn get_or_set_epoch_start(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
         let state = &mut self.state;
         if state.epoch_start != UNSET {
             return state.epoch_start;
         }
-        self.start_epoch(now);
+        self.set_epoch_start(now);
         let state = &mut self.state;
         (state.ack_cnt, state.tcp_cwnd) = (segments, cwnd);
         state.origin_point = state.last_max_cwnd.max(cwnd);
@@ -158,7 +158,7 @@ impl LinuxCubic {
     }
 
     /// Starts an epoch at this tick, and ignores RTT samples in its first second.
-    fn start_epoch(&mut self, began: u64) {
+    fn set_epoch_start(&mut self, began: u64) {
         self.state.epoch_start = began;
         self.state.rtt_samples_from = self.clock.time_of_tick(began + self.clock.ticks_in_span(Span::from_secs(1)));
     }
@@ -241,7 +241,7 @@ impl CongestionControl for LinuxCubic {
 
     fn on_reduction(&mut self, before: &CongestionWindow, _cause: ReductionCause, _now: Time) {
         let cwnd = before.cwnd as u64;
-        let falls = self.constants.parameters.converges_fast(cwnd as f64, self.state.last_max_cwnd as f64);
+        let falls = self.constants.parameters.is_fast_convergence_due(cwnd as f64, self.state.last_max_cwnd as f64);
         self.state.last_max_cwnd = if falls { cwnd * (FIXED_POINT_ONE + self.constants.beta) / (2 * FIXED_POINT_ONE) } else { cwnd };
         (self.state.epoch_start, self.state.rtt_samples_from) = (UNSET, Time::ZERO);
         self.cwnd_count.reset();
@@ -255,7 +255,7 @@ impl CongestionControl for LinuxCubic {
     fn on_restart_after_idle(&mut self, now: Time, last_sent: Time) {
         let now = self.clock.ticks(now);
         if self.state.epoch_start != UNSET {
-            self.start_epoch((self.state.epoch_start + now - self.clock.ticks(last_sent)).min(now));
+            self.set_epoch_start((self.state.epoch_start + now - self.clock.ticks(last_sent)).min(now));
         }
     }
 }
@@ -279,7 +279,7 @@ mod tests {
         fn new(cwnd: f64, rtt_millis: u64, reno_friendly: bool) -> TestFlow {
             let settings = TcpSettings {
                 quirks: Quirks { tick: Span::from_millis(4), cubic_reno_friendly: reno_friendly, ..profile::quirks("linux") },
-                ..profile::settings("linux")
+                ..profile::tcp_settings_of("linux")
             };
             TestFlow {
                 cubic: LinuxCubic::new(&settings, HostClock::new(&settings, Span::from_secs(1))),
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn ticks_longer_than_a_second_are_ticks_too() {
         let settings =
-            TcpSettings { quirks: Quirks { tick: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") };
+            TcpSettings { quirks: Quirks { tick: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::tcp_settings_of("linux") };
         let mut cubic = LinuxCubic::new(&settings, HostClock::new(&settings, Span::ZERO));
         let mut window = CongestionWindow { cwnd: 100.0, ssthresh: 50.0 };
         cubic.on_ack(&mut window, &ack_sample(20, Time::ZERO + Span::from_secs(60), Span::from_secs(1)));

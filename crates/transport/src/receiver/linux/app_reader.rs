@@ -32,7 +32,7 @@ pub struct AppReader {
 impl AppReader {
     /// Takes the memory of the reader of a connection that is over.
     pub fn reuse_memory_of(&mut self, past: &mut AppReader) {
-        memory::reuse_deque(&mut self.unread, &mut past.unread);
+        memory::take_deque_allocation(&mut self.unread, &mut past.unread);
     }
 
     pub fn new(settings: &TcpSettings) -> AppReader {
@@ -53,7 +53,7 @@ impl AppReader {
     }
 
     /// Processes the SYN; the sender opened the connection at `opened`.
-    pub fn on_syn(&mut self, opened: Time, now: Time) {
+    pub fn schedule_pause(&mut self, opened: Time, now: Time) {
         [self.stops_at, self.resumes_at] = self.pauses.map(|pause| pause.map(|pause| now.max(opened + pause)));
     }
 
@@ -96,7 +96,7 @@ impl AppReader {
             copied += used;
             self.read_bytes += u64::from(used);
             let (is_empty, memory) = (first.payload == 0, first.memory);
-            self.autotune(room.as_deref_mut(), rtt, now);
+            self.autotune_rcvbuf(room.as_deref_mut(), rtt, now);
             if is_empty {
                 self.unread.pop_front();
                 if let Some(room) = &mut room {
@@ -107,9 +107,9 @@ impl AppReader {
         Some(u64::from(copied))
     }
 
-    fn autotune(&mut self, room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) {
+    fn autotune_rcvbuf(&mut self, room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) {
         let Some(autotune) = &mut self.autotune else { return };
-        if let Some(buffer) = autotune.on_read(self.read_bytes, rtt, now)
+        if let Some(buffer) = autotune.required_rcvbuf_after_read(self.read_bytes, rtt, now)
             && let Some(room) = room
         {
             room.grow_rcvbuf(buffer);
@@ -142,29 +142,29 @@ impl AppReader {
     }
 
     /// The earliest time at which it stops, resumes or closes.
-    pub fn deadline(&self) -> Option<Time> {
+    pub fn pause_or_close_deadline(&self) -> Option<Time> {
         [self.closes_at, self.stops_at, self.resumes_at].into_iter().flatten().min()
     }
 
     /// Handles the timer: pauses, resumes, or closes.
-    pub fn on_timer(&mut self, now: Time) -> ReaderTimerResult {
+    pub fn on_timer(&mut self, now: Time) -> ReaderStateChange {
         if self.closes_at.take_if(|at| *at <= now).is_some() {
             self.has_closed = true;
-            return ReaderTimerResult::Close;
+            return ReaderStateChange::Close;
         }
         if self.stops_at.take_if(|at| *at <= now).is_some() {
             self.is_stopped = true;
-            return ReaderTimerResult::Stop;
+            return ReaderStateChange::Stop;
         }
         self.resumes_at = None;
         self.is_stopped = false;
-        ReaderTimerResult::Resume
+        ReaderStateChange::Resume
     }
 }
 
 /// Result of the application's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReaderTimerResult {
+pub enum ReaderStateChange {
     Close,
     Stop,
     Resume,

@@ -19,7 +19,7 @@ const SLACK_SEGMENTS: u64 = 16;
 
 /// Memory of a full segment besides its payload, and the step in which memory is raised until half of it holds the payload.
 const SEGMENT_OVERHEAD_BYTES: u64 = 896;
-const MEMORY_STEP_BYTES: u64 = 128;
+const SEGMENT_MEMORY_STEP_BYTES: u64 = 128;
 
 #[derive(Debug)]
 pub struct RcvBufAutotune {
@@ -37,7 +37,7 @@ impl RcvBufAutotune {
         let full = u64::from(settings.mss());
         let mut memory = full + SEGMENT_OVERHEAD_BYTES;
         while memory - memory / 2 < full {
-            memory += MEMORY_STEP_BYTES;
+            memory += SEGMENT_MEMORY_STEP_BYTES;
         }
         RcvBufAutotune { segment_payload: full, segment_memory: memory, max_read_per_rtt: 0, round_start: Time::ZERO, round_start_byte: 0 }
     }
@@ -49,7 +49,7 @@ impl RcvBufAutotune {
     }
 
     /// Processes a read of all data before `read`. Returns the required buffer size once per RTT.
-    pub fn on_read(&mut self, read: u64, rtt: Span, now: Time) -> Option<i64> {
+    pub fn required_rcvbuf_after_read(&mut self, read: u64, rtt: Span, now: Time) -> Option<i64> {
         if rtt == Span::ZERO || now.since(self.round_start) < rtt {
             return None;
         }
@@ -74,14 +74,14 @@ mod tests {
 
     #[test]
     fn the_buffer_is_asked_for_once_a_round_trip_and_allows_the_sender_to_double_its_rate() {
-        let mut autotune = RcvBufAutotune::new(&profile::settings("linux"));
+        let mut autotune = RcvBufAutotune::new(&profile::tcp_settings_of("linux"));
         autotune.on_open(65_160, 0, Time::ZERO);
         let rtt = Span::from_millis(40);
         let at = |millis| Time::ZERO + Span::from_millis(millis);
-        assert_eq!(None, autotune.on_read(14_480, rtt, at(30)));
+        assert_eq!(None, autotune.required_rcvbuf_after_read(14_480, rtt, at(30)));
         // As much as the initial window: no growth.
-        assert_eq!(None, autotune.on_read(14_480, rtt, at(40)));
+        assert_eq!(None, autotune.required_rcvbuf_after_read(14_480, rtt, at(40)));
         // Twice as much: 2 * 28 960 + 23 168 = 81 088, and twice that more: 168 segments of 2984 bytes.
-        assert_eq!(Some(168 * 2984), autotune.on_read(43_440, rtt, at(80)));
+        assert_eq!(Some(168 * 2984), autotune.required_rcvbuf_after_read(43_440, rtt, at(80)));
     }
 }

@@ -24,7 +24,7 @@ pub struct CompressedSacks {
 
 impl CompressedSacks {
     /// Processes an ACK of a segment beyond the gap at `next`. Returns whether it is sent at once.
-    pub fn may_send_now(&mut self, next: u64, rtt: Span, now: Time) -> bool {
+    pub fn on_ack_beyond_gap(&mut self, next: u64, rtt: Span, now: Time) -> bool {
         if self.compressed_count >= MAX_COMPRESSED {
             return true;
         }
@@ -64,7 +64,7 @@ mod tests {
     fn after_three_of_a_gap_they_wait_for_a_millisecond_or_a_twentieth_of_the_round_trip() {
         let passes = |rtt| {
             let mut compressed = CompressedSacks::default();
-            let passes = [1, 1, 1, 1, 1, 7].map(|next| compressed.may_send_now(next, Span::from_millis(rtt), Time::ZERO));
+            let passes = [1, 1, 1, 1, 1, 7].map(|next| compressed.on_ack_beyond_gap(next, Span::from_millis(rtt), Time::ZERO));
             (passes, compressed.deadline().unwrap().since(Time::ZERO))
         };
         let expected = [true, true, true, false, false, true];

@@ -13,7 +13,7 @@ use ecnlab_units::Time;
 
 use super::comp_sack::CompressedSacks;
 use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
-use super::{ACCECN_OPTION_BYTES, LinuxReceiver, rcvbuf};
+use super::{LinuxReceiver, PADDED_ACCECN_OPTION_BYTES, rcvbuf};
 use crate::segment::{Segment, SegmentType};
 
 /// Quick ACKs after a mark, or after a segment that is not ECN-capable among others that are.
@@ -47,7 +47,7 @@ impl LinuxReceiver {
             self.ack_duplicate(segment, now);
             return;
         }
-        let payload = self.payload(segment);
+        let payload = self.payload_of_segment(segment);
         self.count_ecn(segment, payload, self.has_newer_timestamp(segment, sent));
         if segment.cwr && self.accurate.is_none() {
             self.ecn_echo.on_cwr();
@@ -61,7 +61,7 @@ impl LinuxReceiver {
         self.run_reader(now);
     }
 
-    fn payload(&self, segment: &Segment) -> u32 {
+    fn payload_of_segment(&self, segment: &Segment) -> u32 {
         segment.size.saturating_sub(self.header + option_bytes(segment))
     }
 
@@ -87,7 +87,7 @@ impl LinuxReceiver {
     /// Reports a segment that was received before by DSACK.
     fn report_duplicate(&mut self, seq: u64) {
         if let Some(accurate) = &mut self.accurate {
-            accurate.on_duplicate(seq);
+            accurate.detect_option_drop(seq);
         }
         self.ofo_queue.set_dsack(seq);
     }
@@ -110,14 +110,14 @@ impl LinuxReceiver {
         if let Some(room) = &mut self.receive_buffer {
             room.charge(stored.memory);
         }
-        self.append_to_reader(stored);
+        self.append_and_advance_rcv_nxt(stored);
         if stored.payload > 0 {
-            self.on_in_order_data(segment, stored, now);
+            self.update_estimates_on_data(segment, stored, now);
         }
         self.on_fin(stored);
         if !self.ofo_queue.is_empty() {
             while let Some(stored) = self.ofo_queue.pop_next(self.rcv_nxt) {
-                self.append_to_reader(stored);
+                self.append_and_advance_rcv_nxt(stored);
                 self.on_fin(stored);
             }
             if self.ofo_queue.is_empty() {
@@ -127,7 +127,7 @@ impl LinuxReceiver {
         }
     }
 
-    fn append_to_reader(&mut self, stored: QueuedSegment) {
+    fn append_and_advance_rcv_nxt(&mut self, stored: QueuedSegment) {
         self.rcv_nxt += 1;
         self.received_bytes += u64::from(stored.payload) + u64::from(stored.fin);
         let merged = self.app_reader.push_segment(stored);
@@ -146,7 +146,7 @@ impl LinuxReceiver {
     }
 
     /// Updates the estimates of sender and path after new data in order.
-    fn on_in_order_data(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
+    fn update_estimates_on_data(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
         let window = self.last_advertised_window();
         if stored.payload > self.ack_scheduler.rcv_mss()
             && let Some(room) = &mut self.receive_buffer
@@ -206,7 +206,7 @@ impl LinuxReceiver {
         }
         self.ofo_queue.add_to_sack_blocks(seq);
         if !twice {
-            if self.ofo_queue.reports_sack() {
+            if self.ofo_queue.is_sack_enabled() {
                 self.grow_window(stored);
             }
             if let Some(room) = &mut self.receive_buffer {
@@ -227,5 +227,5 @@ impl LinuxReceiver {
 
 /// Bytes of a segment's options beside the timestamps.
 fn option_bytes(segment: &Segment) -> u32 {
-    if segment.accecn_option { ACCECN_OPTION_BYTES } else { 0 }
+    if segment.accecn_option { PADDED_ACCECN_OPTION_BYTES } else { 0 }
 }

@@ -11,7 +11,7 @@
 
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
-use crate::receiver::ecn_echo::EcnEchoBits;
+use crate::receiver::ecn_echo::EceCwrBits;
 use crate::segment::Segment;
 use crate::settings::{EchoStyle, EcnResponseName, TcpSettings};
 
@@ -58,7 +58,7 @@ impl LinuxEcnEcho {
     }
 
     /// Sets whether the handshake negotiated Accurate ECN. A host that asked for it and did not get it is one of classic ECN, or of DCTCP.
-    pub fn set_accurate(&mut self, accurate: bool) {
+    pub fn set_accurate_negotiated(&mut self, accurate: bool) {
         self.accurate = accurate;
         if self.style == EchoStyle::Accurate && !accurate {
             self.style = if self.dctcp { EchoStyle::Dctcp } else { EchoStyle::Classic };
@@ -104,16 +104,16 @@ impl LinuxEcnEcho {
     }
 
     /// CWR and ECE of an ACK that is sent now.
-    pub fn take_echo_bits(&mut self) -> EcnEchoBits {
+    pub fn take_echo_bits(&mut self) -> EceCwrBits {
         if self.negotiated == Some(false) || self.accurate {
-            return EcnEchoBits::default();
+            return EceCwrBits::default();
         }
         let (asked, level, reduced) =
             (std::mem::take(&mut self.offer_pending), self.mecn_level.take(), std::mem::take(&mut self.cwr_received));
         match (self.style, level) {
-            (EchoStyle::Mecn, Some(level)) => EcnEchoBits { cwr: true, ece: level == CongestionLevel::Congested },
-            (EchoStyle::Mecn, None) => EcnEchoBits { cwr: false, ece: !reduced },
-            _ => EcnEchoBits { cwr: false, ece: self.demand_cwr || asked },
+            (EchoStyle::Mecn, Some(level)) => EceCwrBits { cwr: true, ece: level == CongestionLevel::Congested },
+            (EchoStyle::Mecn, None) => EceCwrBits { cwr: false, ece: !reduced },
+            _ => EceCwrBits { cwr: false, ece: self.demand_cwr || asked },
         }
     }
 }
@@ -124,7 +124,7 @@ mod tests {
     use crate::profile;
 
     fn echo_with_style(ecn_echo: EchoStyle) -> LinuxEcnEcho {
-        let mut marks = LinuxEcnEcho::new(&TcpSettings { ecn_echo, ..profile::settings("linux") });
+        let mut marks = LinuxEcnEcho::new(&TcpSettings { ecn_echo, ..profile::tcp_settings_of("linux") });
         marks.set_negotiated(true);
         marks
     }

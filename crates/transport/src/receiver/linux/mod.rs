@@ -28,7 +28,7 @@ mod syn_fin_replies;
 
 use ecnlab_units::{Ecn, Span, Time};
 
-use self::app_reader::{AppReader, ReaderTimerResult};
+use self::app_reader::{AppReader, ReaderStateChange};
 use self::comp_sack::CompressedSacks;
 use self::ecn::LinuxEcnEcho;
 use self::ofo_queue::OfoQueue;
@@ -37,12 +37,12 @@ use self::rcv_rtt::RcvRttEstimator;
 use self::rcvbuf::ReceiveBuffer;
 use self::syn_fin_replies::LinuxSynFinReplies;
 use super::accurate_ecn::AccurateReceiver;
-use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
+use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EceCwrBits};
 use crate::accurate_ecn as accurate_codes;
 use crate::clock::HostClock;
 use crate::memory;
 use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
-use crate::settings::{ACCECN_OPTION_BYTES, EchoStyle, EcnResponseName, Handshake, TcpSettings};
+use crate::settings::{EchoStyle, EcnResponseName, Handshake, PADDED_ACCECN_OPTION_BYTES, TcpSettings};
 use crate::timer::earlier_deadline;
 
 /// Minimum interval between ACKs of invalid segments without data (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
@@ -106,7 +106,7 @@ impl LinuxReceiver {
     pub fn reuse_memory_of(&mut self, past: &mut LinuxReceiver) {
         self.rcv_rtt.reuse_memory_of(&mut past.rcv_rtt);
         self.app_reader.reuse_memory_of(&mut past.app_reader);
-        memory::reuse_list(&mut self.pending_acks, &mut past.pending_acks);
+        memory::take_vec_allocation(&mut self.pending_acks, &mut past.pending_acks);
     }
 
     pub fn new(settings: &TcpSettings, clock: HostClock) -> LinuxReceiver {
@@ -139,7 +139,7 @@ impl LinuxReceiver {
             accepts_ecn: settings.quirks.receiver_ecn,
             needs_ecn: settings.ecn_echo == EchoStyle::Dctcp || settings.ecn_response == EcnResponseName::Dctcp,
             ack_codepoint: if settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
-            classic_ack_codepoint: if settings.requires_classic_ect() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
+            classic_ack_codepoint: if settings.uses_classic_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
             ect: settings.ect_codepoint.ecn(),
             ack_size: settings.quirks.ack_size,
             sack_option: settings.quirks.sack_option_size,
@@ -175,12 +175,12 @@ impl LinuxReceiver {
         if segment.segment_type == SegmentType::Syn {
             self.on_syn(segment, sent, now);
         } else {
-            self.on_segment(segment, sent, now);
+            self.on_non_syn_segment(segment, sent, now);
         }
         self.take_outcome(self.rcv_nxt - before)
     }
 
-    fn on_segment(&mut self, segment: &Segment, sent: Time, now: Time) {
+    fn on_non_syn_segment(&mut self, segment: &Segment, sent: Time, now: Time) {
         let opens = !self.is_open;
         if opens {
             self.on_open(sent, now);
@@ -219,13 +219,13 @@ impl LinuxReceiver {
             return;
         }
         if self.rcv_nxt == 0 {
-            self.app_reader.on_syn(sent, now);
+            self.app_reader.schedule_pause(sent, now);
             let offered = segment.ece && segment.cwr && (segment.ecn == Ecn::NotEct || self.needs_ecn || segment.ae);
             if self.three_way {
                 let settings =
                     self.accurate_settings.as_ref().filter(|_| self.accepts_ecn && accurate_codes::asks_for_accurate(segment.ace()));
                 self.accurate = settings.map(|settings| Box::new(AccurateReceiver::new(settings, segment, self.ack_codepoint)));
-                self.ecn_echo.set_accurate(self.accurate.is_some());
+                self.ecn_echo.set_accurate_negotiated(self.accurate.is_some());
                 self.ecn_echo.set_negotiated(self.accurate.is_some() || offered && self.accepts_ecn);
             }
             (self.rcv_nxt, self.rcv_wup, self.rcv_nxt_before_ce) = (1, 1, 1);
@@ -329,7 +329,7 @@ impl LinuxReceiver {
 
     /// Takes up the other direction of an open connection with Accurate ECN.
     pub fn set_accurate(&mut self, accurate: AccurateReceiver) {
-        self.ecn_echo.set_accurate(true);
+        self.ecn_echo.set_accurate_negotiated(true);
         self.ecn_echo.set_negotiated(true);
         self.accurate = Some(Box::new(accurate));
     }
@@ -337,11 +337,11 @@ impl LinuxReceiver {
     fn on_open(&mut self, sent: Time, now: Time) {
         self.is_open = true;
         let rtt = self.syn_fin_replies.on_handshake_done(self.timestamps, now);
-        self.rcv_rtt.on_open(sent);
+        self.rcv_rtt.measure_reverse_delay(sent);
         if let Some(room) = &mut self.receive_buffer {
             room.on_open(self.received_bytes);
         }
-        self.ack_scheduler.on_open(rtt, self.syn_fin_replies.rto(), self.last_advertised_window(), now);
+        self.ack_scheduler.on_open(rtt, self.syn_fin_replies.rto_from_handshake_rtt(), self.last_advertised_window(), now);
         self.app_reader.on_open(self.receive_buffer.as_ref(), self.received_bytes, now);
         self.rcv_nxt_before_ce = self.rcv_nxt;
         self.last_invalid_ack_tick = None;
@@ -418,11 +418,11 @@ impl LinuxReceiver {
     /// Whether the ACK of a segment beyond a gap is sent at once.
     fn may_send_sack_now(&mut self, now: Time) -> bool {
         let rtt = self.syn_fin_replies.handshake_rtt().map_or(self.rcv_rtt.srtt(), |rtt| rtt.min(self.rcv_rtt.srtt()));
-        let Some(compressed) = self.compressed_sacks.as_mut().filter(|_| self.ofo_queue.reports_sack()) else { return true };
+        let Some(compressed) = self.compressed_sacks.as_mut().filter(|_| self.ofo_queue.is_sack_enabled()) else { return true };
         if !compressed.is_pending() {
             self.ack_scheduler.drop_past_timer(now);
         }
-        compressed.may_send_now(self.rcv_nxt, rtt, now)
+        compressed.on_ack_beyond_gap(self.rcv_nxt, rtt, now)
     }
 
     /// Lets the application read the available data piece by piece, and close when it has read to the end.
@@ -458,7 +458,7 @@ impl LinuxReceiver {
 
     /// Builds an ACK of all segments before `next` with the current state.
     fn make_ack(&mut self, segment_type: SegmentType, next: u64, now: Time) -> Ack {
-        let EcnEchoBits { cwr, ece } = self.ecn_echo.take_echo_bits();
+        let EceCwrBits { cwr, ece } = self.ecn_echo.take_echo_bits();
         let (echo, echo_retransmission) = self.ts_recent;
         let has_dsack = self.accurate.is_some() && self.ofo_queue.has_dsack();
         let sacks = self.ofo_queue.take_sack_blocks();
@@ -539,19 +539,19 @@ impl LinuxReceiver {
             self.ack_scheduler.deadline(compressed.is_some_and(CompressedSacks::is_pending)),
             compressed.and_then(CompressedSacks::deadline),
         );
-        earlier_deadline(timers, earlier_deadline(self.syn_fin_replies.deadline(), self.app_reader.deadline()))
+        earlier_deadline(timers, earlier_deadline(self.syn_fin_replies.deadline(), self.app_reader.pause_or_close_deadline()))
     }
 
     /// Handles the timers that are due.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         self.now = now;
         if self.pending_acks.is_empty() {
-            self.serve_timers(now);
+            self.run_first_due_timer(now);
         }
         (!self.pending_acks.is_empty()).then(|| self.pending_acks.remove(0))
     }
 
-    fn serve_timers(&mut self, now: Time) {
+    fn run_first_due_timer(&mut self, now: Time) {
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         let compressed = self.compressed_sacks.as_ref();
         let (merged, merges) = (compressed.and_then(CompressedSacks::deadline), compressed.is_some_and(CompressedSacks::is_pending));
@@ -566,11 +566,11 @@ impl LinuxReceiver {
             if self.ack_scheduler.on_timer() || merges {
                 self.send_ack(SegmentType::Plain, now);
             }
-        } else if is_due(self.app_reader.deadline()) {
+        } else if is_due(self.app_reader.pause_or_close_deadline()) {
             match self.app_reader.on_timer(now) {
-                ReaderTimerResult::Close => self.send_fin(now),
-                ReaderTimerResult::Stop => {}
-                ReaderTimerResult::Resume => self.run_reader(now),
+                ReaderStateChange::Close => self.send_fin(now),
+                ReaderStateChange::Stop => {}
+                ReaderStateChange::Resume => self.run_reader(now),
             }
         }
     }
@@ -579,7 +579,7 @@ impl LinuxReceiver {
         match self.syn_fin_replies.on_timer(now) {
             Some(SegmentType::Syn) => {
                 if let Some(accurate) = &mut self.accurate {
-                    accurate.on_syn_ack_timeout();
+                    accurate.record_syn_ack_timeout();
                 }
                 self.send_syn_ack(now);
             }
@@ -594,7 +594,7 @@ impl LinuxReceiver {
     }
 
     /// Suppresses the close at the end of the received data: the application closes when it has sent all of its own.
-    pub fn suppress_fin_reply(&mut self) {
+    pub fn suppress_close_on_fin(&mut self) {
         self.app_reader.suppress_close();
     }
 

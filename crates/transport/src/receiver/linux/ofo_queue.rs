@@ -41,7 +41,7 @@ impl OfoQueue {
     }
 
     /// Whether SACK blocks are reported at all.
-    pub fn reports_sack(&self) -> bool {
+    pub fn is_sack_enabled(&self) -> bool {
         self.max_blocks > 0
     }
 

@@ -296,7 +296,7 @@ mod tests {
     fn acks() -> AckScheduler {
         let settings = TcpSettings {
             quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
-            ..profile::settings("linux")
+            ..profile::tcp_settings_of("linux")
         };
         let mut acks = AckScheduler::new(&settings, HostClock::new(&settings, Span::from_millis(1)));
         acks.on_open(Some(Span::from_millis(40)), Span::from_millis(240), Some(65_535), at(0));

@@ -30,7 +30,7 @@ pub struct RcvRttEstimator {
     /// One-way delay of an ACK to the sender.
     reverse_delay: Option<Span>,
     /// ACKs, the earliest first: the one last echoed, and those after it.
-    sent_acks: VecDeque<SentAck>,
+    sent_acks: VecDeque<SentAckTimestamp>,
     /// Echoed timestamp of the last sample, in milliseconds.
     last_echo: Option<u64>,
     /// Start time of the current window of data, and its end.
@@ -39,7 +39,7 @@ pub struct RcvRttEstimator {
 
 /// An ACK: its send time and its timestamp.
 #[derive(Clone, Copy, Debug)]
-struct SentAck {
+struct SentAckTimestamp {
     sent_at: Time,
     timestamp: Time,
 }
@@ -51,7 +51,7 @@ fn span_micros(span: Span) -> u64 {
 impl RcvRttEstimator {
     /// Takes the memory of the estimator of a connection that is over.
     pub fn reuse_memory_of(&mut self, past: &mut RcvRttEstimator) {
-        memory::reuse_deque(&mut self.sent_acks, &mut past.sent_acks);
+        memory::take_deque_allocation(&mut self.sent_acks, &mut past.sent_acks);
     }
 
     pub fn new(settings: &TcpSettings, clock: HostClock) -> RcvRttEstimator {
@@ -70,12 +70,12 @@ impl RcvRttEstimator {
     /// Records an ACK with this timestamp.
     pub fn on_ack_sent(&mut self, stamp: Time, now: Time) {
         if self.timestamps && self.sent_acks.back().is_none_or(|last| last.sent_at != now) {
-            self.sent_acks.push_back(SentAck { sent_at: now, timestamp: stamp });
+            self.sent_acks.push_back(SentAckTimestamp { sent_at: now, timestamp: stamp });
         }
     }
 
     /// Processes the sender's reply to the SYN-ACK, which was sent at `sent`.
-    pub fn on_open(&mut self, sent: Time) {
+    pub fn measure_reverse_delay(&mut self, sent: Time) {
         let first = self.sent_acks.back().map(|first| first.sent_at);
         self.reverse_delay = first.filter(|&first| first <= sent).map(|first| sent.since(first));
     }
@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn a_segment_echoes_the_acknowledgement_that_its_sender_had() {
-        let settings = profile::settings("linux");
+        let settings = profile::tcp_settings_of("linux");
         let mut trips = RcvRttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         trips.on_ack_sent(at(20_000), at(20_000));
-        trips.on_open(at(40_000));
+        trips.measure_reverse_delay(at(40_000));
         // Sent with the reply, 21.2 ms after the SYN-ACK came back: 61 - 20 ms.
         trips.on_segment(true, at(40_000), at(61_200));
         assert_eq!(Span::from_millis(41), trips.srtt());
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn without_timestamps_the_smallest_time_of_a_window_counts() {
-        let settings = TcpSettings { timestamps: false, ..profile::settings("linux") };
+        let settings = TcpSettings { timestamps: false, ..profile::tcp_settings_of("linux") };
         let mut trips = RcvRttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         for (next, micros) in [(1_000, 0), (5_000, 4_000), (11_000, 50_000), (21_000, 80_000), (31_000, 200_000)] {
             trips.on_window_progress(next, 10_000, at(micros));

@@ -257,12 +257,12 @@ impl ReceiveBuffer {
             }
         }
         free = free.min(self.rcv_ssthresh);
-        let bytes = if self.rcv_wscale > 0 { self.round_up_to_scale(free) } else { self.round_to_segments(free, segment, full) };
+        let bytes = if self.rcv_wscale > 0 { self.round_up_to_scale(free) } else { self.keep_or_round_to_segments(free, segment, full) };
         WindowChoice { bytes, is_space_low: is_low }
     }
 
     /// Last advertised window if the free space differs by less than a segment; otherwise the free space in whole segments.
-    fn round_to_segments(&self, free: i64, segment: i64, full: i64) -> i64 {
+    fn keep_or_round_to_segments(&self, free: i64, segment: i64, full: i64) -> i64 {
         if self.rcv_wnd <= free - segment || self.rcv_wnd > free {
             free - free % segment
         } else if segment == full && free > self.rcv_wnd + (full >> 1) {
@@ -309,7 +309,7 @@ mod tests {
     use crate::profile;
 
     fn receive_buffer_of(receive_window: ReceiveWindow, receive_buffer: u64) -> ReceiveBuffer {
-        let settings = TcpSettings { receive_window, receive_buffer, ..profile::settings("linux") };
+        let settings = TcpSettings { receive_window, receive_buffer, ..profile::tcp_settings_of("linux") };
         let mut room = ReceiveBuffer::new(&settings).unwrap();
         room.on_open(0);
         room

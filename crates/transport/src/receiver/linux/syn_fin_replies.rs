@@ -51,7 +51,7 @@ impl LinuxSynFinReplies {
             syn_ack_sent_at: None,
             syn_ack_retransmitted: false,
             rto_initial: settings.rto_initial,
-            rto_min: settings.effective_rto_min(),
+            rto_min: settings.rto_min_rounded_to_ticks(),
             rto_max: settings.quirks.rto_max,
             uses_tlp: settings.tlp && settings.max_reported_sack_blocks() > 0,
             handshake_rtt: None,
@@ -89,14 +89,14 @@ impl LinuxSynFinReplies {
     }
 
     /// RTO: the RTT, plus twice the RTT but at least rto_min for its deviation.
-    pub fn rto(&self) -> Span {
+    pub fn rto_from_handshake_rtt(&self) -> Span {
         let timeout = self.handshake_rtt.map_or(self.rto_initial, |rtt| rtt + (rtt * 2).max(self.rto_min));
         (self.clock.tick() * self.clock.ticks_in_span(timeout)).min(self.rto_max)
     }
 
     /// Records the receiver's FIN.
     pub fn on_fin_sent(&mut self, now: Time) {
-        let timeout = self.rto();
+        let timeout = self.rto_from_handshake_rtt();
         let probe = self.handshake_rtt.filter(|_| self.uses_tlp).map(|rtt| timeout.min(rtt * 2 + self.rto_min));
         let (delay, next) = probe.map_or((timeout, timeout * 2), |probe| (probe, timeout));
         self.unacked_reply = Some(LinuxUnackedReply {
@@ -127,9 +127,9 @@ impl LinuxSynFinReplies {
         }
         //= RFC 9293, section 3.6: the FIN is sent until it is acknowledged
         waiting.retries += 1;
-        self.clock.set_serving_timer(true);
+        self.clock.set_timer_handler_running(true);
         waiting.retransmit_at = self.clock.timer_expiry(now, waiting.next_delay);
-        self.clock.set_serving_timer(false);
+        self.clock.set_timer_handler_running(false);
         waiting.next_delay = (waiting.next_delay * 2).min(self.rto_max);
         if segment_type == SegmentType::Syn {
             self.syn_ack_retransmitted = true;
@@ -148,7 +148,7 @@ mod tests {
     fn new_replies() -> LinuxSynFinReplies {
         let settings = TcpSettings {
             quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
-            ..profile::settings("linux")
+            ..profile::tcp_settings_of("linux")
         };
         LinuxSynFinReplies::new(&settings, HostClock::new(&settings, Span::from_millis(493 * 4 + 1)))
     }

@@ -58,7 +58,7 @@ impl AckState {
 
     /// Records the delivery of the segment before `end`.
     #[inline]
-    fn note_delivered(&mut self, end: u64, segment: &RackSegment) {
+    fn update_newest_delivered(&mut self, end: u64, segment: &RackSegment) {
         let RackSegment { last_sent_at: sent, prior_delivered: delivered, .. } = *segment;
         if self.newest_delivered.is_none_or(|(newest, its_end, _)| sent > newest || sent == newest && end > its_end) {
             self.newest_delivered = Some((sent, end, delivered));
@@ -88,7 +88,7 @@ impl Rack {
             is_old_ack: ack.next < snd_una,
             prior_snd_una: snd_una,
             prior_sacked: self.scoreboard.sacked,
-            prior_highest_sacked: if self.options.uses_sack { self.scoreboard.highest_sacked(snd_una) } else { snd_una },
+            prior_highest_sacked: if self.options.uses_sack { self.scoreboard.sacked_end(snd_una) } else { snd_una },
             acked_segments: 0,
             newly_sacked: false,
             window_update: false,
@@ -105,7 +105,7 @@ impl Rack {
             acked_sent: None,
             sacked_sent: None,
             newest_delivered: None,
-            single_short_segment: ack.next == snd_una + 1 && !tcb.send_buffer().is_full_before(ack.next),
+            single_short_segment: ack.next == snd_una + 1 && !tcb.send_buffer().has_only_full_sized_segments_before(ack.next),
         }
     }
 
@@ -114,7 +114,7 @@ impl Rack {
     pub(super) fn process_ack(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &mut AckState, now: Time) {
         self.echoed_send_time = ack.echo;
         if ack.next >= tcb.snd_una() {
-            ack_state.window_update = tcb.is_window_update(ack);
+            ack_state.window_update = tcb.is_new_ack_or_window_update(ack);
             tcb.advance_snd_una(ack.next);
             ack_state.ece = self.options.reduces_for_marks && ack.ece && tcb.uses_ecn() && !tcb.uses_accurate_ecn();
         }
@@ -122,7 +122,7 @@ impl Rack {
             self.consecutive_rtos = 0;
         }
         if self.options.uses_sack && !ack.sacks.is_empty() {
-            let sacked = self.process_sack_blocks(tcb, ack, ack_state, tcb.clock_micros(now));
+            let sacked = self.process_sack_blocks(tcb, ack, ack_state, tcb.host_clock_micros_at(now));
             self.delivered += sacked;
             ack_state.lowest_reordered = tcb.snd_max();
         }
@@ -153,20 +153,20 @@ impl Rack {
             let mut at = from.max(self.scoreboard.snd_una());
             // A segment already sacked counts only in a DSACK.
             while let Some(seq) =
-                if report { self.scoreboard.next_in_flight(at, to) } else { self.scoreboard.next_unsacked(at, to, &known) }
+                if report { self.scoreboard.next_outstanding(at, to) } else { self.scoreboard.next_unsacked(at, to, &known) }
             {
                 delivered += u64::from(self.sack_segment(tcb.snd_una(), seq, report, ack_state, now, min_rtt));
                 at = seq + 1;
             }
         }
-        if self.state != super::CaState::Loss || self.undo.is_undo_possible() {
+        if self.state != super::CaState::Loss || self.undo.has_undo_marker() {
             self.update_reordering(tcb, ack_state.lowest_reordered);
         }
         delivered
     }
 
     fn update_reordering(&mut self, tcb: &Tcb, low: u64) {
-        self.reordering.on_reordered(low, self.scoreboard.highest_sacked(tcb.snd_una()));
+        self.reordering.on_reordered(low, self.scoreboard.sacked_end(tcb.snd_una()));
     }
 
     /// Whether a block is within the data sent, and a DSACK also above the undo marker (Linux tcp_is_sackblock_valid).
@@ -208,9 +208,9 @@ impl Rack {
         let is_new = !segment.sacked;
         if is_new {
             self.reordering.on_delivered(seq + 1, &segment, now, min_rtt);
-            ack_state.note_delivered(seq + 1, &segment);
+            ack_state.update_newest_delivered(seq + 1, &segment);
             if !segment.retransmitted && !segment.ever_retransmitted {
-                if seq < self.scoreboard.highest_sacked(snd_una) {
+                if seq < self.scoreboard.sacked_end(snd_una) {
                     ack_state.lowest_reordered = ack_state.lowest_reordered.min(seq);
                 }
                 ack_state.original_delivered |= seq < self.high_seq;
@@ -229,8 +229,8 @@ impl Rack {
     /// Removes an acknowledged segment from the scoreboard; returns whether there was one.
     // Usually there is only one: a call per segment is faster than a loop with its state for many.
     #[inline(never)]
-    fn ack_first_segment(&mut self, tcb: &Tcb, ack_state: &mut AckState, micros: u64) -> bool {
-        let Some(segment) = self.scoreboard.pop_acked() else { return false };
+    fn remove_first_acked_segment(&mut self, tcb: &Tcb, ack_state: &mut AckState, micros: u64) -> bool {
+        let Some(segment) = self.scoreboard.pop_first() else { return false };
         let end = self.scoreboard.snd_una();
         ack_state.acked_segments += 1;
         if segment.retransmitted || segment.ever_retransmitted {
@@ -243,12 +243,12 @@ impl Rack {
         if segment.sacked {
             return true;
         }
-        ack_state.note_delivered(end, &segment);
+        ack_state.update_newest_delivered(end, &segment);
         if self.options.uses_sack {
             self.delivered += 1;
             let spurious = segment.ever_retransmitted
                 && self.options.timestamps
-                && tcb.clock_millis(self.echoed_send_time) < tcb.micros_to_millis(segment.last_sent_at);
+                && tcb.host_clock_millis_at(self.echoed_send_time) < tcb.micros_to_millis(segment.last_sent_at);
             if !spurious {
                 self.reordering.on_delivered(end, &segment, micros, tcb.min_rtt_micros());
             }
@@ -265,8 +265,8 @@ impl Rack {
         now: Time,
         out: &mut impl SenderOutput,
     ) {
-        let micros = tcb.clock_micros(now);
-        while self.scoreboard.snd_una() < ack.next && self.ack_first_segment(tcb, ack_state, micros) {}
+        let micros = tcb.host_clock_micros_at(now);
+        while self.scoreboard.snd_una() < ack.next && self.remove_first_acked_segment(tcb, ack_state, micros) {}
         if ack_state.acked_segments > 0 {
             self.scoreboard.drop_acked_retransmissions();
         }
@@ -291,7 +291,7 @@ impl Rack {
 
     #[inline(never)]
     fn update_reordering_from_ack(&mut self, ack_state: &AckState) {
-        let highest = self.scoreboard.highest_sacked(self.scoreboard.snd_una());
+        let highest = self.scoreboard.sacked_end(self.scoreboard.snd_una());
         self.reordering.on_reordered(ack_state.lowest_reordered, highest);
     }
 
@@ -323,8 +323,8 @@ impl Rack {
     /// RTT by the timestamp in microseconds: bounded by the start of the clock for the estimator, and unbounded.
     #[inline(never)]
     fn rtt_from_timestamp(&self, tcb: &Tcb, ack: &Ack, now: Time) -> (u64, u64) {
-        let shown = tcb.millis_to_micros((tcb.clock_millis(now) - tcb.clock_millis(ack.echo)).max(1));
-        (shown.min(tcb.clock_micros(now) - tcb.clock_micros(Time::ZERO)), shown)
+        let shown = tcb.millis_to_micros((tcb.host_clock_millis_at(now) - tcb.host_clock_millis_at(ack.echo)).max(1));
+        (shown.min(tcb.host_clock_micros_at(now) - tcb.host_clock_micros_at(Time::ZERO)), shown)
     }
 }
 

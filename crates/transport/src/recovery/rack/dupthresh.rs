@@ -12,13 +12,13 @@ impl Rack {
     }
 
     /// Whether an ACK triggers loss detection: it is a duplicate, or the highest sacked segment is more than `dup_thresh` above the first.
-    pub(super) fn ack_triggers_dupthresh(&self, tcb: &Tcb, ack_state: &AckState, duplicates: u64) -> bool {
-        self.options.uses_dupthresh && (duplicates > 0 || ack_state.newly_sacked && self.is_sacked_beyond_dupthresh(tcb))
+    pub(super) fn ack_needs_dupthresh_check(&self, tcb: &Tcb, ack_state: &AckState, duplicates: u64) -> bool {
+        self.options.uses_dupthresh && (duplicates > 0 || ack_state.newly_sacked && self.is_highest_sacked_beyond_dupthresh(tcb))
     }
 
     /// Whether the highest sacked segment is more than `dup_thresh` above the first.
-    pub(super) fn is_sacked_beyond_dupthresh(&self, tcb: &Tcb) -> bool {
-        self.options.uses_dupthresh && self.scoreboard.highest_sacked(tcb.snd_una()) > tcb.snd_una() + self.reordering.dup_thresh
+    pub(super) fn is_highest_sacked_beyond_dupthresh(&self, tcb: &Tcb) -> bool {
+        self.options.uses_dupthresh && self.scoreboard.sacked_end(tcb.snd_una()) > tcb.snd_una() + self.reordering.dup_thresh
     }
 
     /// Marks segments with enough sacked ones above as lost; when recovery is entered, at least the first segment.

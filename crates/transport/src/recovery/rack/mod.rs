@@ -44,7 +44,7 @@ use ecnlab_units::Time;
 use self::ack_state::AckState;
 use self::reordering::Reordering;
 use self::scoreboard::RackScoreboard;
-use self::timers::{RackTimer, TlpState};
+use self::timers::{RackTlpTimer, TlpState};
 use self::undo::UndoState;
 use super::Recovery;
 use super::prr::Prr;
@@ -66,7 +66,7 @@ pub struct Rack {
     /// One past the highest segment sent when the state was entered.
     high_seq: u64,
     /// Kind and deadline of the timer, if it is not the RTO.
-    pending_timer: Option<(RackTimer, Time)>,
+    pending_timer: Option<(RackTlpTimer, Time)>,
     /// Total number of segments delivered.
     delivered: u64,
     /// Delivered segments already reported to the ECN response.
@@ -170,7 +170,7 @@ impl Rack {
     }
 
     /// Whether lost segments are retransmitted now, so that delayed segments follow. Not while F-RTO sends new segments.
-    fn retransmits_lost_now(&self, tcb: &Tcb) -> bool {
+    fn may_retransmit_lost(&self, tcb: &Tcb) -> bool {
         self.state == CaState::Recovery || self.state == CaState::Loss && !(self.frto_active && tcb.snd_max() > self.high_seq)
     }
 
@@ -224,7 +224,7 @@ impl Rack {
         self.process_cumulative_ack(tcb, ack, &mut ack_state, now, out);
         self.read_accurate_feedback(tcb, ack, &mut ack_state, delivered_before);
         self.reordering.update_reo_wnd_mult(ack_state.newest_delivered.map(|(_, _, delivered)| delivered), self.delivered);
-        self.update_mark_estimate(tcb, ack_state.ece);
+        self.report_delivered_to_ecn_response(tcb, ack_state.ece);
         self.process_tlp_ack(tcb, ack, &ack_state, now, out);
         let resend = if self.ack_needs_slow_path(&ack_state) {
             self.process_ack_in_state(tcb, &mut ack_state, now, out)
@@ -234,7 +234,7 @@ impl Rack {
         if ack_state.rearms_timer {
             self.tlp_due = resend == RexmitAction::None && self.may_send_tlp();
             if !self.tlp_due {
-                self.rearm_timer(tcb, now);
+                self.schedule_tlp_or_restart_rto(tcb, now);
             }
         }
         ack_state.delivered = self.delivered - delivered_before;
@@ -247,12 +247,12 @@ impl Rack {
     fn read_accurate_feedback(&self, tcb: &mut Tcb, ack: &Ack, ack_state: &mut AckState, delivered_before: u64) {
         if self.options.reduces_for_marks && tcb.uses_accurate_ecn() {
             let is_known = self.options.uses_sack || matches!(self.state, CaState::Open | CaState::Cwr);
-            ack_state.ece = tcb.read_accurate_feedback(ack, self.delivered - delivered_before, is_known) > 0;
+            ack_state.ece = tcb.read_newly_reported_marks(ack, self.delivered - delivered_before, is_known) > 0;
         }
     }
 
     /// Reports the segments delivered since the last report to the ECN response: duplicate ACKs without SACK are counted late.
-    fn update_mark_estimate(&mut self, tcb: &mut Tcb, echo: bool) {
+    fn report_delivered_to_ecn_response(&mut self, tcb: &mut Tcb, echo: bool) {
         tcb.update_mark_estimate(self.delivered - self.delivered_reported, echo);
         self.delivered_reported = self.delivered;
     }
@@ -271,7 +271,7 @@ impl Rack {
         now: Time,
         out: &mut impl SenderOutput,
     ) -> RexmitAction {
-        self.update_mark_estimate(tcb, ack_state.ece);
+        self.report_delivered_to_ecn_response(tcb, ack_state.ece);
         if ack_state.dsacked {
             self.process_ack_in_state(tcb, ack_state, now, out);
         }
@@ -302,7 +302,7 @@ impl Recovery for Rack {
         }
         self.send_while_allowed(tcb, now, out);
         if std::mem::take(&mut self.tlp_due) {
-            self.rearm_timer(tcb, now);
+            self.schedule_tlp_or_restart_rto(tcb, now);
         }
     }
 
@@ -325,7 +325,7 @@ impl Recovery for Rack {
 
     #[inline(never)]
     fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        if tcb.has_send_gate() && self.retransmits_lost_now(tcb) {
+        if tcb.has_send_gate() && self.may_retransmit_lost(tcb) {
             self.retransmit_lost(tcb, now, out);
         }
         if tcb.snd_max() < tcb.queued_segments() {
@@ -334,7 +334,7 @@ impl Recovery for Rack {
     }
 
     fn send_one_new_segment<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.transmit_new(tcb, now, out);
+        self.transmit_new_segment(tcb, now, out);
     }
 
     fn on_handshake_done(&mut self, tcb: &mut Tcb, now: Time) {
@@ -353,8 +353,8 @@ impl Recovery for Rack {
     #[inline(never)]
     fn on_timer<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         match self.pending_timer {
-            Some((RackTimer::Reordering, _)) => self.on_reordering_timeout(tcb, now, out),
-            Some((RackTimer::Tlp, _)) => self.send_tlp(tcb, now, out),
+            Some((RackTlpTimer::Reordering, _)) => self.on_reordering_timeout(tcb, now, out),
+            Some((RackTlpTimer::Tlp, _)) => self.send_tlp(tcb, now, out),
             None => {}
         }
     }

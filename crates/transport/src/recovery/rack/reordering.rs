@@ -143,7 +143,7 @@ impl Reordering {
     }
 
     /// Whether a segment was sent so recently that an RTO does not mark it as lost.
-    pub fn was_sent_recently(&self, segment: &RackSegment, now: u64) -> bool {
+    pub fn is_too_recent_for_rto(&self, segment: &RackSegment, now: u64) -> bool {
         self.time_until_late(segment, 0, now).is_some()
     }
 }

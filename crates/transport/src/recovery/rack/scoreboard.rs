@@ -73,7 +73,7 @@ impl RackScoreboard {
 
     /// Resets the scoreboard, with all segments before `base` acknowledged.
     pub fn reset_at(&mut self, base: u64) {
-        let mut segments = SegmentQueue::starting_at(base);
+        let mut segments = SegmentQueue::with_snd_una(base);
         segments.reuse_memory_of(&mut self.segments);
         *self =
             RackScoreboard { segments, highest_sacked_end: base, next_lost_hint: base, next_original: base, ..RackScoreboard::default() };
@@ -88,7 +88,7 @@ impl RackScoreboard {
     }
 
     pub fn outstanding_segments(&self) -> u64 {
-        self.segments.count()
+        self.segments.segment_count()
     }
 
     /// Estimate of the segments in the network.
@@ -97,7 +97,7 @@ impl RackScoreboard {
     }
 
     /// One past the highest segment sacked; `snd_una` if none is.
-    pub fn highest_sacked(&self, snd_una: u64) -> u64 {
+    pub fn sacked_end(&self, snd_una: u64) -> u64 {
         if self.sacked == 0 { snd_una } else { self.highest_sacked_end.max(snd_una) }
     }
 
@@ -110,7 +110,7 @@ impl RackScoreboard {
     }
 
     /// A segment in flight from `seq` on before `to`, if there is one.
-    pub fn next_in_flight(&self, seq: u64, to: u64) -> Option<u64> {
+    pub fn next_outstanding(&self, seq: u64, to: u64) -> Option<u64> {
         (seq < to.min(self.end_seq())).then_some(seq)
     }
 
@@ -122,7 +122,7 @@ impl RackScoreboard {
 
     /// First segment from `seq` on before `to` that is neither sacked nor in the `known` blocks; `seq` is unacknowledged.
     pub fn next_unsacked(&self, seq: u64, to: u64, known: &SackBlocks) -> Option<u64> {
-        self.segments.next_outside(seq, to, known, |segment| !segment.sacked)
+        self.segments.next_outside_blocks_where(seq, to, known, |segment| !segment.sacked)
     }
 
     /// Appends a segment at its first transmission.
@@ -151,8 +151,8 @@ impl RackScoreboard {
 
     /// Removes the first segment, which is acknowledged.
     #[inline]
-    pub fn pop_acked(&mut self) -> Option<RackSegment> {
-        let segment = self.segments.pop_acked()?;
+    pub fn pop_first(&mut self) -> Option<RackSegment> {
+        let segment = self.segments.pop_first()?;
         self.sacked -= u64::from(segment.sacked);
         self.lost -= u64::from(segment.lost);
         self.retransmitted -= u64::from(segment.retransmitted);
@@ -372,7 +372,7 @@ mod tests {
         let mut board = scoreboard_of();
         assert_eq!(10, in_flight(&board));
         [7, 8, 9].into_iter().for_each(|seq| board.mark_sacked(seq));
-        assert_eq!((7, 10), (in_flight(&board), board.highest_sacked(5)));
+        assert_eq!((7, 10), (in_flight(&board), board.sacked_end(5)));
         assert!(board.mark_lost(5) && board.mark_lost(6) && !board.mark_lost(5) && !board.mark_lost(7));
         assert_eq!((5, Some(5)), (in_flight(&board), board.next_lost()));
         board.on_retransmitted(5, 20, 3, true);
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!((5, Some(5)), (in_flight(&board), board.next_lost()));
         board.mark_sacked(5);
         assert_eq!((5, Some(6)), (in_flight(&board), board.next_lost()), "it has come after all");
-        (5..8).for_each(|_| assert!(board.pop_acked().is_some()));
+        (5..8).for_each(|_| assert!(board.pop_first().is_some()));
         board.drop_acked_retransmissions();
         assert_eq!((5, None, 8), (in_flight(&board), board.next_lost(), board.snd_una()));
     }

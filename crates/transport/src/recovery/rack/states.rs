@@ -60,7 +60,7 @@ impl Rack {
                     return true;
                 }
                 // Sets cwnd to ssthresh, unless the reduction was undone.
-                if self.undo.is_undo_possible() {
+                if self.undo.has_undo_marker() {
                     self.end_cwnd_reduction(tcb, now, out);
                 }
             }
@@ -90,13 +90,13 @@ impl Rack {
         now: Time,
         out: &mut impl SenderOutput,
     ) -> RexmitAction {
-        let mut asks = self.ack_triggers_dupthresh(tcb, ack_state, duplicates);
+        let mut asks = self.ack_needs_dupthresh_check(tcb, ack_state, duplicates);
         if ack_state.advanced {
             if self.try_undo_partial(tcb, ack_state.prior_snd_una, now, out) {
                 return RexmitAction::None;
             }
             if self.state == CaState::Recovery {
-                asks = self.is_sacked_beyond_dupthresh(tcb);
+                asks = self.is_highest_sacked_beyond_dupthresh(tcb);
             }
         } else if !self.options.uses_sack {
             self.count_dupack(duplicates);
@@ -205,7 +205,7 @@ impl Rack {
             self.try_exit_recovery(tcb, ack_state, now, out);
             return RexmitAction::None;
         }
-        let asks = self.ack_triggers_dupthresh(tcb, ack_state, duplicates);
+        let asks = self.ack_needs_dupthresh_check(tcb, ack_state, duplicates);
         self.enter_recovery(ack_state.ece, tcb, now, out);
         if asks {
             self.mark_lost_by_dupthresh(tcb, true);
@@ -281,10 +281,10 @@ impl Rack {
             self.undo.prior_ssthresh = (!echo).then(|| self.current_ssthresh(tcb));
             self.begin_cwnd_reduction(ReductionCause::Loss, tcb, now, out);
         } else {
-            tcb.reduce_ssthresh_for_loss(now, out);
+            tcb.reduce_ssthresh_for_loss_after_mark(now, out);
         }
         self.set_state(CaState::Recovery, tcb);
-        tcb.enter_recovery();
+        tcb.record_recovery_start();
     }
 
     pub(super) fn begin_undo(&mut self, tcb: &Tcb) {
@@ -354,7 +354,7 @@ mod tests {
         // RFC 6937, section 3.1; for the last two no more segments are in flight than ssthresh.
         assert!(sends[..18].chunks(2).all(|pair| pair == [1, 0]), "{sends:?}");
         assert_eq!(10, sends.iter().sum::<usize>());
-        assert_eq!((10.0, 10.0), wire.window());
+        assert_eq!((10.0, 10.0), wire.cwnd_and_ssthresh());
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
             } else {
                 wire.ack_with_sack(22, &[], sent)
             }
-            assert_eq!(expected, wire.window(), "{marked_again}");
+            assert_eq!(expected, wire.cwnd_and_ssthresh(), "{marked_again}");
         }
     }
 
@@ -388,7 +388,7 @@ mod tests {
         wire.ack_with_ece(2, sent);
         (4..=7).for_each(|end| wire.ack_with_sack(2, &[(3, end)], sent));
         assert!(wire.take_sent().contains(&2), "when the reduction leaves a segment for it");
-        assert_eq!(10.0, wire.window().1);
+        assert_eq!(10.0, wire.cwnd_and_ssthresh().1);
     }
 
     #[test]
@@ -402,14 +402,14 @@ mod tests {
             wire.take_sent().into_iter().filter(|&seq| seq <= 20).collect::<Vec<_>>()
         };
         assert_eq!([vec![], vec![], vec![1], vec![]], [1; 4].map(|next| again(&mut wire, next)));
-        assert_eq!(10.0, wire.window().1);
+        assert_eq!(10.0, wire.cwnd_and_ssthresh().1);
         wire.advance_clock(millis(100));
         let now = wire.now;
         wire.ack_with_sack(7, &[], now);
         assert_eq!(Some(&7), wire.take_sent().first());
         let snd_max = wire.tcb.snd_max();
         wire.ack_with_sack(snd_max, &[], now);
-        assert_eq!(10.0, wire.window().1, "one cut for both");
+        assert_eq!(10.0, wire.cwnd_and_ssthresh().1, "one cut for both");
     }
 
     /// Segments 1 to 10 are in flight, the timer has expired and 1 was retransmitted; returns the send time and the time of the
@@ -418,7 +418,7 @@ mod tests {
         let mut wire = RecoveryTestBench::with_linux_profile(10, |settings| settings.tlp = false);
         let sent = wire.now;
         wire.fire_next_timer();
-        assert_eq!((vec![1], (1.0, 5.0)), (wire.take_sent(), wire.window()));
+        assert_eq!((vec![1], (1.0, 5.0)), (wire.take_sent(), wire.cwnd_and_ssthresh()));
         wire.advance_clock(millis(100));
         let again = wire.now;
         (wire, sent, again)
@@ -429,7 +429,7 @@ mod tests {
         // RFC 4015, section 3.2.
         let (mut wire, sent, _) = bench_after_rto();
         wire.ack_with_sack(2, &[], sent);
-        assert_eq!((11.0, 100.0), wire.window(), "as it was, and grown by one");
+        assert_eq!((11.0, 100.0), wire.cwnd_and_ssthresh(), "as it was, and grown by one");
         assert_eq!(vec![11, 12], wire.take_sent());
     }
 
@@ -440,7 +440,7 @@ mod tests {
         wire.ack_with_sack(2, &[], again);
         assert_eq!(vec![11, 12], wire.take_sent());
         wire.ack_with_sack(3, &[], again);
-        assert_eq!(100.0, wire.window().1);
+        assert_eq!(100.0, wire.cwnd_and_ssthresh().1);
         assert!(wire.take_sent().iter().all(|&seq| seq > 12), "nothing was lost");
     }
 
@@ -453,7 +453,7 @@ mod tests {
         wire.advance_clock(millis(100));
         wire.ack_with_sack(2, &[(11, 12)], again);
         assert_eq!(Some(&2), wire.take_sent().first());
-        assert_eq!(5.0, wire.window().1);
+        assert_eq!(5.0, wire.cwnd_and_ssthresh().1);
     }
 
     #[test]

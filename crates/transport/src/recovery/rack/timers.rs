@@ -16,7 +16,7 @@ const MIN_TIMER: Span = Span::from_millis(2);
 
 /// Kind of the timer if it is not the RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RackTimer {
+pub enum RackTlpTimer {
     Reordering,
     Tlp,
 }
@@ -39,34 +39,34 @@ pub fn dsack_block(ack: &Ack) -> Option<(u64, u64)> {
 }
 
 impl Rack {
-    fn set_rack_timer(&mut self, kind: RackTimer, tcb: &mut Tcb, at: Time) {
+    fn set_pending_timer(&mut self, kind: RackTlpTimer, tcb: &mut Tcb, at: Time) {
         self.pending_timer = Some((kind, at));
         self.tlp_due = false;
         tcb.set_rto_deadline(None);
     }
 
     /// Sets the probe timer, or the retransmission timer.
-    pub(super) fn rearm_timer(&mut self, tcb: &mut Tcb, now: Time) {
+    pub(super) fn schedule_tlp_or_restart_rto(&mut self, tcb: &mut Tcb, now: Time) {
         let timeout = tcb.rto();
         if !self.schedule_tlp(timeout, tcb, now) {
-            self.restart_rto(tcb, now);
+            self.rearm_rto(tcb, now);
         }
     }
 
     /// Sets the retransmission timer. It counts from the send time of the first segment if another kind of timer was set.
-    pub(super) fn restart_rto(&mut self, tcb: &mut Tcb, now: Time) {
+    pub(super) fn rearm_rto(&mut self, tcb: &mut Tcb, now: Time) {
         let instead = self.pending_timer.take().is_some();
         if self.scoreboard.outstanding_segments() == 0 {
             return tcb.set_rto_deadline(None);
         }
-        let timeout = if instead { self.remaining_rto(tcb, tcb.clock_micros(now)).max(Span::from_micros(1)) } else { tcb.rto() };
-        tcb.set_rto_deadline(Some(tcb.timer_expiry(now, timeout)));
+        let timeout = if instead { self.remaining_rto(tcb, tcb.host_clock_micros_at(now)).max(Span::from_micros(1)) } else { tcb.rto() };
+        tcb.set_rto_deadline(Some(tcb.timer_expiry_after(now, timeout)));
     }
 
     /// Sets the retransmission timer to the full RTO from now.
     pub(super) fn restart_full_rto(&mut self, tcb: &mut Tcb, now: Time) {
         self.pending_timer = None;
-        self.restart_rto(tcb, now);
+        self.rearm_rto(tcb, now);
     }
 
     /// Remaining RTO of the first segment.
@@ -91,12 +91,12 @@ impl Rack {
             None => TLP_TIMEOUT_WITHOUT_RTT,
             Some(two) => {
                 Span::from_micros(two)
-                    + if self.scoreboard.outstanding_segments() == 1 { tcb.settings().effective_rto_min() } else { MIN_TIMER }
+                    + if self.scoreboard.outstanding_segments() == 1 { tcb.settings().rto_min_rounded_to_ticks() } else { MIN_TIMER }
             }
         };
         let wait = if timeout_left > Span::ZERO { wait.min(timeout_left) } else { wait };
-        let at = tcb.timer_expiry(now, wait);
-        self.set_rack_timer(RackTimer::Tlp, tcb, at);
+        let at = tcb.timer_expiry_after(now, wait);
+        self.set_pending_timer(RackTlpTimer::Tlp, tcb, at);
         true
     }
 
@@ -110,26 +110,34 @@ impl Rack {
     pub(super) fn send_tlp(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if self.tlp.high_seq.is_none() && self.scoreboard.outstanding_segments() > 0 {
             //= RFC 5681, section 3.1; RFC 8985, section 7: the timer repairs it, or a probe
-            self.tlp.is_retransmission = !self.send_one_beyond_cwnd(tcb, now, out);
+            self.tlp.is_retransmission = !self.send_new_segment_beyond_cwnd(tcb, now, out);
             if self.tlp.is_retransmission {
                 self.retransmit_segment(tcb.snd_max() - 1, false, tcb, now, out);
             }
             self.tlp.high_seq = Some(tcb.snd_max());
             self.pending_timer = None;
         }
-        self.restart_rto(tcb, now);
+        self.rearm_rto(tcb, now);
     }
 
     /// Processes an ACK of the probe (section 7.4): if the probe repaired a loss that nothing else indicated, cwnd is reduced.
     #[inline]
     pub(super) fn process_tlp_ack(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, now: Time, out: &mut impl SenderOutput) {
         if let Some(ends) = self.tlp.high_seq.filter(|&ends| ack.next >= ends) {
-            self.end_tlp(ends, tcb, ack, ack_state, now, out);
+            self.end_tlp_or_reduce_cwnd(ends, tcb, ack, ack_state, now, out);
         }
     }
 
     #[inline(never)]
-    fn end_tlp(&mut self, ends: u64, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, now: Time, out: &mut impl SenderOutput) {
+    fn end_tlp_or_reduce_cwnd(
+        &mut self,
+        ends: u64,
+        tcb: &mut Tcb,
+        ack: &Ack,
+        ack_state: &AckState,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) {
         let duplicate = !ack_state.advanced && !ack_state.is_not_dupack() && !ack_state.newly_sacked;
         if !self.tlp.is_retransmission || ack_state.tlp_dsacked {
             self.tlp.high_seq = None;
@@ -148,22 +156,22 @@ impl Rack {
         if !std::mem::take(&mut self.reordering.delivered_since_check) {
             return false;
         }
-        let Some(wait) = self.mark_lost_by_time(tcb, now) else { return false };
-        let at = tcb.timer_expiry(now, (wait + MIN_TIMER).min(tcb.rto()));
-        self.set_rack_timer(RackTimer::Reordering, tcb, at);
+        let Some(wait) = self.mark_lost_returning_wait(tcb, now) else { return false };
+        let at = tcb.timer_expiry_after(now, (wait + MIN_TIMER).min(tcb.rto()));
+        self.set_pending_timer(RackTlpTimer::Reordering, tcb, at);
         true
     }
 
-    fn mark_lost_by_time(&mut self, tcb: &Tcb, now: Time) -> Option<Span> {
+    fn mark_lost_returning_wait(&mut self, tcb: &Tcb, now: Time) -> Option<Span> {
         let recovering = self.state >= CaState::Recovery;
         let srtt = tcb.srtt_multiple_micros(1).unwrap_or(0);
-        self.reordering.detect_lost(&mut self.scoreboard, recovering, tcb.min_rtt_micros(), srtt, tcb.clock_micros(now))
+        self.reordering.detect_lost(&mut self.scoreboard, recovering, tcb.min_rtt_micros(), srtt, tcb.host_clock_micros_at(now))
     }
 
     /// Handles the reordering timer.
     pub(super) fn on_reordering_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let before = self.scoreboard.in_flight();
-        self.mark_lost_by_time(tcb, now);
+        self.mark_lost_returning_wait(tcb, now);
         if before != self.scoreboard.in_flight() {
             if self.state != CaState::Recovery {
                 self.enter_recovery(false, tcb, now, out);
@@ -172,7 +180,7 @@ impl Rack {
             self.retransmit_lost(tcb, now, out);
         }
         if self.pending_timer.is_some() {
-            self.restart_rto(tcb, now);
+            self.rearm_rto(tcb, now);
         }
     }
 
@@ -181,7 +189,7 @@ impl Rack {
         tcb.set_rto_deadline(None);
         if self.scoreboard.outstanding_segments() == 0 {
             // Marks may have reduced cwnd below one segment (RFC 3168, section 6.1.2).
-            tcb.restore_cwnd_to_one(out);
+            tcb.raise_cwnd_to_one(out);
             return self.send_new_segments(tcb, now, out);
         }
         tcb.count_timeout();
@@ -226,10 +234,10 @@ impl Rack {
         } else if self.scoreboard.first_segment().is_some_and(|segment| segment.sacked) {
             self.scoreboard.clear_sacked();
         }
-        let (snd_una, micros) = (tcb.snd_una(), tcb.clock_micros(now));
+        let (snd_una, micros) = (tcb.snd_una(), tcb.host_clock_micros_at(now));
         for seq in snd_una..self.scoreboard.end_seq() {
             let recent = !self.options.uses_dupthresh
-                && self.scoreboard.segment(seq).is_some_and(|segment| self.reordering.was_sent_recently(segment, micros));
+                && self.scoreboard.segment(seq).is_some_and(|segment| self.reordering.is_too_recent_for_rto(segment, micros));
             if seq == snd_una || !recent {
                 self.scoreboard.mark_lost(seq);
             }
@@ -275,7 +283,7 @@ mod tests {
         let waited = wire.fire_next_timer();
         wire.take_sent();
         assert_eq!(millis(300), wire.fire_next_timer(), "anew from the probe, {waited:?} after the segments");
-        assert_eq!((vec![1], 1.0), (wire.take_sent(), wire.window().0));
+        assert_eq!((vec![1], 1.0), (wire.take_sent(), wire.cwnd_and_ssthresh().0));
         assert_eq!(millis(600), wire.fire_next_timer(), "twice as long");
     }
 
@@ -292,7 +300,7 @@ mod tests {
             wire.ack_with_sack(21, blocks, sent);
             wire.advance_clock(millis(100));
             wire.ack_with_sack(22, &[], wire.now);
-            assert_eq!(expected, wire.window().1, "{blocks:?}");
+            assert_eq!(expected, wire.cwnd_and_ssthresh().1, "{blocks:?}");
         }
     }
 
@@ -306,7 +314,7 @@ mod tests {
         wire.take_sent();
         assert_eq!(millis(27), wire.fire_next_timer());
         assert_eq!(Some(&1), wire.take_sent().first());
-        assert_eq!(10.0, wire.window().1);
+        assert_eq!(10.0, wire.cwnd_and_ssthresh().1);
     }
 
     #[test]
@@ -317,6 +325,6 @@ mod tests {
         wire.set_cwnd_and_send(6);
         assert_eq!(vec![5, 6], wire.take_sent());
         assert_eq!(millis(50), wire.fire_next_timer());
-        assert_eq!((vec![1], 3.0), (wire.take_sent(), wire.window().0), "two are in flight, and one may go");
+        assert_eq!((vec![1], 3.0), (wire.take_sent(), wire.cwnd_and_ssthresh().0), "two are in flight, and one may go");
     }
 }

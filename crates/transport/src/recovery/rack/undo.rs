@@ -34,7 +34,7 @@ impl UndoState {
         self.undo_marker = None;
     }
 
-    pub fn is_undo_possible(&self) -> bool {
+    pub fn has_undo_marker(&self) -> bool {
         self.undo_marker.is_some()
     }
 
@@ -66,13 +66,13 @@ impl Rack {
     /// Whether the timestamp of the ACK is older than the first retransmission.
     fn ack_predates_retransmission(&self, tcb: &Tcb) -> bool {
         match self.undo.retrans_stamp {
-            Some(first) => self.options.timestamps && tcb.clock_millis(self.echoed_send_time) < first,
+            Some(first) => self.options.timestamps && tcb.host_clock_millis_at(self.echoed_send_time) < first,
             None => self.options.uses_sack || tcb.snd_una() < self.high_seq,
         }
     }
 
     fn may_undo(&self, tcb: &Tcb) -> bool {
-        self.options.undo && self.undo.is_undo_possible() && (self.undo.undo_retrans == Some(0) || self.ack_predates_retransmission(tcb))
+        self.options.undo && self.undo.has_undo_marker() && (self.undo.undo_retrans == Some(0) || self.ack_predates_retransmission(tcb))
     }
 
     /// Whether an unacknowledged segment was retransmitted.
@@ -112,7 +112,7 @@ impl Rack {
             return true;
         }
         self.set_state(CaState::Open, tcb);
-        tcb.exit_recovery();
+        tcb.record_recovery_end();
         false
     }
 
@@ -139,10 +139,10 @@ impl Rack {
     /// Checks on a partial ACK in recovery whether a reordered segment, and not a retransmission, filled the hole. If no retransmission is
     /// outstanding, the reduction is undone; otherwise new segments are sent, and no more are marked as lost.
     pub(super) fn try_undo_partial(&mut self, tcb: &mut Tcb, una_before: u64, now: Time, out: &mut impl SenderOutput) -> bool {
-        if !(self.options.undo && self.undo.is_undo_possible() && self.ack_predates_retransmission(tcb)) {
+        if !(self.options.undo && self.undo.has_undo_marker() && self.ack_predates_retransmission(tcb)) {
             return false;
         }
-        let highest = self.scoreboard.highest_sacked(tcb.snd_una());
+        let highest = self.scoreboard.sacked_end(tcb.snd_una());
         self.reordering.on_reordered(una_before, highest);
         if self.scoreboard.retransmitted > 0 {
             return true;
@@ -162,7 +162,7 @@ impl Rack {
         self.consecutive_rtos = 0;
         if !self.stays_in_state_without_sack(tcb) && (spurious || self.options.uses_sack) {
             self.set_state(CaState::Open, tcb);
-            tcb.exit_recovery();
+            tcb.record_recovery_end();
         }
         true
     }
@@ -192,7 +192,7 @@ mod tests {
         // RFC 3522, section 3.2; RFC 4015, section 3.2.
         let (mut wire, sent) = bench_with_late_segment(|_| ());
         wire.ack_with_sack(5, &[], sent);
-        let (cwnd, ssthresh) = wire.window();
+        let (cwnd, ssthresh) = wire.cwnd_and_ssthresh();
         assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
         // Four segments overtook it: from now on four may do so without a loss.
         wire.take_sent();
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(10.0, wire.tcb.window().ssthresh);
         wire.advance_clock(Span::from_millis(90));
         wire.ack_with_sack(5, &[(1, 2)], sent);
-        let (cwnd, ssthresh) = wire.window();
+        let (cwnd, ssthresh) = wire.cwnd_and_ssthresh();
         assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
     }
 

@@ -28,19 +28,19 @@ from ecnlab.studies.papers.l4s.network import (
     SCENARIO_6,
     TwoFlows,
     jain_of_two,
-    relative_difference,
+    relative_difference_measure,
     two_flows,
 )
 from ecnlab.studies.papers.l4s.published import ReferenceRow, Sender, published_rates_of_pair, read_reference_rows
-from ecnlab.studies.papers.l4s.step import RATES_ABOVE_MBPS, RATES_BELOW_MBPS, RATIO, RTTS_MS, STEPS, prague_beside_cubic
+from ecnlab.studies.papers.l4s.step import RATES_ABOVE_MBPS, RATES_BELOW_MBPS, RATIO, RTTS_MS, STEPS, prague_and_cubic_flows
 from ecnlab.studies.papers.l4s.tables import (
     DUALPI2_ROWS,
     LINUX_RUN,
     STEP_ROWS,
     TOLERANCE,
-    flows_of_linux_row,
-    flows_of_published_row,
     linux_rows,
+    simulated_flows_of_linux_row,
+    simulated_flows_of_published_row,
 )
 
 _RATES_MBPS = (10, 50)
@@ -49,7 +49,7 @@ _UNEQUAL_RTTS_MS = ((20, 10), (80, 20), (160, 10))
 _PUBLISHED_QUEUE = {OF_2020: LINUX_7_2}
 
 
-def _published(queue: str, rate: int, one: Sender, other: Sender) -> tuple[float, float]:
+def _published_rates_of_senders(queue: str, rate: int, one: Sender, other: Sender) -> tuple[float, float]:
     """The published rates of two senders over a simulated queue."""
     return published_rates_of_pair(
         _PUBLISHED_QUEUE.get(queue, queue),
@@ -59,47 +59,48 @@ def _published(queue: str, rate: int, one: Sender, other: Sender) -> tuple[float
     )
 
 
-def _flows_of_2020(queue: str, rate: int, one: Sender, other: Sender) -> TwoFlows:
+def _two_flows_in_scenario_1(queue: str, rate: int, one: Sender, other: Sender) -> TwoFlows:
     return two_flows(queue, rate, (one, other), SCENARIO_1)
 
 
-def _other_flow_statements(wanted: ClaimedRange | None) -> Iterator[ClaimStatement]:
+def _share_beside_prague_2020_statements(wanted: ClaimedRange | None) -> Iterator[ClaimStatement]:
     """The share of the flow beside the Prague of 2020 in each row of the shared queues; about the published one without a range."""
     for row in read_reference_rows("shared-queue"):
-        published = _share_of_second_percent(row)
+        published = _reference_share_of_second_percent(row)
         yield ClaimStatement(
             f"share of {row.senders[1].control} beside Prague, {row.queue}",
-            flows_of_published_row(row, PRAGUE_2020, SCENARIO_6).share_of_second(),
+            simulated_flows_of_published_row(row, PRAGUE_2020, SCENARIO_6).share_of_second(),
             wanted or claimed_about(published),
             PERCENT,
             published=published,
         )
 
 
-def _share_of_second_percent(row: ReferenceRow) -> float:
+def _reference_share_of_second_percent(row: ReferenceRow) -> float:
     return round(100 * row.rates_mbps[1] / sum(row.rates_mbps), 2)
 
 
-def _other_flow_of_linux_statements() -> Iterator[ClaimStatement]:
+def _share_beside_prague_0_7_statements() -> Iterator[ClaimStatement]:
     """The share of the flow beside Prague 0.7 in the shared queues of which there is a row of Linux 7.2 hosts."""
     for row in linux_rows("fq_codel(1q)", "pie"):
         yield ClaimStatement(
-            f"share of {row.senders[1].control} beside Prague, {row.queue}; Linux 7.2 hosts have {_share_of_second_percent(row):g} %",
-            flows_of_linux_row(row).share_of_second(),
+            f"share of {row.senders[1].control} beside Prague, {row.queue}; "
+            f"Linux 7.2 hosts have {_reference_share_of_second_percent(row):g} %",
+            simulated_flows_of_linux_row(row).share_of_second(),
             claimed_below(10),
             PERCENT,
         )
 
 
-def _advantage_statements(queue: str, one: str, other: str) -> Iterator[ClaimStatement]:
+def _goodput_over_other_control_statements(queue: str, one: str, other: str) -> Iterator[ClaimStatement]:
     """The goodput of a control over another's at each equal RTT and rate."""
     for rate in _RATES_MBPS:
         for rtt in _EQUAL_RTTS_MS:
             senders = Sender(one, rtt), Sender(other, rtt)
-            first, second = _published(queue, rate, *senders)
+            first, second = _published_rates_of_senders(queue, rate, *senders)
             yield ClaimStatement(
                 f"{one} over {other}, {rtt} ms, {rate} Mbit/s",
-                RelativeChange(*_flows_of_2020(queue, rate, *senders).goodputs()),
+                RelativeChange(*_two_flows_in_scenario_1(queue, rate, *senders).goodput_measures()),
                 claimed_above(0),
                 PERCENT,
                 published=round(100 * (first / second - 1), 1),
@@ -112,18 +113,18 @@ def _equal_share_statements() -> Iterator[ClaimStatement]:
             senders = Sender(PRAGUE_2020, rtt), Sender(CUBIC, rtt)
             yield ClaimStatement(
                 f"Jain's index, prague-2020 and cubic, {rtt} ms, {rate} Mbit/s",
-                _flows_of_2020("fq_codel", rate, *senders).jain(),
+                _two_flows_in_scenario_1("fq_codel", rate, *senders).jain(),
                 claimed_at_least(0.95),
                 DIMENSIONLESS,
-                published=round(jain_of_two(*_published("fq_codel", rate, *senders)), 4),
+                published=round(jain_of_two(*_published_rates_of_senders("fq_codel", rate, *senders)), 4),
             )
 
 
 def _short_over_long_statement(queue: str, rate: int, long: Sender, short: Sender, wanted: ClaimedRange) -> ClaimStatement:
-    slow, fast = _published(queue, rate, long, short)
+    slow, fast = _published_rates_of_senders(queue, rate, long, short)
     return ClaimStatement(
         f"{short.label} over {long.label}, {rate} Mbit/s",
-        _flows_of_2020(queue, rate, short, long).ratio(),
+        _two_flows_in_scenario_1(queue, rate, short, long).ratio(),
         wanted,
         RATIO,
         published=round(fast / slow, 2),
@@ -134,10 +135,14 @@ def _less_equal_statements() -> Iterator[ClaimStatement]:
     for rate in _RATES_MBPS:
         for long, short in _UNEQUAL_RTTS_MS:
             pragues, cubics = ((Sender(control, long), Sender(control, short)) for control in (PRAGUE_2020, CUBIC))
-            published = [jain_of_two(*_published(queue, rate, *pair)) for queue, pair in (("pfifo", cubics), (OF_2020, pragues))]
+            published = [
+                jain_of_two(*_published_rates_of_senders(queue, rate, *pair)) for queue, pair in (("pfifo", cubics), (OF_2020, pragues))
+            ]
             yield ClaimStatement(
                 f"Jain's index, cubic over drop-tail minus prague-2020 over DualPI2, {long} and {short} ms, {rate} Mbit/s",
-                MeasureDifference(_flows_of_2020("pfifo", rate, *cubics).jain(), _flows_of_2020(OF_2020, rate, *pragues).jain()),
+                MeasureDifference(
+                    _two_flows_in_scenario_1("pfifo", rate, *cubics).jain(), _two_flows_in_scenario_1(OF_2020, rate, *pragues).jain()
+                ),
                 claimed_above(0),
                 DIMENSIONLESS,
                 published=round(published[0] - published[1], 4),
@@ -151,20 +156,20 @@ def _linux_host_statements() -> Iterator[ClaimStatement]:
             continue
         names = [sender.label for sender in row.reference.senders]
         setting = f"{row.reference.queue}, {row.reference.rate_mbps} Mbit/s"
-        for at, (goodput, rate) in enumerate(zip(row.flows.goodputs(), row.reference.rates_mbps, strict=True)):
+        for at, (goodput, rate) in enumerate(zip(row.flows.goodput_measures(), row.reference.rates_mbps, strict=True)):
             yield ClaimStatement(
                 f"{names[at]} beside {names[1 - at]}, {setting}",
-                relative_difference(goodput, rate * 1e6),
+                relative_difference_measure(goodput, rate * 1e6),
                 claimed_between(-100 * TOLERANCE, 100 * TOLERANCE),
                 PERCENT,
             )
 
 
-def _step_statements(step: str, rates: Sequence[int], wanted: ClaimedRange) -> Iterator[ClaimStatement]:
+def _prague_over_cubic_at_step_statements(step: str, rates: Sequence[int], wanted: ClaimedRange) -> Iterator[ClaimStatement]:
     for rtt in RTTS_MS:
         for rate in rates:
             yield ClaimStatement(
-                f"Prague over CUBIC, {step}, {rtt} ms, {rate} Mbit/s", prague_beside_cubic(STEPS[step], rate, rtt).ratio(), wanted, RATIO
+                f"Prague over CUBIC, {step}, {rtt} ms, {rate} Mbit/s", prague_and_cubic_flows(STEPS[step], rate, rtt).ratio(), wanted, RATIO
             )
 
 
@@ -175,7 +180,7 @@ CLAIMS = [
         "L1",
         "In a shared queue of RFC 3168 the Prague of 2020 leaves CUBIC and Reno less than a tenth, with and without ECN.",
         ["Table 4"],
-        list(_other_flow_statements(claimed_below(10))),
+        list(_share_beside_prague_2020_statements(claimed_below(10))),
         reading="l4s-tests, key finding 1: L4S flows dominate. The published shares of the other flow are 1.6 to 4.7 %.",
         own=True,
     ),
@@ -183,7 +188,7 @@ CLAIMS = [
         "L2",
         "In a shared queue of RFC 3168 the flow beside the Prague of 2020 gets about the published share.",
         ["Table 4"],
-        list(_other_flow_statements(None)),
+        list(_share_beside_prague_2020_statements(None)),
         reading="about: half of the published share to one and a half of it.",
         why=(
             "CUBIC's shares are about the published ones, Reno's are not: 5.5 to 6.4 % here, 1.6 to 3.9 % published. Linux 7.2 "
@@ -196,14 +201,14 @@ CLAIMS = [
         "L3",
         "Prague 0.7, which has a target RTT, leaves CUBIC and Reno less than a tenth there too.",
         ["Table 4"],
-        list(_other_flow_of_linux_statements()),
+        list(_share_beside_prague_0_7_statements()),
         own=True,
     ),
     Claim(
         "L4",
         "Over DualPI2 the Prague of 2020 has more goodput than CUBIC of the same RTT.",
         ["Table 1"],
-        list(_advantage_statements(OF_2020, PRAGUE_2020, CUBIC)),
+        list(_goodput_over_other_control_statements(OF_2020, PRAGUE_2020, CUBIC)),
         reading="l4s-tests, key finding 3, at 10, 20 and 80 ms; the published number is the mean of both orders of the flows.",
         why=(
             "A phase effect. At 10 Mbit/s and 10 ms Prague stays at its least pacing rate, 100 kbit/s, in all seeds, and so it does "
@@ -215,7 +220,7 @@ CLAIMS = [
         "L5",
         "Over drop-tail CUBIC has more goodput than the Prague of 2020 of the same RTT.",
         ["Table 2"],
-        list(_advantage_statements("pfifo", CUBIC, PRAGUE_2020)),
+        list(_goodput_over_other_control_statements("pfifo", CUBIC, PRAGUE_2020)),
         reading="l4s-tests, section Network Bias: without an AQM Prague behaves about as NewReno; at 10, 20 and 80 ms.",
         own=True,
     ),
@@ -305,8 +310,8 @@ CLAIMS = [
         "The dualpi2 of Linux 7.2 with its default step starves Prague below 12 Mbit/s, and not above.",
         ["2"],
         [
-            *_step_statements(_DEFAULT_STEP, RATES_BELOW_MBPS, claimed_below(0.5)),
-            *_step_statements(_DEFAULT_STEP, RATES_ABOVE_MBPS, claimed_at_least(0.5)),
+            *_prague_over_cubic_at_step_statements(_DEFAULT_STEP, RATES_BELOW_MBPS, claimed_below(0.5)),
+            *_prague_over_cubic_at_step_statements(_DEFAULT_STEP, RATES_ABOVE_MBPS, claimed_at_least(0.5)),
         ],
         reading="starves: less than half of the goodput of a CUBIC flow of the same RTT",
         why=(
@@ -318,7 +323,7 @@ CLAIMS = [
         "L13",
         "With min_qlen_step 1, Prague and CUBIC share within a factor of two at these rates.",
         ["2"],
-        list(_step_statements(_ONE_PACKET, (*RATES_BELOW_MBPS, *RATES_ABOVE_MBPS), claimed_between(0.5, 2))),
+        list(_prague_over_cubic_at_step_statements(_ONE_PACKET, (*RATES_BELOW_MBPS, *RATES_ABOVE_MBPS), claimed_between(0.5, 2))),
         why=("Contradicted at no rate. At 20 ms and 30 Mbit/s the ratio is 2.00; with a random processing time it is 1.97."),
         own=True,
     ),
@@ -327,8 +332,8 @@ CLAIMS = [
         "With a step of 2 ms Prague starves at 4 Mbit/s, where a packet takes longer than the step, and not from 8 Mbit/s on.",
         ["2"],
         [
-            *_step_statements(_LONGER_STEP, (4,), claimed_below(0.5)),
-            *_step_statements(_LONGER_STEP, (8, 10, 11, *RATES_ABOVE_MBPS), claimed_at_least(0.5)),
+            *_prague_over_cubic_at_step_statements(_LONGER_STEP, (4,), claimed_below(0.5)),
+            *_prague_over_cubic_at_step_statements(_LONGER_STEP, (8, 10, 11, *RATES_ABOVE_MBPS), claimed_at_least(0.5)),
         ],
         reading="as L12; a packet of 1500 bytes takes 2 ms at 6 Mbit/s",
         own=True,

@@ -71,7 +71,7 @@ GROUPS = ("first", "second")
 
 
 @dataclass(frozen=True)
-class MeasuredTime:
+class MeasurementPeriod:
     """The duration of a run, and the time from which it is measured, in seconds."""
 
     duration_s: int
@@ -79,9 +79,9 @@ class MeasuredTime:
 
 
 # Scenario 1 runs 180 s; its table has the 60 s that end 2 s before the end. Scenario 6 has the last 40 s of 60 s in the same way.
-SCENARIO_1 = MeasuredTime(178, 118)
-SCENARIO_6 = MeasuredTime(58, 18)
-LINUX_HOSTS = MeasuredTime(60, 20)
+SCENARIO_1 = MeasurementPeriod(178, 118)
+SCENARIO_6 = MeasurementPeriod(58, 18)
+LINUX_HOSTS = MeasurementPeriod(60, 20)
 
 
 @dataclass(frozen=True)
@@ -91,25 +91,25 @@ class TwoFlows:
     need: RequiredScenario
     groups: tuple[str, str]
 
-    def goodputs(self) -> tuple[ScenarioMeasure, ScenarioMeasure]:
+    def goodput_measures(self) -> tuple[ScenarioMeasure, ScenarioMeasure]:
         """The goodput of each flow."""
         first, second = (ScenarioMeasure(self.need, "goodput_bps", group=group) for group in self.groups)
         return first, second
 
     def ratio(self) -> MeasuredQuantity:
         """Goodput of the first flow over that of the second."""
-        return CombinedMeasure(lambda pair: ratio_or_nan(*pair), self.goodputs())
+        return CombinedMeasure(lambda pair: ratio_or_nan(*pair), self.goodput_measures())
 
     def share_of_second(self) -> MeasuredQuantity:
         """Goodput of the second flow as a share of both."""
-        return CombinedMeasure(lambda pair: ratio_or_nan(pair[1], sum(pair)), self.goodputs())
+        return CombinedMeasure(lambda pair: ratio_or_nan(pair[1], sum(pair)), self.goodput_measures())
 
     def jain(self) -> MeasuredQuantity:
         """Jain's index of both goodputs."""
         return ScenarioMeasure(self.need, "jain_goodput")
 
 
-def relative_difference(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
+def relative_difference_measure(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
     """The relative difference of a quantity from a number in its unit."""
     return CombinedMeasure(lambda values: ratio_or_nan(values[0], reference) - 1, [measured])
 
@@ -119,7 +119,7 @@ def jain_of_two(one: float, other: float) -> float:
     return ratio_or_nan((one + other) ** 2, 2 * (one**2 + other**2))
 
 
-def two_flows(queue: str, rate_mbps: int, senders: Pair, time: MeasuredTime) -> TwoFlows:
+def two_flows(queue: str, rate_mbps: int, senders: Pair, time: MeasurementPeriod) -> TwoFlows:
     """Two flows behind a queue of the tables. Both orders of two senders are one scenario, as both flows start at once."""
     one, other = sorted(senders, key=lambda sender: (-sender.rtt_ms, sender.control))
     need = _two_flow_scenario(queue, rate_mbps, one, other, time)
@@ -127,7 +127,7 @@ def two_flows(queue: str, rate_mbps: int, senders: Pair, time: MeasuredTime) -> 
 
 
 @cache
-def _two_flow_scenario(queue: str, rate_mbps: int, first: Sender, second: Sender, time: MeasuredTime) -> RequiredScenario:
+def _two_flow_scenario(queue: str, rate_mbps: int, first: Sender, second: Sender, time: MeasurementPeriod) -> RequiredScenario:
     groups = [flow_group(name, sender) for name, sender in zip(GROUPS, (first, second), strict=True)]
     return RequiredScenario(
         {

@@ -66,14 +66,14 @@ def _group(name: str, rest: Tree) -> Tree:
     return {"name": name, "to": "sink", "access": access, "start": ["0 s", "1 s"], **rest}
 
 
-def share_of_datagrams(queue: str, load: int, ect: str) -> MeasuredQuantity:
+def datagram_share_of_throughput(queue: str, load: int, ect: str) -> MeasuredQuantity:
     """The datagrams' share of all throughput."""
     need = overload_scenario(queue, load, ect)
     datagrams, total = ScenarioMeasure(need, "throughput_bps", group=_DATAGRAMS), ScenarioMeasure(need, "throughput_bps")
     return CombinedMeasure(lambda pair: ratio_or_nan(*pair), (datagrams, total))
 
 
-def mean_wait(queue: str, load: int, ect: str) -> ScenarioMeasure:
+def mean_datagram_wait(queue: str, load: int, ect: str) -> ScenarioMeasure:
     """The mean sojourn time of the datagrams' queue: that of the L band for ECT over DualPI2."""
     need = overload_scenario(queue, load, ect)
     band = None if queue != DUALPI2 else "L" if ect == WITH_ECT else "C"
@@ -87,7 +87,9 @@ SHARE_ITEM = curve_figure(
     "defaults; CoDel is FQ-CoDel with one queue. ECT is ECT(1) and the responsive ECT flows are Prague over DualPI2, ECT(0) and CUBIC over "
     "the others.",
     [
-        CurvePanel(queue, {ect: {load: share_of_datagrams(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)})
+        CurvePanel(
+            queue, {ect: {load: datagram_share_of_throughput(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)}
+        )
         for queue in QUEUES
     ],
     AxisSettings("load of the datagrams (% of the link)", "share of the throughput", PERCENT, y_range=(0, 105)),
@@ -99,7 +101,7 @@ WAIT_ITEM = curve_figure(
     "Wait of unresponsive datagrams by their load",
     "As Figure 3: the mean wait in the datagrams' queue, over DualPI2 in the band L for ECT and C otherwise.",
     [
-        CurvePanel(queue, {ect: {load: mean_wait(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)})
+        CurvePanel(queue, {ect: {load: mean_datagram_wait(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)})
         for queue in QUEUES
     ],
     AxisSettings("load of the datagrams (% of the link)", "mean wait", MS, own_y=True),

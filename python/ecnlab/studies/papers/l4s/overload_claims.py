@@ -23,7 +23,7 @@ OVERLOAD_CLAIMS = [
         [
             ClaimStatement(
                 f"share of ECT datagrams, {load} %",
-                overload.share_of_datagrams(overload.CODEL, load, overload.WITH_ECT),
+                overload.datagram_share_of_throughput(overload.CODEL, load, overload.WITH_ECT),
                 claimed_above(99.9),
                 DisplayUnit(100, "%", 2),
             )
@@ -43,7 +43,9 @@ OVERLOAD_CLAIMS = [
         [
             ClaimStatement(
                 f"share of the datagrams, ECT minus not-ECT, {queue}, {load} %",
-                MeasureDifference(*(overload.share_of_datagrams(queue, load, ect) for ect in (overload.WITH_ECT, overload.WITHOUT_ECT))),
+                MeasureDifference(
+                    *(overload.datagram_share_of_throughput(queue, load, ect) for ect in (overload.WITH_ECT, overload.WITHOUT_ECT))
+                ),
                 claimed_at_most(1),
                 PERCENT_POINTS,
             )
@@ -65,7 +67,7 @@ OVERLOAD_CLAIMS = [
         [
             ClaimStatement(
                 f"mean wait of ECT datagrams, DualPI2, {load} %",
-                overload.mean_wait(overload.DUALPI2, load, overload.WITH_ECT),
+                overload.mean_datagram_wait(overload.DUALPI2, load, overload.WITH_ECT),
                 claimed_about(15),
                 MS,
                 published=15,

@@ -68,10 +68,10 @@ def time_of_long_waits(control: str, rtt_ms: int, to_mbps: int) -> ScenarioMeasu
 
 
 def _value_of_waits(fold: Callable[[Sequence[float]], float]) -> Callable[[Result], list[float]]:
-    return lambda result: [fold(waits) for waits in _waits_after_step(result)]
+    return lambda result: [fold(waits) for waits in _largest_waits_after_step(result)]
 
 
-def _waits_after_step(result: Result) -> Iterator[list[float]]:
+def _largest_waits_after_step(result: Result) -> Iterator[list[float]]:
     """The largest sojourn time of each sample after the step, for each seed."""
     import polars as pl
 
@@ -101,7 +101,7 @@ def steps_of_linux_hosts() -> Mapping[StepCase, StepOfLinuxHosts]:
         }
 
 
-def _draw_rate_steps(results: ResultsByKey) -> DrawnItemContent:
+def _draw_rate_steps_table(results: ResultsByKey) -> DrawnItemContent:
     rows: list[list[str]] = []
     data: list[tuple[NeedKey, Estimate]] = []
     runs = {rate_step_scenario(*key): result for key, result in results.items()}
@@ -138,7 +138,7 @@ RATE_STEP_ITEM = StudyItem(
     "more than 20 ms. The source's numbers are RTTs, which have the RTT of the path in addition. Linux 7.2 hosts are one run each, over "
     "this engine's FQ-CoDel.",
     {case: rate_step_scenario(*case) for case in RATE_STEP_CASES},
-    _draw_rate_steps,
+    _draw_rate_steps_table,
     kind="Table",
     part="A step of the rate",
 )

@@ -18,13 +18,13 @@ from ecnlab.studies.framework.claims import (
     claimed_between,
 )
 from ecnlab.studies.papers.l4s import rate_step
-from ecnlab.studies.papers.l4s.network import CUBIC, PRAGUE_2020, relative_difference
+from ecnlab.studies.papers.l4s.network import CUBIC, PRAGUE_2020, relative_difference_measure
 from ecnlab.studies.papers.l4s.tables import TOLERANCE
 
 _WITHIN_TOLERANCE = claimed_between(-100 * TOLERANCE, 100 * TOLERANCE)
 
 
-def _longer_than_cubic_statements() -> Iterator[ClaimStatement]:
+def _long_waits_over_cubic_statements() -> Iterator[ClaimStatement]:
     for rtt in rate_step.RTTS_MS:
         for rate in rate_step.RATES_AFTER_MBPS:
             prague, cubic = (rate_step.time_of_long_waits(control, rtt, rate) for control in (PRAGUE_2020, CUBIC))
@@ -40,7 +40,7 @@ def _largest_wait_of_hosts_statements() -> Iterator[ClaimStatement]:
     for (control, rtt, rate), hosts in rate_step.steps_of_linux_hosts().items():
         yield ClaimStatement(
             f"largest wait over that of a Linux 7.2 host, {control}, {rtt} ms, to {rate} Mbit/s",
-            relative_difference(rate_step.largest_wait(control, rtt, rate), hosts.largest_wait_ms / 1e3),
+            relative_difference_measure(rate_step.largest_wait(control, rtt, rate), hosts.largest_wait_ms / 1e3),
             _WITHIN_TOLERANCE,
             PERCENT,
         )
@@ -99,7 +99,7 @@ RATE_STEP_CLAIMS = [
         "L17",
         "After a step of the rate the long waits of the Prague of 2020 last longer than CUBIC's.",
         ["Table 6"],
-        list(_longer_than_cubic_statements()),
+        list(_long_waits_over_cubic_statements()),
         reading="l4s-tests, key finding 7: L4S flows respond too little to CoDel's marks",
         why=(
             "The exception is the step to 1 Mbit/s at 20 ms. Such a path holds less than two packets, the least window of CUBIC, "

@@ -54,7 +54,7 @@ class RequirementTest:
     why: str = ""
     tested: Sequence[str] = TESTED
 
-    def claim_for(self, control: str) -> Claim:
+    def claim_for_control(self, control: str) -> Claim:
         """The claim that a control meets the requirement in this test."""
         statements = [
             ClaimStatement(f"{self.test}, {setting}" if setting else self.test, measured, self.condition, self.shown)
@@ -96,7 +96,7 @@ TESTS = [
         "4.3, item 1",
         "can be replaced by a classic control, without ECT(1)",
         "data packets with ECT(1) after replacement by CUBIC",
-        requirements.share_of_ect1_after_replacement,
+        requirements.share_of_ect1_after_switch_to_cubic,
         claimed_at_most(0),
         PERCENT,
         "A host whose Prague 0.7 is replaced by CUBIC sends no data packet with ECT(1).",
@@ -137,7 +137,7 @@ TESTS = [
         "4.3, item 2",
         "coexists with Reno where packets are lost",
         "goodput over that of Reno",
-        requirements.ratio_to_reno_with_losses,
+        requirements.ratio_to_reno_at_dropping_queues,
         _RENO_RATIO,
         RATIO,
         "Prague 0.7 shares within a factor of two with Reno at queues that drop.",
@@ -192,7 +192,7 @@ TESTS = [
         "4.3, item 5",
         "responsive at small RTTs, also below a window of one segment",
         "99th percentile of the wait, 64 flows",
-        requirements.wait_at_small_shares,
+        requirements.p99_wait_at_small_shares,
         claimed_at_most(2),
         MS,
         "In 99 % of cases packets of 64 flows of Prague 0.7 with 100 to 1000 kbit/s each wait at most 2 ms.",
@@ -224,7 +224,7 @@ TESTS = [
         "4.3, item 6",
         "loss detection that tolerates reordering in time",
         "spurious retransmissions in 20 s",
-        requirements.retransmissions_under_reordering,
+        requirements.spurious_retransmissions_under_reordering,
         claimed_at_most(0),
         COUNT,
         "Prague 0.7 retransmits no more packets than are dropped if one in a hundred is late by up to a quarter of the RTT, at 10 to 400 "
@@ -236,16 +236,16 @@ TESTS = [
         "4.3, item 7",
         "bursts of at most 250 us at the flow's rate",
         "wait behind a burst, 20 ms",
-        requirements.queue_of_bursts,
+        requirements.largest_wait_of_bursts,
         claimed_at_most(0.25),
         MS,
         "Packets that Prague 0.7 sends back to back would wait at most 250 us at a link of its own rate.",
         reading="hosts send packet by packet, so bursts of offload are not in it; from 10 s on",
     ),
 ]
-REQUIREMENT_CLAIMS = [test.claim_for(PRAGUE) for test in TESTS]
+REQUIREMENT_CLAIMS = [test.claim_for_control(PRAGUE) for test in TESTS]
 # Every tested control, as claims that the table decides and the study does not list, except Prague's.
-_TABLE_CLAIMS = {(test.claim, control): test.claim_for(control) for test in TESTS for control in test.tested}
+_TABLE_CLAIMS = {(test.claim, control): test.claim_for_control(control) for test in TESTS for control in test.tested}
 _NEEDS = {
     (at,): need for at, need in enumerate(dict.fromkeys(need for claim in _TABLE_CLAIMS.values() for need in claim.required_scenarios()))
 }
@@ -263,7 +263,7 @@ def _draw_requirements(results: ResultsByKey) -> DrawnItemContent:
     numbers = [
         [test.place, *row, *(_number_cell(decided[test.claim, control], at) if control in test.tested else "" for control in TESTED)]
         for test in TESTS
-        for at, row in enumerate(_settings_of_test(test))
+        for at, row in enumerate(_setting_rows_of_test(test))
     ]
     data = [
         ((test.claim, test.place, control, weighed.statement.text, str(weighed.status)), weighed.ours)
@@ -278,7 +278,7 @@ def _draw_requirements(results: ResultsByKey) -> DrawnItemContent:
     return DrawnItemContent(None, tables, estimates_frame(["claim", "place", "control", "statement", "status"], "value", data))
 
 
-def _settings_of_test(test: RequirementTest) -> list[list[str]]:
+def _setting_rows_of_test(test: RequirementTest) -> list[list[str]]:
     return [[test.test, setting] for setting in test.quantities(PRAGUE)]
 
 

@@ -101,7 +101,7 @@ def share_of_ect1_without_feedback(control: str) -> Quantities:
     return {"": ScenarioMeasure(_codepoint_scenario(control, False), _share_of_ect1)}
 
 
-def share_of_ect1_after_replacement(_control: str) -> Quantities:
+def share_of_ect1_after_switch_to_cubic(_control: str) -> Quantities:
     """The same once the control is replaced by CUBIC."""
     return share_of_ect1(CUBIC)
 
@@ -120,7 +120,7 @@ def _step_scenario(control: str, rate_mbps: int) -> RequiredScenario:
     return _scenario(name, [_step_link(rate_mbps)], [flow_group(_FLOW, Sender(control, _RTT_MS))], 40, 20)
 
 
-def _marks_per_round_trip(control: str, rate_mbps: int) -> MeasuredQuantity:
+def _marks_per_round_trip_at_rate(control: str, rate_mbps: int) -> MeasuredQuantity:
     """Marks per round trip: of the flow, or per reference RTT for Prague."""
 
     def marks_in_rtt(found: Sequence[float]) -> float:
@@ -135,7 +135,7 @@ def _marks_per_round_trip(control: str, rate_mbps: int) -> MeasuredQuantity:
 
 def marks_per_round_trip(control: str) -> Quantities:
     """Marks per round trip by the rate of the link."""
-    return {f"{rate} Mbit/s": _marks_per_round_trip(control, rate) for rate in RATES_MBPS}
+    return {f"{rate} Mbit/s": _marks_per_round_trip_at_rate(control, rate) for rate in RATES_MBPS}
 
 
 def slope_of_marks(control: str) -> Quantities:
@@ -168,19 +168,19 @@ def slope_of_logarithms(rates_then_marks: Sequence[float]) -> float:
 
 
 @cache
-def _loss_scenario(control: str, queue: str, rtt_ms: int) -> RequiredScenario:
+def _beside_reno_dropping_queue_scenario(control: str, queue: str, rtt_ms: int) -> RequiredScenario:
     link = {**link_tree(LINUX_7_2, 20), "queue": LOSS_QUEUES[queue]}
     senders = (Sender(control, rtt_ms), Sender("reno-noecn", rtt_ms))
     groups = [flow_group(name, sender) for name, sender in zip(GROUPS, senders, strict=True)]
     return _scenario(f"{control} beside Reno, {rtt_ms} ms, {queue}", [link], groups, 120, 20)
 
 
-def ratio_to_reno_with_losses(control: str) -> Quantities:
+def ratio_to_reno_at_dropping_queues(control: str) -> Quantities:
     """Goodput over that of a Reno flow at queues that drop."""
     return {
         f"{queue}, {rtt} ms": CombinedMeasure(
             lambda pair: ratio_or_nan(*pair),
-            [ScenarioMeasure(_loss_scenario(control, queue, rtt), "goodput_bps", group=group) for group in GROUPS],
+            [ScenarioMeasure(_beside_reno_dropping_queue_scenario(control, queue, rtt), "goodput_bps", group=group) for group in GROUPS],
         )
         for queue in LOSS_QUEUES
         for rtt in LOSS_RTTS_MS
@@ -218,11 +218,11 @@ def difference_from_rate_law(control: str) -> Quantities:
         for share in MARK_SHARES:
             law_bps = (1 / share - 1) * 1e6 * min(1, LONG_RTT_MS / rtt)
             throughput = ScenarioMeasure(_random_marks_scenario(control, share, rtt), "throughput_bps", group=_FLOW)
-            found[f"{share:.0%} of marks, {rtt} ms"] = _relative_to(throughput, law_bps)
+            found[f"{share:.0%} of marks, {rtt} ms"] = _relative_difference_measure(throughput, law_bps)
     return found
 
 
-def _relative_to(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
+def _relative_difference_measure(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
     return CombinedMeasure(lambda values: values[0] / reference - 1, [measured])
 
 
@@ -244,7 +244,7 @@ def _by_small_share(measure: Callable[[RequiredScenario], MeasuredQuantity], con
     }
 
 
-def wait_at_small_shares(control: str) -> Quantities:
+def p99_wait_at_small_shares(control: str) -> Quantities:
     """The 99th percentile of the wait in the flows' band of DualPI2."""
     band = "C" if control == CUBIC else "L"
     return _by_small_share(lambda need: ScenarioMeasure(need, "sojourn_p99_s", queue=BOTTLENECK, band=band), control)
@@ -266,7 +266,7 @@ def _reordering_scenario(control: str, rate_mbps: int, delay_ms: float) -> Requi
     return _scenario(name, [link], [flow_group(_FLOW, Sender(control, _RTT_MS))], 30, 10)
 
 
-def retransmissions_under_reordering(control: str) -> Quantities:
+def spurious_retransmissions_under_reordering(control: str) -> Quantities:
     """Retransmissions beyond the packets dropped, which are spurious."""
     return {
         f"{rate} Mbit/s, {name}": CombinedMeasure(
@@ -303,7 +303,7 @@ def _largest_wait_at_host(result: Result) -> list[float]:
     return [max(samples.filter(pl.col("seed") == seed)["sojourn_max_s"].to_list(), default=math.nan) for seed in result.seeds]
 
 
-def queue_of_bursts(control: str) -> Quantities:
+def largest_wait_of_bursts(control: str) -> Quantities:
     """The largest wait behind packets sent back to back, in seconds at a link of the flow's own rate."""
     found = {}
     for rate in REORDERED_RATES_MBPS:

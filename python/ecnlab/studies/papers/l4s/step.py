@@ -24,7 +24,7 @@ RATIO = DisplayUnit(1, "", 2)
 _PALETTE = Palette(dict(zip(STEPS, ("#D55E00", "#0072B2", "#009E73"), strict=True)), dict(zip(STEPS, ("o", "s", "^"), strict=True)))
 
 
-def prague_beside_cubic(queue: str, rate_mbps: int, rtt_ms: int) -> TwoFlows:
+def prague_and_cubic_flows(queue: str, rate_mbps: int, rtt_ms: int) -> TwoFlows:
     """Prague 0.7, the first, beside CUBIC of the same RTT."""
     return two_flows(queue, rate_mbps, (Sender(PRAGUE, rtt_ms), Sender(CUBIC, rtt_ms)), LINUX_HOSTS)
 
@@ -49,7 +49,7 @@ STEP_ITEM = curve_figure(
         CurvePanel(
             f"{rtt_ms} ms",
             {
-                name: {rate: prague_beside_cubic(queue, rate, rtt_ms).ratio() for rate in (*RATES_BELOW_MBPS, *RATES_ABOVE_MBPS)}
+                name: {rate: prague_and_cubic_flows(queue, rate, rtt_ms).ratio() for rate in (*RATES_BELOW_MBPS, *RATES_ABOVE_MBPS)}
                 for name, queue in STEPS.items()
             },
             _ratios_of_linux_hosts(rtt_ms),

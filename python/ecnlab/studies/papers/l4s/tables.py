@@ -29,7 +29,7 @@ from ecnlab.studies.papers.l4s.network import (
     PRAGUES,
     SCENARIO_1,
     SCENARIO_6,
-    MeasuredTime,
+    MeasurementPeriod,
     TwoFlows,
     two_flows,
 )
@@ -54,28 +54,28 @@ class ComparedRow:
     simulated: str
     source: str
 
-    def estimates(self, results: Mapping[RequiredScenario, Result]) -> list[Estimate]:
+    def simulated_goodputs_mbps(self, results: Mapping[RequiredScenario, Result]) -> list[Estimate]:
         """The simulated goodput of both flows in Mbit/s."""
-        return [estimate_of_quantity(goodput, results.__getitem__).scaled(MBPS.factor) for goodput in self.flows.goodputs()]
+        return [estimate_of_quantity(goodput, results.__getitem__).scaled(MBPS.factor) for goodput in self.flows.goodput_measures()]
 
     def differences(self, results: Mapping[RequiredScenario, Result]) -> list[float]:
         """The relative difference of each flow's mean goodput from the row's rate."""
-        found = zip(self.estimates(results), self.reference.rates_mbps, strict=True)
+        found = zip(self.simulated_goodputs_mbps(results), self.reference.rates_mbps, strict=True)
         return [estimate.mean / rate - 1 for estimate, rate in found]
 
 
-def simulated_queue(queue: str) -> str:
+def simulated_queue_name(queue: str) -> str:
     """The queue of a published row: the kernel of 2020 had another dualpi2 than Linux 7.2."""
     return OF_2020 if queue == LINUX_7_2 else queue
 
 
-def flows_of_published_row(row: ReferenceRow, prague: str, time: MeasuredTime = SCENARIO_1) -> TwoFlows:
+def simulated_flows_of_published_row(row: ReferenceRow, prague: str, time: MeasurementPeriod = SCENARIO_1) -> TwoFlows:
     """The simulated flows of a published row with one of the two Pragues."""
     one, other = (sender.with_control_instead_of(PRAGUE, prague) for sender in row.senders)
-    return two_flows(simulated_queue(row.queue), row.rate_mbps, (one, other), time)
+    return two_flows(simulated_queue_name(row.queue), row.rate_mbps, (one, other), time)
 
 
-def flows_of_linux_row(row: ReferenceRow) -> TwoFlows:
+def simulated_flows_of_linux_row(row: ReferenceRow) -> TwoFlows:
     """The simulated flows of a row of Linux 7.2 hosts."""
     return two_flows(row.queue, row.rate_mbps, row.senders, LINUX_HOSTS if row.queue.startswith(LINUX_7_2) else SCENARIO_6)
 
@@ -85,12 +85,14 @@ def linux_rows(*queues: str) -> list[ReferenceRow]:
     return [row for row in read_reference_rows("linux-7.2-hosts") if row.queue in queues]
 
 
-def _compared_rows(rows: Sequence[ReferenceRow], time: MeasuredTime) -> list[ComparedRow]:
+def _compared_rows(rows: Sequence[ReferenceRow], time: MeasurementPeriod) -> list[ComparedRow]:
     """Published rows with both Pragues, and the rows of Linux 7.2 hosts that have the same senders and queue."""
     found = []
     for row in rows:
         pragues = PRAGUES if any(sender.control == PRAGUE for sender in row.senders) else PRAGUES[:1]
-        found += [ComparedRow(row, flows_of_published_row(row, prague, time), CONTROL_NAMES[prague], "published") for prague in pragues]
+        found += [
+            ComparedRow(row, simulated_flows_of_published_row(row, prague, time), CONTROL_NAMES[prague], "published") for prague in pragues
+        ]
         found += _compared_with_linux_hosts(row)
     return found
 
@@ -98,7 +100,7 @@ def _compared_rows(rows: Sequence[ReferenceRow], time: MeasuredTime) -> list[Com
 def _compared_with_linux_hosts(wanted: ReferenceRow) -> list[ComparedRow]:
     """The rows of Linux 7.2 hosts with the senders and the queue of a row."""
     return [
-        ComparedRow(row, flows_of_linux_row(row), _LINUX, source)
+        ComparedRow(row, simulated_flows_of_linux_row(row), _LINUX, source)
         for source, table in _LINUX_TABLES.items()
         for row in read_reference_rows(table)
         if row.key == wanted.key
@@ -119,7 +121,9 @@ def comparison_item(number: str, title: str, caption: str, compared: Sequence[Co
                 *(rate, estimate.mean, estimate.sd, estimate.half_width, estimate.n),
             )
             for row in compared
-            for position, rate, estimate in zip(("first", "second"), row.reference.rates_mbps, row.estimates(runs), strict=True)
+            for position, rate, estimate in zip(
+                ("first", "second"), row.reference.rates_mbps, row.simulated_goodputs_mbps(runs), strict=True
+            )
         ]
         columns = ["queue", "rate_mbps", "first", "second", "reference", "simulated", "flow", "reference_mbps"]
         frame = pl.DataFrame(data, schema=[*columns, "mean_mbps", "sd", "half_width", "n"], orient="row")
@@ -138,7 +142,7 @@ def _rates_table(title: str, compared: Sequence[ComparedRow], runs: Mapping[Requ
     for row in compared:
         cells = rows.setdefault(row.reference.key, {})
         cells[row.source] = ", ".join(f"{rate:.2f}" for rate in row.reference.rates_mbps)
-        cells[row.simulated] = ", ".join(format_with_interval(estimate, 2) for estimate in row.estimates(runs))
+        cells[row.simulated] = ", ".join(format_with_interval(estimate, 2) for estimate in row.simulated_goodputs_mbps(runs))
         compared_with = " from the mean of six" if row.source == LINUX_MEAN else ""
         differences = ", ".join(f"{100 * difference:+.0f} %" for difference in row.differences(runs))
         cells[f"{row.simulated}, difference{compared_with}"] = differences
@@ -234,7 +238,7 @@ def _draw_shares(results: ResultsByKey) -> DrawnItemContent:
         curves: dict[int, list[tuple[float, Estimate]]] = {10: [], 50: []}
         for row in _rows_of_panel(title):
             rate = row.reference.rate_mbps
-            for reference, estimate in zip(row.reference.rates_mbps, row.estimates(runs), strict=True):
+            for reference, estimate in zip(row.reference.rates_mbps, row.simulated_goodputs_mbps(runs), strict=True):
                 share = estimate.scaled(100 / rate)
                 curves[rate].append((100 * reference / rate, share))
                 data.append((title, rate, 100 * reference / rate, share.mean, share.half_width))

@@ -24,13 +24,13 @@ from ecnlab.studies.framework.model import (
 )
 from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, PRAGUE, PRAGUES, flow_group, link_tree
 from ecnlab.studies.papers.l4s.published import REFERENCE, Sender
-from ecnlab.studies.papers.l4s.tables import simulated_queue
+from ecnlab.studies.papers.l4s.tables import simulated_queue_name
 
 _DURATION_S, _MEASURE_FROM_S = 40, 20
 
 
 @dataclass(frozen=True)
-class TeamFlow:
+class PublishedTeamFlow:
     """A flow of a run of the L4S team: its control and RTT, and its published rate in Mbit/s."""
 
     sender: Sender
@@ -38,16 +38,16 @@ class TeamFlow:
 
 
 @dataclass(frozen=True)
-class TeamRun:
+class PublishedTeamRun:
     """A run of the L4S team: its flows behind one queue."""
 
     name: str
     queue: str
     rate_mbps: int
-    flows: Sequence[TeamFlow]
+    flows: Sequence[PublishedTeamFlow]
 
     @property
-    def pragues(self) -> Sequence[str]:
+    def simulated_prague_controls(self) -> Sequence[str]:
         """The Pragues with which it is simulated; one name stands for a run without Prague."""
         return PRAGUES if any(flow.sender.control == PRAGUE for flow in self.flows) else PRAGUES[:1]
 
@@ -58,26 +58,26 @@ class TeamRun:
 
 
 @cache
-def team_runs() -> Mapping[str, TeamRun]:
+def team_runs() -> Mapping[str, PublishedTeamRun]:
     """The runs of the L4S team by name."""
-    found: dict[str, TeamRun] = {}
+    found: dict[str, PublishedTeamRun] = {}
     with (REFERENCE / "l4s-team.csv").open(encoding="utf-8", newline="") as file:
         for cells in csv.DictReader(file):
-            flow = TeamFlow(Sender(cells["control"], float(cells["rtt_ms"])), float(cells["mbps"]))
+            flow = PublishedTeamFlow(Sender(cells["control"], float(cells["rtt_ms"])), float(cells["mbps"]))
             earlier = found[cells["run"]].flows if cells["run"] in found else ()
-            found[cells["run"]] = TeamRun(cells["run"], cells["queue"], int(cells["rate_mbps"]), [*earlier, flow])
+            found[cells["run"]] = PublishedTeamRun(cells["run"], cells["queue"], int(cells["rate_mbps"]), [*earlier, flow])
     return found
 
 
 @cache
-def team_scenario(run: str, prague: str) -> RequiredScenario:
+def team_run_scenario(run: str, prague: str) -> RequiredScenario:
     """A run of the L4S team with one of the two Pragues; a run without Prague has one scenario."""
     made = team_runs()[run]
-    queue = simulated_queue(made.queue)
+    queue = simulated_queue_name(made.queue)
     senders = [flow.sender.with_control_instead_of(PRAGUE, prague) for flow in made.flows]
     return RequiredScenario(
         {
-            "name": ", ".join([run, *([prague] if len(made.pragues) > 1 else []), queue]),
+            "name": ", ".join([run, *([prague] if len(made.simulated_prague_controls) > 1 else []), queue]),
             "duration": f"{_DURATION_S} s",
             "measure_from": f"{_MEASURE_FROM_S} s",
             "link": [link_tree(queue, made.rate_mbps)],
@@ -90,24 +90,24 @@ def _group_name(number: int) -> str:
     return f"flow {number}"
 
 
-def goodputs_of_run(run: str, prague: str) -> list[ScenarioMeasure]:
+def goodput_measures_of_run(run: str, prague: str) -> list[ScenarioMeasure]:
     """The goodput of each flow of a run."""
     made = team_runs()[run]
-    need = team_scenario(run, prague if prague in made.pragues else made.pragues[0])
+    need = team_run_scenario(run, prague if prague in made.simulated_prague_controls else made.simulated_prague_controls[0])
     return [ScenarioMeasure(need, "goodput_bps", group=_group_name(number)) for number in range(1, len(made.flows) + 1)]
 
 
 def _draw_team_runs(results: ResultsByKey) -> DrawnItemContent:
-    runs: dict[RequiredScenario, Result] = {team_scenario(str(run), str(prague)): result for (run, prague), result in results.items()}
+    runs: dict[RequiredScenario, Result] = {team_run_scenario(str(run), str(prague)): result for (run, prague), result in results.items()}
     rows, data = [], []
     for run in team_runs().values():
         for at, flow in enumerate(run.flows):
             cells = [run.name, run.queue, f"{run.rate_mbps} Mbit/s", flow.sender.label, f"{flow.mbps:.1f}"]
             for prague in PRAGUES:
-                if prague not in run.pragues:
+                if prague not in run.simulated_prague_controls:
                     cells += ["", ""]
                     continue
-                found = estimate_of_quantity(goodputs_of_run(run.name, prague)[at], runs.__getitem__).scaled(MBPS.factor)
+                found = estimate_of_quantity(goodput_measures_of_run(run.name, prague)[at], runs.__getitem__).scaled(MBPS.factor)
                 cells += [format_with_interval(found, 1), f"{100 * (found.mean / flow.mbps - 1):+.0f} %"]
                 data.append(((run.name, at + 1, flow.sender.control, flow.sender.rtt_ms, prague, flow.mbps), found))
             rows.append(cells)
@@ -123,7 +123,7 @@ TEAM_ITEM = StudyItem(
     "37 flows: one alone, four RTTs at once, and Prague beside CUBIC. Published rates are the mean of the second half of 40 s, one run; "
     "simulated ones are goodput in the same time. Prague and DCTCP run over the dualpi2 of 2020, CUBIC with ECN over CoDel in one queue. "
     "Runs without Prague stand in the columns of Prague of 2020. No row of Linux 7.2 hosts has these links.",
-    {(run.name, prague): team_scenario(run.name, prague) for run in team_runs().values() for prague in run.pragues},
+    {(run.name, prague): team_run_scenario(run.name, prague) for run in team_runs().values() for prague in run.simulated_prague_controls},
     _draw_team_runs,
     kind="Table",
     part="Runs of the L4S team",

@@ -13,10 +13,10 @@ from ecnlab.studies.framework.claims import (
     claimed_between,
     ratio_or_nan,
 )
-from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, CUBIC, PRAGUE, PRAGUE_2020, PRAGUES, relative_difference
+from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, CUBIC, PRAGUE, PRAGUE_2020, PRAGUES, relative_difference_measure
 from ecnlab.studies.papers.l4s.step import RATIO
 from ecnlab.studies.papers.l4s.tables import TOLERANCE
-from ecnlab.studies.papers.l4s.team import TeamRun, goodputs_of_run, team_runs
+from ecnlab.studies.papers.l4s.team import PublishedTeamRun, goodput_measures_of_run, team_runs
 
 _WITHIN_TOLERANCE = claimed_between(-100 * TOLERANCE, 100 * TOLERANCE)
 _FOUR_RTTS = {
@@ -32,18 +32,18 @@ _GROWTH = (
 _BESIDE_CUBIC = {"Prague_Cubic 100 20": (0, 1), "Cubic_Prague 100 20": (1, 0)}
 
 
-def _runs_of_one_flow(*controls: str) -> list[TeamRun]:
+def _runs_of_one_flow(*controls: str) -> list[PublishedTeamRun]:
     return [run for run in team_runs().values() if run.is_alone and run.flows[0].sender.control in controls]
 
 
-def _single_flow_statements(prague: str, *controls: str) -> Iterator[ClaimStatement]:
+def _single_flow_difference_statements(prague: str, *controls: str) -> Iterator[ClaimStatement]:
     """The difference of each single flow's goodput from its published rate."""
     for run in _runs_of_one_flow(*controls):
-        (flow,), (goodput,) = run.flows, goodputs_of_run(run.name, prague)
+        (flow,), (goodput,) = run.flows, goodput_measures_of_run(run.name, prague)
         sender = flow.sender.with_control_instead_of(PRAGUE, prague)
         yield ClaimStatement(
             f"{sender.label}, {run.rate_mbps} Mbit/s, published {flow.mbps:.1f}",
-            relative_difference(goodput, flow.mbps * 1e6),
+            relative_difference_measure(goodput, flow.mbps * 1e6),
             _WITHIN_TOLERANCE,
             PERCENT,
         )
@@ -56,7 +56,7 @@ def _largest_over_smallest_statement(control: str, prague: str) -> ClaimStatemen
     published = round(max(rates) / min(rates), 2)
     return ClaimStatement(
         f"largest over smallest goodput of four RTTs, {CONTROL_NAMES[prague] if control == PRAGUE else control}",
-        CombinedMeasure(lambda values: ratio_or_nan(max(values), min(values)), goodputs_of_run(run.name, prague)),
+        CombinedMeasure(lambda values: ratio_or_nan(max(values), min(values)), goodput_measures_of_run(run.name, prague)),
         claimed_about(published),
         RATIO,
         published=published,
@@ -70,7 +70,7 @@ def _prague_over_cubic_statements() -> Iterator[ClaimStatement]:
         rates = [flow.mbps for flow in run.flows]
         published = round(rates[first] / rates[second], 2)
         for prague in PRAGUES:
-            goodputs = goodputs_of_run(name, prague)
+            goodputs = goodput_measures_of_run(name, prague)
             yield ClaimStatement(
                 f"{CONTROL_NAMES[prague]} over CUBIC, {run.queue}",
                 CombinedMeasure(lambda pair: ratio_or_nan(*pair), (goodputs[first], goodputs[second])),
@@ -85,7 +85,7 @@ TEAM_CLAIMS = [
         "L22",
         "A single flow of CUBIC, DCTCP or the Prague of 2020 has the rate that the L4S team published within 10 %.",
         ["Table 7"],
-        list(_single_flow_statements(PRAGUE_2020, CUBIC, "dctcp", PRAGUE)),
+        list(_single_flow_difference_statements(PRAGUE_2020, CUBIC, "dctcp", PRAGUE)),
         why=(
             f"The twelve flows of CUBIC and nine of twelve of Prague agree. {_GROWTH} DCTCP has 95.6 Mbit/s instead of 51.8, and 93.8 with "
             "bundles of segmentation offload; the cause of the published rate is unknown."
@@ -96,7 +96,7 @@ TEAM_CLAIMS = [
         "L23",
         "A single flow of Prague 0.7 has the rate that the L4S team published for its Prague within 10 %.",
         ["Table 7"],
-        list(_single_flow_statements(PRAGUE, PRAGUE)),
+        list(_single_flow_difference_statements(PRAGUE, PRAGUE)),
         why=f"Nine of twelve flows agree, as those of the Prague of 2020 do (L22). {_GROWTH}",
         own=True,
     ),
