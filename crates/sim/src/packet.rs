@@ -329,7 +329,7 @@ impl Packet {
     }
 
     #[inline(always)]
-    fn to_ack_with_ext(&self, sacks: SackOption, window: u32, accecn: AccEcnOption, tsval_ms: u32) -> Ack {
+    fn ack_with_ext(&self, sacks: SackOption, window: u32, accecn: AccEcnOption, tsval_ms: u32) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
@@ -482,10 +482,10 @@ impl PacketArena {
     #[inline(always)]
     pub fn remove_ack(&mut self, id: PacketId) -> Ack {
         let ack = match self[id].ext_index() {
-            None => self[id].to_ack_with_ext(SackOption::default(), Ack::WINDOW_UNLIMITED, AccEcnOption::default(), 0),
+            None => self[id].ack_with_ext(SackOption::default(), Ack::WINDOW_UNLIMITED, AccEcnOption::default(), 0),
             Some(place) => {
                 let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
-                self[id].to_ack_with_ext(sacks, window, accecn, tsval_ms)
+                self[id].ack_with_ext(sacks, window, accecn, tsval_ms)
             }
         };
         self.remove_without_ext(id);

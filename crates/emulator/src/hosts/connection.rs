@@ -122,7 +122,7 @@ impl HostSocket {
     }
 
     /// The same end before it began to connect.
-    pub fn to_unconnected(&mut self) -> HostSocket {
+    pub fn take_as_unconnected(&mut self) -> HostSocket {
         HostSocket {
             flow: self.flow,
             unwritten: self.total_demand,

@@ -313,7 +313,7 @@ impl SocketBackend {
     fn on_connect_result(&mut self, slot: AddressSlot, context: &mut BackendContext) -> io::Result<()> {
         let Some(near) = self.end_mut(slot, Side::Near) else { return Ok(()) };
         if near.has_connect_failed()? {
-            let near = near.to_unconnected();
+            let near = near.take_as_unconnected();
             self.counters.gave_up += 1;
             return self.connect_near_socket(slot, near, context);
         }
