@@ -25,7 +25,7 @@ def test_tables_that_are_joined_have_key_and_seed_in_front_and_can_be_taken_apar
         assert joined.columns == ["key", "seed", *table.columns]
         assert set(joined.column("key")) <= {"k"}
         assert joined.column("seed") == [2] * table.height + [4] * runs[1].tables[name].height
-        apart = joined.runs([4, 2, 7])
+        apart = joined.split_by_seed([4, 2, 7])
         assert [seed for seed, _ in apart] == [4, 2, 7]
         assert [_column_values(own) for _, own in apart[:2]] == [_column_values(run.tables[name]) for run in reversed(runs)]
         assert (apart[2][1].columns, apart[2][1].height) == (table.columns, 0)
@@ -93,7 +93,7 @@ def test_tables_with_unlike_columns_do_not_go_into_one_file_or_table(small: ecnl
     with pytest.raises(ValueError, match="no table"):
         _core.join("k", [])
     with pytest.raises(ValueError, match="of a single run"):
-        run.tables["total"].runs([1])
+        run.tables["total"].split_by_seed([1])
 
 
 @pytest.mark.parametrize("cut", [0, 3, 100, -1, -9])

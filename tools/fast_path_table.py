@@ -51,7 +51,7 @@ def page_with_table(text: str, rows: Sequence[str]) -> str:
 
 def _fast_path_shares(scenarios: Sequence[Scenario]) -> list[float]:
     """The share of each scenario; 0 if no packet arrived."""
-    results = run_all([Request(_shortened(one), [_SEED]) for one in scenarios]).whole()
+    results = run_all([Request(_shortened(one), [_SEED]) for one in scenarios]).results_or_raise()
     return [result.fast_path_shares.get(_SEED, 0.0) for result in results]
 
 

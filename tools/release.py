@@ -346,7 +346,7 @@ def rebuild_from_sdist() -> None:
     folder, build = TARGET_FOLDER / "from-sdist", TARGET_FOLDER / "from-sdist-build"
     for old in (folder, build):  # files of a distribution have old times, so that cargo would take crates of another one for new
         shutil.rmtree(old, ignore_errors=True)
-    environment = {"CARGO_TARGET_DIR": str(build), **_WITHOUT_DEBUG_INFO}
+    environment = {"CARGO_TARGET_DIR": str(build)}
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist], environment)
     (wheel,) = folder.glob("*.whl")
     require_contents(wheel, [name for name in REQUIRED_FILES if not name.startswith(("ecnlab/site.zip", "ecnlab/lab/"))])
@@ -513,7 +513,8 @@ class Emulator:
         """The Python that it runs; "" without one."""
         place = os.environ.get(self.variable, "")
         if place and self.program.startswith("qemu"):  # the folder of the system's root, which qemu itself reads from this variable
-            return max(map(str, Path(place).glob("usr/bin/python3.[0-9]*")), default="")
+            found = [path for path in Path(place).glob("usr/bin/python3.*") if path.suffix[1:].isdigit()]
+            return str(max(found, key=lambda path: int(path.suffix[1:]))) if found else ""
         return place
 
 
@@ -645,7 +646,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the steps that the arguments name; returns the exit code."""
     parser = argparse.ArgumentParser(description="Builds and checks the files of a release in dist/.")
     parser.add_argument("step", nargs="?", choices=("all", *STEPS), default="all")
-    parser.add_argument("names", nargs="*", help="targets of wheel, or the wheel of smoke and tutorials")
+    parser.add_argument("names", nargs="*", help="targets of wheel and emulate, or the wheel of smoke and tutorials")
     parser.add_argument("--strict", action="store_true", help="a missing tool is an error")
     given = parser.parse_args(arguments)
     allowed = {"wheel": TARGETS, "emulate": EMULATORS}.get(given.step, dict.fromkeys(given.names))

@@ -207,7 +207,7 @@ def test_what_a_method_holds_from_outside_is_part_of_the_key() -> None:
 
 
 def _early_drops(made: ecnlab.Scenario, store: Path) -> float:
-    (result,) = ecnlab.run_all([ecnlab.Request(made, [1])], store=store).whole()
+    (result,) = ecnlab.run_all([ecnlab.Request(made, [1])], store=store).results_or_raise()
     return float(result.queues["drops_early"].sum())
 
 
@@ -222,7 +222,7 @@ class Mine(lab.Aqm):
         return lab.drop() if arrival.backlog.packets in HOT else lab.PASS
 
 made = lab.load(sys.argv[1], {{"link.bottleneck.queue": '{{ aqm = "Mine", limit = 60 }}'}}, aqms=[Mine])
-(result,) = lab.run_all([lab.Request(made, [1])], store=sys.argv[2]).whole()
+(result,) = lab.run_all([lab.Request(made, [1])], store=sys.argv[2]).results_or_raise()
 print(made.hash, int(result.queues["drops_early"].sum()))
 """
 
@@ -304,7 +304,7 @@ def test_a_class_that_has_changed_since_the_scenario_was_read_stores_nothing(lim
         ecnlab.run_all([request], store=tmp_path / "store" if into == "store" else None)
     assert not (tmp_path / "out").exists()
     limited.LIMIT = 5
-    assert ecnlab.run_all([request], store=tmp_path / "store").whole()
+    assert ecnlab.run_all([request], store=tmp_path / "store").results_or_raise()
 
 
 def test_a_digest_covers_compilation_and_package_versions(limited: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

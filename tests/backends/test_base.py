@@ -69,9 +69,9 @@ def test_a_backend_is_chosen_by_its_name_and_a_strange_one_refused(small: ecnlab
 def test_a_result_has_its_backend_and_the_record_of_real_hosts(small: ecnlab.Scenario, tmp_path: Path) -> None:
     result = ecnlab.run(small, [1, 2], backend=Bench(), out=tmp_path / "r")
     assert result.backend == {"name": "bench", "kernel": "6.1"}
-    assert {seed: about["kernel"] for seed, about in result.about.items()} == {1: "6.1", 2: "6.1"}
+    assert {seed: about["kernel"] for seed, about in result.host_record_by_seed.items()} == {1: "6.1", 2: "6.1"}
     again = ecnlab.open_result(tmp_path / "r")
-    assert (again.backend, again.about) == (result.backend, result.about)
+    assert (again.backend, again.host_record_by_seed) == (result.backend, result.host_record_by_seed)
     told = json.loads((tmp_path / "r" / "summary.json").read_text())
     assert told["backend"] == result.backend
     assert told["about"]["2"]["lateness_s"]["p99"] == 1e-6
@@ -79,7 +79,7 @@ def test_a_result_has_its_backend_and_the_record_of_real_hosts(small: ecnlab.Sce
 
 def test_a_simulated_result_has_no_record_of_hosts(small: ecnlab.Scenario, tmp_path: Path) -> None:
     result = ecnlab.run(small, [1], out=tmp_path / "r")
-    assert (result.backend, result.about) == ({"name": "sim"}, {})
+    assert (result.backend, result.host_record_by_seed) == ({"name": "sim"}, {})
     assert "about" not in json.loads((tmp_path / "r" / "summary.json").read_text())
 
 

@@ -75,7 +75,7 @@ def test_a_run_gives_the_tables_of_a_simulated_one(result: ecnlab.Result) -> Non
 
 
 def test_a_run_records_its_kernel_and_hosts(result: ecnlab.Result) -> None:
-    about = result.about[1]
+    about = result.host_record_by_seed[1]
     assert about["kernel"] == result.backend["kernel"] == os.uname().release
     assert [(group["name"], group["congestion_control"]) for group in about["groups"]] == [("with", "reno"), ("without", "cubic")]
     late = about["lateness_s"]

@@ -49,8 +49,8 @@ def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.
         assert apart == sorted(apart, reverse=True)
         sizes = [abs(row.difference.relative_change.mean) for row in rows if row.is_apart]
         assert sizes == sorted(sizes, reverse=True)
-    assert found.apart
-    assert all(row in found.rows for row in found.apart)
+    assert found.differing_rows
+    assert all(row in found.rows for row in found.differing_rows)
 
 
 def _null_p_values(rng: np.random.Generator, measures: int, real: int = 0, n: int = 10) -> list[DifferenceRow]:
@@ -95,7 +95,7 @@ def test_a_quantity_that_is_compared_alone_is_judged_by_its_own_p_value(small: e
 def test_what_is_not_tested_does_not_count(small: ecnlab.Scenario) -> None:
     one = ecnlab.compare(small, small.changed({MAX_P: 0.1}), seeds=1, store=None)
     assert one.tested == 0
-    assert one.apart, "of one seed each difference stands for itself, and a note says so"
+    assert one.differing_rows, "of one seed each difference stands for itself, and a note says so"
     assert "false discovery" not in repr(one)
     same = ecnlab.compare(small, small.changed({"name": "renamed"}), seeds=3, store=None)
     assert same.tested == 0, "equal values at each seed are no test"
@@ -124,7 +124,7 @@ def test_folders_files_and_results_can_stand_on_either_side(small: ecnlab.Scenar
 def test_one_scenario_twice_differs_in_nothing(small: ecnlab.Scenario) -> None:
     found = ecnlab.compare(small, small.changed({"name": "renamed"}), seeds=2, store=None)
     assert found.notes == ["both sides are the same scenario: all differences are chance"]
-    assert found.apart == []
+    assert found.differing_rows == []
     assert found.parameters == []
 
 
@@ -144,7 +144,7 @@ def test_identical_seeds_are_reported_and_their_differences_are_exact(small_file
     scenario = ecnlab.load(small_file, still)
     found = ecnlab.compare(scenario, scenario.changed({"link.bottleneck.queue.limit": 30}), seeds=3, store=None)
     assert found.notes == ["all seeds are identical in both, because nothing is random: no intervals, and each difference is exact"]
-    assert found.apart
+    assert found.differing_rows
     assert all(math.isnan(row.difference.change.half_width) for row in found.rows)
     mixed = ecnlab.compare(scenario, scenario.changed({"flows.*.access.spread": "1 ms"}), seeds=3, store=None)
     assert mixed.notes == ["all seeds of A are identical, because nothing in it is random"]
@@ -233,7 +233,7 @@ def test_sweeps_with_different_measured_times_get_a_note_from_their_parameters(s
 
 def test_percentiles_in_one_histogram_cell_get_a_note(small_file: Path) -> None:
     found = ecnlab.compare(small_file, ecnlab.load(small_file, {"duration": "8 s"}), seeds=2, store=None)
-    exact = [row for row in found.apart if re.search(r"_p\d+_s$", row.quantity) and row.difference.change.half_width == 0]
+    exact = [row for row in found.differing_rows if re.search(r"_p\d+_s$", row.quantity) and row.difference.change.half_width == 0]
     assert exact
     (note,) = [note for note in found.notes if "histogram" in note]
     assert {row.quantity for row in exact} == set(note.split(":")[0].split(", "))
@@ -244,7 +244,7 @@ def test_a_sweep_and_itself_are_one(small_file: Path) -> None:
     one = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=None)
     found = ecnlab.compare(one, one)
     assert found.notes == ["both sides have the same scenario at each point: all differences are chance"]
-    assert (found.apart, found.parameters) == ([], [])
+    assert (found.differing_rows, found.parameters) == ([], [])
 
 
 @pytest.mark.parametrize(

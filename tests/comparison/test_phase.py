@@ -42,7 +42,7 @@ def test_a_known_phase_lock_is_found() -> None:
     found = _phase_effect(_two_flow_scenario())
     assert found.found
     assert found.is_deterministic
-    moved = {row.measure_path: row for row in found.moved_rows}
+    moved = {row.dotted_measure_name: row for row in found.moved_rows}
     share = moved["groups.one.goodput_bps"]
     assert share.without.mean > 0.85 * 800e3 > 0.6 * 800e3 > share.with_.mean
     assert share.adjusted_p < 0.01
@@ -78,7 +78,7 @@ def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
     for flow in tree["flows"]:
         flow["access"]["to"] = "hosts"
     found = _phase_effect(tree, seeds=5)
-    rows = {row.measure_path: row for row in found.rows}
+    rows = {row.dotted_measure_name: row for row in found.rows}
     assert found.found
     for place in ("queues.fast.length_mean_packets", "queues.fast.sojourn_mean_s", "queues.fast.utilisation"):
         assert not rows[place].moved, rows[place]
@@ -86,7 +86,7 @@ def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
 
 def test_only_the_measures_asked_for_are_compared() -> None:
     found = _phase_effect(_two_flow_scenario(), measures=["goodput_bps", "drop_rate"], seeds=3)
-    places = {row.measure_path for row in found.rows}
+    places = {row.dotted_measure_name for row in found.rows}
     assert places == {"total.goodput_bps", "groups.one.goodput_bps", "groups.two.goodput_bps", "queues.bottleneck.drop_rate"}
     with pytest.raises(ecnlab.UsageError, match=r"measures: unknown goodputs; fix: use one of .*goodput_bps"):
         _phase_effect(_two_flow_scenario(), measures=["goodputs"], seeds=2)
@@ -150,7 +150,7 @@ def test_a_value_is_judged_as_one_more_of_a_sample() -> None:
 
 def test_several_scenarios_are_judged_together() -> None:
     found = phase_effects([ecnlab.scenario(_two_flow_scenario(delay)) for delay in ("9.5 ms", "10.5 ms")], 4, store=None)
-    shares = [{row.measure_path: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]
+    shares = [{row.dotted_measure_name: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]
     assert shares[0] < 0.15
     assert shares[1] > 0.85
 

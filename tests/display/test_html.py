@@ -87,7 +87,7 @@ def test_a_comparison_shows_what_differs(small: lab.Scenario) -> None:
     texts = _TagCollector(found._repr_html_()).texts
     assert {"link.bottleneck.queue.max_p", "0.5", "0.1", "in short"} <= set(texts)
     assert len(repr(found)) < 300
-    assert f"{len(found.apart)} of {len(found.rows)} quantities differ" in repr(found)
+    assert f"{len(found.differing_rows)} of {len(found.rows)} quantities differ" in repr(found)
 
 
 def test_series_and_plots_say_what_is_there(small_result: lab.Result) -> None:

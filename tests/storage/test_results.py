@@ -267,10 +267,10 @@ def test_a_missing_table_is_an_unknown_name_and_an_unrecorded_one_is_absent(smal
 
 def test_a_column_that_the_table_does_not_have_is_refused_with_the_nearest_name(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match=r"unknown column of the table series_queue 'length'.*length_packets"):
-        small_result.table_of(1, "series_queue", ["time_s", "length"])
+        small_result.table_of_seed(1, "series_queue", ["time_s", "length"])
     with pytest.raises(ecnlab.UnknownName, match="unknown table"):
-        small_result.table_of(1, "series", ["length"])
-    columns = small_result.table_of(1, "series_queue", ["time_s", "length_packets"]).columns
+        small_result.table_of_seed(1, "series", ["length"])
+    columns = small_result.table_of_seed(1, "series_queue", ["time_s", "length_packets"]).columns
     assert {"time_s", "length_packets"} <= set(columns)
 
 

@@ -516,7 +516,7 @@ def test_failures_are_reported_and_other_runs_finish(small: ecnlab.Scenario, sma
     with pytest.raises(
         ecnlab.RunsFailed, match=r"2 runs failed:\nsmall \(key \w{12}\), seed 2: panicked at queue\.rs(?s:.*)1 GiB"
     ) as raised:
-        outcome.whole()
+        outcome.results_or_raise()
     assert raised.value.failures == outcome.failures
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 

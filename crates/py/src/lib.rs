@@ -64,7 +64,7 @@ fn units_text() -> String {
 /// Concatenates the tables of several runs of one scenario, with the columns `key` and `seed` in front.
 #[pyfunction]
 #[pyo3(name = "join")]
-fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
+fn join_run_tables(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
     let tables: Vec<_> = tables.iter().map(|(seed, table)| (*seed, &table.get().0)).collect();
     let joined = py.detach(|| table::concatenate_run_tables(key, &tables));
     joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -108,10 +108,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validation::validate_ns2_case, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_kernel_case, module)?)?;
     module.add_function(wrap_pyfunction!(validation::run_packetdrill_script, module)?)?;
-    module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(tracing::copy_capture_compressed, module)?)?;
     module.add_function(wrap_pyfunction!(backends::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_queues, module)?)?;
-    module.add_function(wrap_pyfunction!(joined, module)?)?;
+    module.add_function(wrap_pyfunction!(join_run_tables, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)
 }

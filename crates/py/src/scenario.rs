@@ -132,7 +132,7 @@ impl Scenario {
 
     /// Name and digest of each user-defined AQM in a queue.
     #[getter]
-    fn brought(&self) -> Vec<(&str, &str)> {
+    fn user_aqm_digests(&self) -> Vec<(&str, &str)> {
         self.0.user_aqms.clone()
     }
 
@@ -144,7 +144,7 @@ impl Scenario {
 
     /// Recordings besides the measures, as JSON.
     #[getter]
-    fn record(&self) -> String {
+    fn recordings_json(&self) -> String {
         self.0.resolved["record"].to_string()
     }
 

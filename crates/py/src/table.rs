@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// Tables of some of the runs in a table of several, without the columns `key` and `seed`; its seeds ascend.
-    fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
+    fn split_by_seed(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
         let Some(Column::Count(known)) = self.0.find(parquet::RUN_COLUMNS[1]) else {
             return Err(PyValueError::new_err("this table is of a single run"));
         };

@@ -82,7 +82,7 @@ impl TraceFileOptions {
 
 /// Copies a finished capture to the path of a run's trace, compressed as requested. Raises OSError.
 #[pyfunction]
-pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceFileOptions) -> PyResult<()> {
+pub fn copy_capture_compressed(py: Python<'_>, source: PathBuf, to: TraceFileOptions) -> PyResult<()> {
     Ok(py.detach(|| {
         let (mut source, mut file) = (File::open(source)?, to.create()?);
         let mut chunk = vec![0; 1 << 20];

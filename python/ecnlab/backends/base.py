@@ -113,7 +113,10 @@ def require_x86_64(part: str) -> None:
     require_linux(part)
     machine = os.uname().machine
     if machine != "x86_64":
-        raise BackendError(f"{part}: needs Linux on x86-64, and this machine is {machine}; fix: use --backend live or sim")
+        raise BackendError(
+            f"{part}: needs Linux on x86-64, and this machine is {machine}; "
+            f"fix: run it on such a machine, or a scenario with --backend live or sim"
+        )
 
 
 def require_positive_seconds_or_none(name: str, given: object) -> None:

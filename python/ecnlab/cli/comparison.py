@@ -25,10 +25,10 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
         output.print_tables(summary.difference_tables(found, found.rows, len(found.rows)))
     else:
         output.print_tables(summary.main_quantity_tables(found))
-        output.print_tables(summary.difference_tables(found, found.apart, summary.MAX_SHOWN_ROWS))
+        output.print_tables(summary.difference_tables(found, found.differing_rows, summary.MAX_SHOWN_ROWS))
     output.print_line(_difference_count_line(found, everything=everything))
 
 
 def _difference_count_line(found: Comparison, *, everything: bool) -> str:
     """Number of quantities that differ, and the rule of that decision."""
-    return found.found() if everything else f"{found.found()}; --all shows everything"
+    return found.difference_count_text() if everything else f"{found.difference_count_text()}; --all shows everything"

@@ -100,7 +100,7 @@ def compare(
     names = _names_of_compared_sides(a, b, opened)
     wanted = [side for side in opened if isinstance(side, Scenario)]
     requests = [Request(scenario, _seeds_for_compared_sides(opened, seeds)) for scenario in wanted]
-    ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
+    ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).results_or_raise() if requests else ())
     left, right = (next(ran) if isinstance(side, Scenario) else side for side in opened)
     if isinstance(left, Sweep) and isinstance(right, Sweep):
         comparison = compare_sweeps(left, right, names, confidence)

@@ -86,7 +86,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         a, b = (f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
-        return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {self.found()}>"
+        return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {self.difference_count_text()}>"
 
     def _repr_html_(self) -> str:
         """The tables of `ecnlab compare`, for notebooks."""
@@ -94,13 +94,13 @@ class Comparison:
         tables = [
             *summary.differing_parameter_tables(self),
             *summary.main_quantity_tables(self),
-            *summary.difference_tables(self, self.apart, summary.MAX_SHOWN_ROWS),
+            *summary.difference_tables(self, self.differing_rows, summary.MAX_SHOWN_ROWS),
         ]
-        notes = [*self.notes, f"{self.found()}; frame() has all"]
+        notes = [*self.notes, f"{self.difference_count_text()}; frame() has all"]
         return html.tables_and_notes_to_html(title, tables, notes)
 
     @property
-    def apart(self) -> list[DifferenceRow]:
+    def differing_rows(self) -> list[DifferenceRow]:
         """The rows that differ, at a false discovery rate of 1 - confidence."""
         return [row for row in self.rows if row.is_apart]
 
@@ -109,9 +109,9 @@ class Comparison:
         """The number of rows with a p-value."""
         return sum(not math.isnan(row.adjusted_p_value) for row in self.rows)
 
-    def found(self) -> str:
+    def difference_count_text(self) -> str:
         """The number of quantities that differ and the rule, as text."""
-        summary = f"{len(self.apart)} of {len(self.rows)} quantities differ"
+        summary = f"{len(self.differing_rows)} of {len(self.rows)} quantities differ"
         rate = f"{100 * (1 - self.confidence):.3g} %"
         return f"{summary} at a false discovery rate of {rate} (Benjamini and Hochberg, {self.tested} tests)" if self.tested else summary
 

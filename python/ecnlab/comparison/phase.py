@@ -89,7 +89,7 @@ class PhaseEffectRow:
     moved: bool
 
     @property
-    def measure_path(self) -> str:
+    def dotted_measure_name(self) -> str:
         """The path of the measure, such as `queues.bottleneck.utilisation`."""
         return ".".join(filter(None, [self.table, self.name, self.quantity]))
 
@@ -136,7 +136,7 @@ class PhaseEffect:
     def largest(self) -> str:
         """The largest changes; empty if no measure moved."""
         more = len(self.moved_rows) - _MAX_SHOWN_ROWS
-        return ", ".join(f"{row.measure_path} {_format_relative_change(row)}" for row in self.moved_rows[:_MAX_SHOWN_ROWS]) + (
+        return ", ".join(f"{row.dotted_measure_name} {_format_relative_change(row)}" for row in self.moved_rows[:_MAX_SHOWN_ROWS]) + (
             f" and {more} more" if more > 0 else ""
         )
 
@@ -252,7 +252,7 @@ def phase_effects(
     changed = [with_processing_time(scenario, jitter) for scenario in found]
     plain = [Request(scenario, chosen) for scenario, base in zip(found, given, strict=True) if base is None]
     jittered = [Request(scenario, chosen) for scenario in changed]
-    ran = run_all([*plain, *jittered], store=store, workers=workers, threads=threads, progress=progress).whole()
+    ran = run_all([*plain, *jittered], store=store, workers=workers, threads=threads, progress=progress).results_or_raise()
     without = iter(ran[: len(plain)])
     pairs = [(next(without) if base is None else base, after) for base, after in zip(given, ran[len(plain) :], strict=True)]
     return [phase_effect_of_results(before, after, measures, least_share) for before, after in pairs]
@@ -335,7 +335,7 @@ def _phase_effect_row(cell: MeasureKey, found: QuantityDifference, p: float, adj
 def _phase_effect_row_to_dict(row: PhaseEffectRow) -> dict[str, Any]:
     half_width = row.change.half_width
     return {
-        "measure": row.measure_path,
+        "measure": row.dotted_measure_name,
         "without": row.without.mean,
         "with": row.with_.mean,
         "change": row.change.mean,

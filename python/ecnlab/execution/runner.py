@@ -102,7 +102,7 @@ class Outcome:
     results: list[Result]
     failures: list[Failure] = field(default_factory=list)
 
-    def whole(self) -> list[Result]:
+    def results_or_raise(self) -> list[Result]:
         """The results if no run has failed. Raises RunsFailed."""
         if self.failures:
             raise RunsFailed(self.failures, self.results)
@@ -379,7 +379,7 @@ def _raise_error_of_failed_runs(outcome: Outcome) -> None:
             raise failure.error
     if any(failure.kind == ENGINE for failure in outcome.failures):
         raise EngineFault([failure for failure in outcome.failures if failure.kind == ENGINE], outcome.results[0])
-    outcome.whole()
+    outcome.results_or_raise()
 
 
 class _FinishedRunStore(Protocol):

@@ -131,7 +131,7 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
             os.close(told)
             view.close()
         code = first.wait()
-    look = json.loads(shell.look() or '{"time_s": 0.0}')
+    look = json.loads(shell.latest_snapshot_json() or '{"time_s": 0.0}')
     tables, about = _stop_and_collect_tables(shell, spec)
     if hindrance:
         raise UsageError(hindrance)
@@ -201,7 +201,7 @@ def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) ->
     # A nested shell without servers keeps the server of the outer shell.
     keeps = level > 1 and not spec.servers
     environment = _with_old_variable_names({**os.environ, **own, **({} if keeps else far)})
-    environment["ECNLAB_NETWORK"] = str(shell.network)
+    environment["ECNLAB_NETWORK"] = str(shell.inner_namespace_inode)
     command = list(spec.command) or _interactive_shell_command(environment)
     names = [(inside, _CLIENT), (environment["ECNLAB_SERVER"], _SERVER)]
     if sixth:
@@ -257,7 +257,7 @@ def _start_init_process(shell: _core.Shell, programs: process.ShellPrograms) -> 
             started.put(BackendError(_NO_NAMESPACES_TEXT.format(why=error.strerror or error)))
             return
         try:
-            first = process.start_init_process(shell.networks, programs, error_writer)
+            first = process.start_init_process(shell.network_namespace_fds, programs, error_writer)
         except Exception as error:  # otherwise the waiting thread would block for ever
             started.put(BackendError(f"cannot start the shell's first process: {error}"))
             return
@@ -296,7 +296,7 @@ def _show_samples_until_process_ends(shell: _core.Shell, first: Popen[bytes], vi
         while not select.select([ended], [], [], _SNAPSHOT_INTERVAL_S)[0]:
             if shell.has_failed:
                 first.kill()
-            look = shell.look()
+            look = shell.latest_snapshot_json()
             if look is not None:
                 view.show_sample(json.loads(look))
     finally:

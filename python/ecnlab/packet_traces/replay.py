@@ -160,7 +160,7 @@ def _replay_queues_of_seed(result: Result, scenario: Scenario, seed: int, queue:
     """Replay the queues of a seed, by name; None for those of a kernel. Raises ResultsError."""
     if not result.only(seed).has(ARRIVALS_TABLE):
         raise ResultsError(f"{result.name}: seed {seed} has no record of arrivals; fix: run it with --record")
-    table = result.table_of(seed, ARRIVALS_TABLE)
+    table = result.table_of_seed(seed, ARRIVALS_TABLE)
     try:
         counts = _core.replay(scenario._core, seed, table, queue)
     except _core.AqmFailure as error:

@@ -95,7 +95,7 @@ class Scenario:
     @property
     def aqm_digests(self) -> dict[str, str]:
         """Digest of the source of each user AQM in a queue, by name."""
-        return dict(self._core.brought)
+        return dict(self._core.user_aqm_digests)
 
     @property
     def digests_of_classes(self) -> list[tuple[type[Aqm], str]]:
@@ -123,7 +123,7 @@ class Scenario:
     @cached_property
     def record(self) -> dict[str, Any]:
         """The optional recordings."""
-        record: dict[str, Any] = json.loads(self._core.record)
+        record: dict[str, Any] = json.loads(self._core.recordings_json)
         return record
 
     def changed(self, overrides: Overrides) -> Scenario:

@@ -105,7 +105,7 @@ def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[O
     for seed in seeds:
         if result.recording(seed).get("queue", "off") == "off":
             return []
-        table = result.table_of(seed, _QUEUE_TABLE, ["time_s", "queue", "length_packets"])
+        table = result.table_of_seed(seed, _QUEUE_TABLE, ["time_s", "queue", "length_packets"])
         times, queues, lengths = (table.column(name) for name in ("time_s", "queue", "length_packets"))
         interval_s = times[len(by_queue)] - times[0] if len(times) > len(by_queue) else 0.0
         if len(by_queue) == 1:
@@ -126,7 +126,7 @@ def _total_throughput_series(result: Result, seeds: Sequence[int]) -> list[Obser
     for seed in seeds:
         if not result.recording(seed).get("rates"):
             return []
-        table = result.table_of(seed, _RATE_TABLE, ["time_s", "throughput_bps"])
+        table = result.table_of_seed(seed, _RATE_TABLE, ["time_s", "throughput_bps"])
         bins: dict[float, float] = {}
         for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
             bins[time_s] = bins.get(time_s, 0.0) + throughput

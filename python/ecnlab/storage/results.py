@@ -196,9 +196,9 @@ class Result:
         return dict(self.header.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
 
     @property
-    def about(self) -> dict[int, Mapping[str, Any]]:
+    def host_record_by_seed(self) -> dict[int, Mapping[str, Any]]:
         """Record of each seed on a backend with real hosts: kernel, settings, lateness; empty for the simulator."""
-        return {record.seed: record.about for record in self.records if record.about is not None}
+        return {record.seed: record.about for record in self.seed_run_statistics if record.about is not None}
 
     @property
     def group_names(self) -> list[str]:
@@ -224,7 +224,7 @@ class Result:
         return list(self._part_by_seed)
 
     @property
-    def records(self) -> list[SeedRunStatistics]:
+    def seed_run_statistics(self) -> list[SeedRunStatistics]:
         """Fingerprint and cost of each finished seed."""
         return [part.seed_run_statistics[seed] for seed, part in self._part_by_seed.items()]
 
@@ -237,12 +237,12 @@ class Result:
     @property
     def fingerprints(self) -> dict[int, str]:
         """Digest of each seed's event stream."""
-        return {record.seed: record.fingerprint for record in self.records}
+        return {record.seed: record.fingerprint for record in self.seed_run_statistics}
 
     @property
     def fast_path_shares(self) -> dict[int, float]:
         """Share of each seed's packets on the engine's fast path (docs/reference/results.md); empty for kernel hosts."""
-        return {record.seed: record.fast_path_share for record in self.records if record.fast_path_share is not None}
+        return {record.seed: record.fast_path_share for record in self.seed_run_statistics if record.fast_path_share is not None}
 
     @cached_property
     def alike(self) -> bool:
@@ -260,13 +260,17 @@ class Result:
         """Whether a table is the same for every seed."""
         if not self.has(table):
             return True
-        first, *others = (self.table_of(seed, table).plain for seed in self.seeds)
+        first, *others = (self.table_of_seed(seed, table).plain for seed in self.seeds)
         return all(other == first for other in others)
 
     @property
     def warnings(self) -> list[Problem]:
         """Warnings about the scenario, its runs and its folder, each with a remedy."""
-        found = [*(Problem(**warning) for warning in self.header["warnings"]), *self._folder_warnings, *kernel_bug_warnings(self.about)]
+        found = [
+            *(Problem(**warning) for warning in self.header["warnings"]),
+            *self._folder_warnings,
+            *kernel_bug_warnings(self.host_record_by_seed),
+        ]
         return found + ([Problem("seeds", None, _IDENTICAL_SEEDS_WARNING)] if self.alike else [])
 
     @cached_property
@@ -342,7 +346,7 @@ class Result:
         """
         return join_as_polars_frame(self._seeds_grouped_by_part(catalog.table(name).name), name)
 
-    def table_of(self, seed: int, name: str, columns: Sequence[str] | None = None) -> _core.Table:
+    def table_of_seed(self, seed: int, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """A table of one seed in the engine's form, with all columns or at least these.
 
         Raises as `table`, and UnknownName for an unfinished seed or an unknown column.
@@ -353,7 +357,7 @@ class Result:
             if column not in known:
                 raise UnknownName(f"column of the table {declared.name}", column, known)
         ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(declared.name)
-        ((_, table),) = part.table(name, columns).runs(seeds)
+        ((_, table),) = part.table(name, columns).split_by_seed(seeds)
         return table
 
     def estimate(
@@ -445,8 +449,8 @@ class Result:
         }
         if self.fast_path_shares:
             tree["fast_path_share"] = {str(seed): share for seed, share in self.fast_path_shares.items()}
-        if self.about:
-            tree["about"] = {str(seed): about for seed, about in self.about.items()}
+        if self.host_record_by_seed:
+            tree["about"] = {str(seed): about for seed, about in self.host_record_by_seed.items()}
         return tree | _nested_summary(self._summary_rows(confidence)) if self._part_by_seed else tree
 
     def _table_and_row_name(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:

@@ -97,7 +97,7 @@ class StoredSeeds:
         try:
             return self.read(name, columns)
         except FileNotFoundError as error:  # merged by another process, perhaps with more seeds
-            return _core.join(self.key, self._read_from_other_batch(name, error.filename).runs(sorted(self.seed_run_statistics)))
+            return _core.join(self.key, self._read_from_other_batch(name, error.filename).split_by_seed(sorted(self.seed_run_statistics)))
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """As `table`, but raises FileNotFoundError if the batch is gone."""
@@ -363,7 +363,7 @@ class _MergedSeeds(_SeedsToStore):
     def table(self, name: str) -> _core.Table:
         runs: list[tuple[int, _core.Table]] = []
         for at in sorted(set(self._part_index_by_seed.values())):
-            runs += self._parts[at].read(name).runs([seed for seed, of in self._part_index_by_seed.items() if of == at])
+            runs += self._parts[at].read(name).split_by_seed([seed for seed, of in self._part_index_by_seed.items() if of == at])
         return _core.join(self.key, sorted(runs, key=lambda run: run[0]))
 
 

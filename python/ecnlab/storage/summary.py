@@ -87,7 +87,7 @@ def result_tables(result: Result) -> list[TextTable]:
             _TEXT_COLUMNS,
         ),
     ]
-    if result.about:
+    if result.host_record_by_seed:
         shown.append(_host_lateness_table(result))
     if not result.band_names:
         return shown
@@ -105,7 +105,7 @@ def result_tables(result: Result) -> list[TextTable]:
 
 def _host_lateness_table(result: Result) -> TextTable:
     """Table for a backend with real hosts: kernel, congestion control, and lateness of the worst seed."""
-    every = list(result.about.values())
+    every = list(result.host_record_by_seed.values())
     late = [
         [f"lateness {step}, worst seed", lateness.seconds_to_milliseconds_text(value)]
         for step, value in lateness.worst_lateness_by_percentile(every).items()

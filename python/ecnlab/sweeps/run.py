@@ -179,7 +179,7 @@ def _warnings_of_results(plan: SweepPlan, results: Mapping[str, Result]) -> list
 
 def _worst_lateness_record(results: Iterable[Result]) -> dict[str, Any]:
     """The worst lateness over all runs, at each percentile; empty for the simulator."""
-    late = lateness.worst_lateness_by_percentile([about for result in results for about in result.about.values()])
+    late = lateness.worst_lateness_by_percentile([about for result in results for about in result.host_record_by_seed.values()])
     return {lateness.LATENESS_KEY: late} if late else {}
 
 

@@ -40,7 +40,7 @@ class FingerprintOutcome:
 def compute_fingerprints(workers: Workers | None = None, *, progress: bool = False) -> dict[str, str]:
     """Run every example that is a scenario; its fingerprint by its name. Raises RunsFailed."""
     names = [example.name for example in examples() if example.kind == "scenario"]
-    results = run_all([Request(load(PREFIX + name), [SEED]) for name in names], workers=workers, progress=progress).whole()
+    results = run_all([Request(load(PREFIX + name), [SEED]) for name in names], workers=workers, progress=progress).results_or_raise()
     return {name: result.fingerprints[SEED] for name, result in zip(names, results, strict=True)}
 
 

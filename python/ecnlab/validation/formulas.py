@@ -81,7 +81,7 @@ def run_formula_checks(
     # Longest scenarios first, so that no core idles at the end.
     order = sorted(needed, key=lambda key: needed[key].duration_s, reverse=True)
     requests = [Request(needed[key], range(1, key[1] + 1)) for key in order]
-    results = run_all(requests, store=store, progress=progress, workers=workers).whole()
+    results = run_all(requests, store=store, progress=progress, workers=workers).results_or_raise()
     found = dict(zip(order, results, strict=True))
     return [judge_formula_check(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
 

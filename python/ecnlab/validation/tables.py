@@ -74,7 +74,9 @@ def compare_with_ns2_files(
     found: list[CellComparison] = []
     for table in tables:
         fresh = {row.scenario.hash: row.scenario for row in table.rows if row.scenario.hash not in cache}
-        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], store=store, progress=progress, workers=workers).whole()
+        results = run_all(
+            [Request(chosen, seeds) for chosen in fresh.values()], store=store, progress=progress, workers=workers
+        ).results_or_raise()
         cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
             found.extend(_compare_reference_row(table, row, cache[row.scenario.hash], known))

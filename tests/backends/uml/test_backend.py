@@ -526,7 +526,7 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
         """)
     )
     run = lab.run(asked, seed=1, backend="uml", trace=tmp_path / "some.cases")
-    assert run.about[1] == lab.run(asked, seed=1, backend="uml").about[1]
+    assert run.host_record_by_seed[1] == lab.run(asked, seed=1, backend="uml").host_record_by_seed[1]
     told = {
         outcome.name: [judgement.verdict for judgement in outcome.judgements]
         for outcome in kernel.replay_kernel_cases_of_folder(tmp_path / "some.cases")

@@ -290,7 +290,7 @@ def scenario(tcp: str, impair: list[dict[str, Any]] | None = None, duration_s: i
 @pytest.mark.real_time
 def test_a_control_of_the_user_runs_under_its_name_and_the_record_names_it(with_controls: kernels.BuiltKernel) -> None:
     chosen = scenario("gentle").on_backend(Uml(kernel="gentle"))
-    about = lab.run(chosen, seed=1).about[1]
+    about = lab.run(chosen, seed=1).host_record_by_seed[1]
     assert about["groups"][0]["congestion_control"] == "gentle"
     assert about["groups"][0]["rewritten_to_ect1"] is None
     assert about["kernel_image"] == with_controls.name
@@ -344,7 +344,7 @@ def test_each_hook_of_the_kernel_reaches_a_control_that_uses_it(with_controls: k
     three_marks = [{"kind": "script", "action": "mark", "packets": [200, 400, 600]}]
     chosen = scenario("hooks", three_marks).on_backend(Uml(kernel="hooks"))
     result = lab.run(chosen, seed=1, trace=tmp_path / "hooks.pcapng")
-    host = result.about[1]["groups"][0]["opening_host"]
+    host = result.host_record_by_seed[1]["groups"][0]["opening_host"]
     assert host["delivered_ce"] >= 3
     assert list(result.series.window["cwnd_packets"])[-1] == 10 + 5 + host["delivered_ce"]
     data = [packet for packet in captured(tmp_path / "hooks.pcapng") if packet.payload > 0 and packet.interface == 0]
@@ -365,7 +365,7 @@ def test_ect0_of_dctcp_leaves_its_host_as_ect1_and_the_record_counts_it(tmp_path
     ]
     chosen = lab.scenario({"name": "l4s", "duration": "10 s", "link": [link], "flows": flows}).on_backend("uml")
     result = lab.run(chosen, seed=1, trace=tmp_path / "l4s.pcapng")
-    l4s, classic = result.about[1]["groups"]
+    l4s, classic = result.host_record_by_seed[1]["groups"]
     seen = [packet for packet in captured(tmp_path / "l4s.pcapng") if packet.payload > 0]
     assert all(packet.is_checksum_right for packet in seen)
     before = Counter(packet.ecn for packet in seen if packet.interface == 0)
@@ -396,7 +396,7 @@ def test_the_engine_knows_the_same_controls_of_uml_kernels() -> None:
 @pytest.mark.parametrize("name", [name for name in controls.BUILT_IN_CONTROLS if name not in SIMULATED_CONTROLS])
 def test_every_uml_kernel_has_these_controls(name: str) -> None:
     result = lab.run(scenario(name, duration_s=1).on_backend("uml"), seed=1)
-    assert result.about[1]["groups"][0]["congestion_control"] == name
+    assert result.host_record_by_seed[1]["groups"][0]["congestion_control"] == name
     assert result.groups["goodput_bps"][0] > 1e6
 
 
@@ -404,7 +404,7 @@ def test_every_uml_kernel_has_these_controls(name: str) -> None:
 @pytest.mark.real_time
 def test_bbr_runs_on_the_kernel_and_is_refused_by_the_simulator() -> None:
     bbr = scenario("bbr")
-    assert lab.run(bbr.on_backend("uml"), seed=1).about[1]["groups"][0]["congestion_control"] == "bbr"
+    assert lab.run(bbr.on_backend("uml"), seed=1).host_record_by_seed[1]["groups"][0]["congestion_control"] == "bbr"
     with pytest.raises(
         ScenarioError, match="the simulator does not have this congestion control; fix: use --backend uml, whose kernels have bbr"
     ):

@@ -93,7 +93,7 @@ impl Shell {
 
     /// Identifier of the inner network, unique on this machine while it exists. Raises OSError.
     #[getter]
-    fn network(&self) -> PyResult<u64> {
+    fn inner_namespace_inode(&self) -> PyResult<u64> {
         Ok(self.namespaces[0].inode()?)
     }
 
@@ -109,7 +109,7 @@ impl Shell {
 
     /// File descriptors of the inner and the outer network namespace. A child process can inherit them while this object exists.
     #[getter]
-    fn networks(&self) -> (RawFd, RawFd) {
+    fn network_namespace_fds(&self) -> (RawFd, RawFd) {
         let [inside, outside] = self.namespaces.each_ref().map(Namespace::descriptor);
         (inside, outside)
     }
@@ -129,7 +129,7 @@ impl Shell {
     }
 
     /// Current state of the queues and packet counters as JSON; None before it is available.
-    fn look(&self) -> Option<String> {
+    fn latest_snapshot_json(&self) -> Option<String> {
         lock_ignoring_poison(&self.view.snapshot).clone()
     }
 

@@ -188,7 +188,7 @@ def _move_capture_to_destination(done: process.UmlJobResult, tracing: TraceOutpu
     """Move the capture of a run to its destination atomically, compressed if requested. Raises RemoteRunFailed."""
     try:
         with tracing.lock_partial_trace_file(seed) as place:
-            _core.put_capture(done.folder / process.CAPTURE_FILE, place)
+            _core.copy_capture_compressed(done.folder / process.CAPTURE_FILE, place)
     except OSError as error:
         raise _remote_run_failed_from_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 

@@ -30,7 +30,7 @@ def study_duration_text(study: Study, runs: int, items: int) -> str:
 
 def write_mean_run_cpu_time(study: Study, results: Iterable[Result]) -> None:
     """Store the mean CPU time of a study's run."""
-    took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.records}
+    took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.seed_run_statistics}
     costs: dict[str, Any] = json.loads(COSTS.read_text(encoding="utf-8"))
     costs["run_s"][study.name] = round(sum(took.values()) / len(took), 4)
     COSTS.write_text(json.dumps(costs, indent=2, sort_keys=True) + "\n", encoding="utf-8")

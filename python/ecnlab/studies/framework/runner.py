@@ -186,7 +186,7 @@ def _draw_and_write_report(
     with ProgressLine(len(items), shown=progress, verb="drawing") as bar:
         drawn = drawing.draw_and_save_items(chosen.study, items, results, out / report_folder.FIGURES_FOLDER, processes, bar)
     decisions = chosen.setups.decide_over_setups(claims, results) if chosen.setups else decide_claims(claims, results.__getitem__)
-    fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
+    fingerprints = {result.hash: result.seed_run_statistics[0].fingerprint for result in results.values()}
     in_setups = chosen.setups is not None
     lab = _laboratory_html(chosen.plan)
     content = report.StudyReportContent(

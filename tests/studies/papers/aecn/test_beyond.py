@@ -22,7 +22,7 @@ def _shortened_needs(need: RequiredScenario) -> ecnlab.Scenario:
 def results() -> dict[RequiredScenario, ecnlab.Result]:
     """Results of all scenarios of the items, with two seeds and 8 s each."""
     needs = list(dict.fromkeys(need for item in beyond.ITEMS for need in item.needs.values()))
-    return dict(zip(needs, run_all([Request(_shortened_needs(need), [1, 2]) for need in needs]).whole(), strict=True))
+    return dict(zip(needs, run_all([Request(_shortened_needs(need), [1, 2]) for need in needs]).results_or_raise(), strict=True))
 
 
 @pytest.mark.parametrize("item", beyond.ITEMS, ids=lambda item: item.number)

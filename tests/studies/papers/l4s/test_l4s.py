@@ -21,7 +21,7 @@ def results() -> dict[RequiredScenario, ecnlab.Result]:
     """Results of all scenarios of the items, with two seeds and 1.5 s each, or until after the step of the rate."""
     needs = list(dict.fromkeys(need for item in STUDY.items for need in item.needs.values()))
     chosen = [ecnlab.scenario(_shortened(need.scenario)) for need in needs]
-    return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]).whole(), strict=True))
+    return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]).results_or_raise(), strict=True))
 
 
 def _shortened(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,5 +51,5 @@ def test_transactions_are_claimed_of_a_kernel_s_hosts_and_come_out_the_same_agai
     results, failures = select_from_study(STUDY, [1], claims=["R7"], backend="uml").plan.run_missing(store)
     again = ecnlab.run(ecnlab.scenario(scenario_on_kernels(cell.scenario)), seed=1, backend="uml")
     assert failures == []
-    assert again.records[0].fingerprint == results[cell].records[0].fingerprint
+    assert again.seed_run_statistics[0].fingerprint == results[cell].seed_run_statistics[0].fingerprint
     assert again.groups.equals(results[cell].groups)

@@ -14,7 +14,7 @@ def results() -> dict[RequiredScenario, ecnlab.Result]:
     """Results of all scenarios of the items, with two seeds and 8 s each."""
     needs = list(dict.fromkeys(need for item in STUDY.items for need in item.needs.values()))
     chosen = [ecnlab.scenario({**need.scenario, "duration": "8 s", "measure_from": "3 s"}) for need in needs]
-    return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]).whole(), strict=True))
+    return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]).results_or_raise(), strict=True))
 
 
 @pytest.mark.parametrize("item", STUDY.items, ids=lambda item: item.heading)

@@ -52,7 +52,7 @@ class ReferenceRow:
 
 @cache
 def read_reference_rows(table: str) -> Sequence[ReferenceRow]:
-    """The rows of a table: "fairness", "shared-queue" or "linux-7.2-hosts"."""
+    """The rows of a table: "fairness", "shared-queue", "linux-7.2-hosts" or "linux-7.2-hosts-repeated"."""
     with (REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return [
             ReferenceRow(
