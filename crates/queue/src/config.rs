@@ -70,7 +70,7 @@ impl QueueConfig {
     }
 
     /// The kernel's queue that it is, if it is one.
-    pub fn as_kernel_qdisc(&self) -> Option<&KernelQdisc> {
+    pub fn wrapped_kernel_qdisc(&self) -> Option<&KernelQdisc> {
         match &self.child {
             Child::Kernel(queue) => Some(queue),
             Child::Aqm { .. } | Child::Buffer { .. } | Child::Queue(_) => None,
@@ -182,7 +182,7 @@ impl AqmConfig {
 impl std::fmt::Debug for QueueConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.discipline.name)?;
-        let child = self.aqm().map(|aqm| aqm.entry.name).or(self.as_kernel_qdisc().map(|queue| queue.name.as_str()));
+        let child = self.aqm().map(|aqm| aqm.entry.name).or(self.wrapped_kernel_qdisc().map(|queue| queue.name.as_str()));
         child.map_or(Ok(()), |name| write!(f, " {name}"))
     }
 }

@@ -26,7 +26,7 @@
 //!     fn size(&self) -> u32 { self.bytes.len() as u32 }
 //!     fn ecn(&self) -> Ecn { self.ecn }
 //!     fn set_ecn(&mut self, ecn: Ecn) { self.ecn = ecn }
-//!     fn flow(&self) -> u64 { 0 }
+//!     fn flow_key(&self) -> u64 { 0 }
 //!     fn rtt(&self) -> Span { Span::ZERO }
 //! }
 //!
@@ -72,7 +72,7 @@
 //! }
 //! # use ecnlab_testkit::Packet;
 //! # use ecnlab_units::Time;
-//! # let packets = vec![Packet::PLAIN; 4];
+//! # let packets = vec![Packet::ECT0_1000_BYTES; 4];
 //!
 //! let mut queue = Fifo::new(Box::new(Step { most: 2 }), Limit::Packets(100));
 //! let mut rng = Rng::for_role(1, "step");

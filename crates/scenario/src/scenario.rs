@@ -112,7 +112,7 @@ impl Scenario {
     /// Parts that need a kernel and that the simulator does not have, each with its path and the remedy.
     pub fn problems_without_kernel(&self) -> Vec<Problem> {
         let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
-            PipeOrQueue::Queue(queue) if queue.config.as_kernel_qdisc().is_some() => Some(link.name.display_name()),
+            PipeOrQueue::Queue(queue) if queue.config.wrapped_kernel_qdisc().is_some() => Some(link.name.display_name()),
             _ => None,
         });
         let say = "the simulator has no kernel; fix: use --backend uml, or give the queue an aqm";

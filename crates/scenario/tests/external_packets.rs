@@ -191,7 +191,7 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let scenario = scenario(r#"{ kernel = "red", limit = 60000, ecn = true, mode = "adaptive" }"#);
     let PipeOrQueue::Queue(queue) = &scenario.network.links[0].buffer else { panic!("a queue") };
     let arguments = [("ecn", "true"), ("limit", "60000"), ("mode", "adaptive")].map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert_eq!(Some(&KernelQdisc { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.config.as_kernel_qdisc());
+    assert_eq!(Some(&KernelQdisc { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.config.wrapped_kernel_qdisc());
     let mut network = (*scenario.network).clone();
     network.links[0].impairment = None;
     let mut simulation = Simulation::new(&network.with_external_hosts(), &OPTIONS, ActionRecorder::default());

@@ -67,7 +67,7 @@ pub fn replay(
         return Err(ReplayError::NoQueue((**name).to_owned()));
     }
     let selected_queues = || measured_queues_with_rates(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
-    let is_simulated = |queue: &QueueSpec| queue.config.as_kernel_qdisc().is_none();
+    let is_simulated = |queue: &QueueSpec| queue.config.wrapped_kernel_qdisc().is_none();
     if let Some((queue, _)) = selected_queues().next().filter(|_| !selected_queues().any(|(queue, _)| is_simulated(queue))) {
         return Err(ReplayError::Kernel(queue.name.clone()));
     }

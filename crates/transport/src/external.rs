@@ -43,7 +43,7 @@ impl ExternalSender {
     }
 
     /// Records that the connection is open; returns whether it was not open before.
-    pub fn on_opened(&mut self) -> bool {
+    pub fn record_open(&mut self) -> bool {
         !std::mem::replace(&mut self.is_open, true)
     }
 
@@ -106,7 +106,7 @@ mod tests {
     fn a_host_opens_a_connection_for_the_first_thing_that_it_is_to_send_over_it() {
         let mut sender = ExternalSender::default();
         assert_eq!([false, true, false, false], [sender.is_done(), sender.request_write(100), sender.request_write(50), sender.is_done()]);
-        assert_eq!([true, false], [sender.on_opened(), sender.on_opened()]);
+        assert_eq!([true, false], [sender.record_open(), sender.record_open()]);
         sender.on_all_acknowledged();
         assert!(sender.is_done());
         let mut next = ExternalSender::default();

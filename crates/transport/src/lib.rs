@@ -29,7 +29,7 @@
 //! }
 //!
 //! # fn main() -> Result<(), String> {
-//! let settings = Arc::new(TcpSettings { ecn: true, ..profile::settings("linux") });
+//! let settings = Arc::new(TcpSettings { ecn: true, ..profile::tcp_settings_of("linux") });
 //! let clock = HostClock::new(&settings, Span::ZERO);
 //! let mut sender = Sender::new(settings.clone(), &AppWrite::keep_open(5_000_000), clock);
 //! let mut receiver = Receiver::new(&settings, clock);

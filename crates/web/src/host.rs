@@ -9,10 +9,10 @@ use std::cell::Cell;
 use ecnlab_units::Rng;
 
 /// Groups of packets that an AQM may have.
-pub const MAX_GROUPS: usize = 16;
+pub const MAX_AQM_GROUPS: usize = 16;
 
 /// Numbers that a call passes; `web/engine.js` has the same places.
-pub type Slots = [f64; FIRST_GROUP + 2 * MAX_GROUPS];
+pub type Slots = [f64; FIRST_GROUP + 2 * MAX_AQM_GROUPS];
 
 pub const NOW_S: usize = 0;
 pub const NOW_PS: usize = 1;
@@ -39,7 +39,7 @@ pub const LIMIT_BYTES: usize = 3;
 pub const TEXT_PTR: usize = 4;
 pub const TEXT_LEN: usize = 5;
 
-pub const INITIAL_SLOT_VALUES: Slots = [0.0; FIRST_GROUP + 2 * MAX_GROUPS];
+pub const INITIAL_SLOT_VALUES: Slots = [0.0; FIRST_GROUP + 2 * MAX_AQM_GROUPS];
 
 /// Function of the page that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,8 +84,12 @@ fn make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
     };
     let gauges: &'static [Gauge] = array_or_empty(declaration, "gauges").iter().map(gauge).collect::<Vec<_>>().leak();
     let groups = declaration["groups"].as_u64().unwrap_or(0) as usize;
-    if groups > host::MAX_GROUPS || gauges.len() > INITIAL_SLOT_VALUES.len() {
-        return Err(format!("groups = {groups} must be at most {}, and gauges at most {}", host::MAX_GROUPS, INITIAL_SLOT_VALUES.len()));
+    if groups > host::MAX_AQM_GROUPS || gauges.len() > INITIAL_SLOT_VALUES.len() {
+        return Err(format!(
+            "groups = {groups} must be at most {}, and gauges at most {}",
+            host::MAX_AQM_GROUPS,
+            INITIAL_SLOT_VALUES.len()
+        ));
     }
     let has = |hook: &str| array_or_empty(declaration, "hooks").iter().any(|known| known == hook);
     let class: &'static JsClass = Box::leak(Box::new(JsClass {

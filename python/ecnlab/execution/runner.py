@@ -213,7 +213,7 @@ def run(
     resolved_workers = _resolve_workers(workers, threads)
     try:
         return (
-            _run_single_request(request, resolved_workers, progress, _InMemoryRunStore())
+            _run_request_or_raise(request, resolved_workers, progress, _InMemoryRunStore())
             if asked is None
             else _run_until_precise(request, asked, resolved_workers, progress)
         )
@@ -235,7 +235,7 @@ def _run_until_precise(request: Request, asked: precision.PrecisionTarget, worke
     """Add seeds of a request in stages until the interval is narrow enough."""
     memory = _InMemoryRunStore()
     for n in precision.seed_stages(len(request.seeds)):
-        result = _run_single_request(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
+        result = _run_request_or_raise(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
         found = asked.measure.estimate(result)
         if result.alike:
             return result.with_more_warnings(precision.identical_seeds_problem(n))
@@ -246,7 +246,7 @@ def _run_until_precise(request: Request, asked: precision.PrecisionTarget, worke
     return result.with_more_warnings(asked.shortfall_problem(found))
 
 
-def _run_single_request(request: Request, workers: Workers, progress: bool, memory: _InMemoryRunStore) -> Result:
+def _run_request_or_raise(request: Request, workers: Workers, progress: bool, memory: _InMemoryRunStore) -> Result:
     """Run a request. Raises the error of a failed run."""
     outcome = _run_requests([request], None, workers, progress, patient=False, memory=memory)
     _raise_error_of_failed_runs(outcome)

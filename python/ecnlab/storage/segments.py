@@ -165,7 +165,7 @@ class StoredBatch:
         try:
             if digest is not None and digest != _batch_json_digest(index):
                 raise ValueError("not what was stored")
-            files = {name: _table_file_from_json(file) for name, file in index["files"].items()}
+            files = {name: _table_file_extents_from_json(file) for name, file in index["files"].items()}
             parts = list(_parts_from_json(path, index["runs"], files))
             batch = StoredBatch(path, parts, frozenset(index["scenarios"]), files, index["merged"])
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -429,7 +429,7 @@ def _extent_sha256(data: bytes, begin: int, size: int) -> str:
     return sha256(memoryview(data)[begin : begin + size]).hexdigest()
 
 
-def _table_file_from_json(entry: Mapping[str, Any]) -> TableFileExtents:
+def _table_file_extents_from_json(entry: Mapping[str, Any]) -> TableFileExtents:
     return TableFileExtents([_extent_from_json(*extent) for extent in entry["row_groups"]], _extent_from_json(*entry["footer"]))
 
 

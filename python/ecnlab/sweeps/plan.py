@@ -83,7 +83,7 @@ class SweepPlan:
             "aqms": dict(sorted({pair for point in self.points for pair in point.scenario.aqm_digests.items()})),
         }
 
-    def parameters_in_force_to_dict(self) -> dict[str, Any]:
+    def shared_and_differing_parameters_to_dict(self) -> dict[str, Any]:
         """Parameters shared by all points, parameters that differ by point, and measured seconds of each."""
         shared = _parameters_in_force_at_point(self.points[0])
         for point in self.points:

@@ -476,7 +476,7 @@ impl<C: FlowClassifier> Forwarder<C> {
                 return Ok(ReadOutcome::Dropped);
             }
         };
-        let Some((external, about)) = self.build_external_packet(host, &view, handle, now) else {
+        let Some((external, about)) = self.translate_host_packet(host, &view, handle, now) else {
             self.counters.unclassified += 1;
             return Ok(ReadOutcome::Dropped);
         };
@@ -484,7 +484,7 @@ impl<C: FlowClassifier> Forwarder<C> {
         Ok(ReadOutcome::Injected(external))
     }
 
-    fn build_external_packet(
+    fn translate_host_packet(
         &mut self,
         host: usize,
         view: &ParsedHeaders,

@@ -257,7 +257,7 @@ impl Qdisc {
             "sfq" => read_sfq(queue),
             "tbf" => read_tbf(queue),
             "htb" => read_htb(queue, rate_bps),
-            "netem" => read_netem(queue),
+            "netem" => netem_options_from_arguments(queue),
             _ => Err(vec![(String::new(), format!("unknown kernel queue \"{}\"; fix: use one of {SUPPORTED_QDISCS_MESSAGE}", queue.name))]),
         }
     }
@@ -452,7 +452,7 @@ fn psched_ticks(seconds: f64) -> u32 {
 }
 
 /// Delays, losses, copies and reordering, drawn uniformly and independently.
-fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
+fn netem_options_from_arguments(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = QdiscArgumentReader::new(queue, NETEM_PARAMETERS);
     let [delay, jitter] = ["delay", "jitter"].map(|name| reader.read_nanos(name).unwrap_or(0));
     let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.read_probability_u32(name));

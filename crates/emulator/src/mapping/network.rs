@@ -62,7 +62,7 @@ fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut 
 fn check_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
     for link in &scenario.network.links {
         let PipeOrQueue::Queue(queue) = &link.buffer else { continue };
-        let Some(wrong) = queue.config.as_kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else {
+        let Some(wrong) = queue.config.wrapped_kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else {
             continue;
         };
         let place = format!("link.{}.queue", link.name.display_name());

@@ -22,7 +22,7 @@ pub struct ExpectedPath {
 
 impl ExpectedPath {
     /// The slowest link of a flow's route, and the sum of the delays; `None` for a flow that was added during the run.
-    pub fn from_flow_route(network: &Network, flow: u32, seed: u64) -> Option<ExpectedPath> {
+    pub fn from_slowest_link_and_delays(network: &Network, flow: u32, seed: u64) -> Option<ExpectedPath> {
         let flow = network.flows.get(flow as usize)?;
         let links = |route: &[u32]| route.iter().map(|&link| &network.links[link as usize]).collect::<Vec<_>>();
         let [forward, back] = [links(&flow.forward), links(&flow.back)];

@@ -121,7 +121,7 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
     let name = if is_only { name } else { format!("{name}_{number}") };
     let (phase, jiffies) = clock.tick_phase_and_jiffies(connection.began, of.tick);
     let end = connection.end_of_record(of.end);
-    let path = ExpectedPath::from_flow_route(of.network, connection.flow, of.seed)
+    let path = ExpectedPath::from_slowest_link_and_delays(of.network, connection.flow, of.seed)
         .ok_or_else(|| "the flow is one of many that come and go".to_owned());
     let (path, script, note) = match path.and_then(|path| path.to_path_and_script_json(connection)) {
         Ok((path, script)) => (path, script, String::new()),

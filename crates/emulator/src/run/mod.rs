@@ -206,7 +206,7 @@ fn create_kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues,
     let mut queues = KernelQueues::default();
     for (number, link) in (0..).zip(&network.links) {
         if let PipeOrQueue::Queue(queue) = &link.buffer
-            && let Some(of_kernel) = queue.config.as_kernel_qdisc()
+            && let Some(of_kernel) = queue.config.wrapped_kernel_qdisc()
         {
             queues.add(number, of_kernel, link.rate, largest).map_err(|why| match why.kind() {
                 io::ErrorKind::InvalidInput => {

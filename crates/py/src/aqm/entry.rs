@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyType};
 use super::compiled::{CompiledAqm, CompiledProgram};
 use super::failure::{self, Failure};
 use super::interpreted::{Draws, InterpretedAqm};
-use super::view::MAX_GROUPS;
+use super::view::MAX_AQM_GROUPS;
 
 /// Declaration of a user's AQM, for reading scenarios.
 #[pyclass(frozen, name = "BroughtAqm", module = "ecnlab._core")]
@@ -167,8 +167,8 @@ impl Aqm for PassAllAqm {
 }
 
 fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> Result<&'static AqmEntry, String> {
-    if declaration.groups > MAX_GROUPS {
-        return Err(format!("groups = {} must be at most {MAX_GROUPS}", declaration.groups));
+    if declaration.groups > MAX_AQM_GROUPS {
+        return Err(format!("groups = {} must be at most {MAX_AQM_GROUPS}", declaration.groups));
     }
     let parameters = declaration.parameters.into_iter().map(parse_parameter).collect::<Result<Vec<_>, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();

@@ -8,7 +8,7 @@ use ecnlab_units::{Ecn, Time};
 use pyo3::prelude::*;
 
 /// Maximum number of packet groups of a user's AQM.
-pub const MAX_GROUPS: usize = 16;
+pub const MAX_AQM_GROUPS: usize = 16;
 
 /// Queued packets and bytes, in total or of a group, without the packet in transmission.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
@@ -84,7 +84,7 @@ pub struct ArrivalStruct {
     head_waited_s: f64,
     full: bool,
     backlog: Backlog,
-    groups: [Backlog; MAX_GROUPS],
+    groups: [Backlog; MAX_AQM_GROUPS],
 }
 
 #[pymethods]
@@ -157,7 +157,7 @@ impl Arrival {
 
 impl ArrivalStruct {
     pub fn of(arrival: &aqm::Arrival) -> ArrivalStruct {
-        let mut groups = [Backlog::default(); MAX_GROUPS];
+        let mut groups = [Backlog::default(); MAX_AQM_GROUPS];
         for (backlog, group) in groups.iter_mut().zip(arrival.groups) {
             *backlog = Backlog::of(group);
         }

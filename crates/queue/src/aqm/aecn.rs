@@ -271,10 +271,10 @@ fn alpha_beta_from_backlogs(arriving: usize, arrival: &Arrival) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     fn aecn(settings: &[(&str, &str)]) -> Aecn {
-        let values = default_values_except(
+        let values = default_values_with_overrides(
             "aecn",
             Settings::PARAMETERS,
             [("w_q", "1"), ("min_th", "10"), ("max_th", "30"), ("max_p", "0.5")].iter().chain(settings),

@@ -212,10 +212,10 @@ impl Aqm for Amecn {
 mod tests {
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&default_values_except("amecn", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_with_overrides("amecn", Settings::PARAMETERS, given))
     }
 
     fn amecn(given: &[(&str, &str)]) -> Amecn {

@@ -190,13 +190,16 @@ mod tests {
     use ecnlab_units::{Rng, Values};
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Aqm, Arrival, Backlog, TimerContext};
     use crate::limit::Limit;
 
     fn ared(given: &[(&str, &str)]) -> AdaptiveRed<AimdMaxP> {
-        let values =
-            default_values_except("ared", Settings::PARAMETERS, [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given));
+        let values = default_values_with_overrides(
+            "ared",
+            Settings::PARAMETERS,
+            [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given),
+        );
         new(Settings::from_values(&values), &LinkParams { rate: Rate::from_bps(1_500_000).unwrap(), limit: Limit::Packets(100) })
     }
 

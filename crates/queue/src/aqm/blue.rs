@@ -156,11 +156,11 @@ mod tests {
     use ecnlab_units::CongestionLevel;
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, MarkTarget};
 
     fn blue(settings: &[(&str, &str)]) -> (Blue, Rng) {
-        (Blue::new(Settings::from_values(&default_values_except("blue", Settings::PARAMETERS, settings))), Rng::for_role(1, "blue"))
+        (Blue::new(Settings::from_values(&default_values_with_overrides("blue", Settings::PARAMETERS, settings))), Rng::for_role(1, "blue"))
     }
 
     #[test]

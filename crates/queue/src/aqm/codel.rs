@@ -258,11 +258,11 @@ impl Aqm for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, PacketInfo};
 
     fn codel(settings: &[(&str, &str)]) -> Codel {
-        Codel::new(Settings::from_values(&default_values_except("codel", Settings::PARAMETERS, settings)))
+        Codel::new(Settings::from_values(&default_values_with_overrides("codel", Settings::PARAMETERS, settings)))
     }
 
     /// Packets leave every 10 us, each after the same wait, and leave so many behind; when they were not let pass.

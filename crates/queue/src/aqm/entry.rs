@@ -125,12 +125,12 @@ impl AqmEntry {
     /// # Panics
     /// If a test value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn test_values(&self) -> Values {
-        default_values_except(self.name, self.parameters, self.test_params)
+        default_values_with_overrides(self.name, self.parameters, self.test_params)
     }
 }
 
 /// Defaults of `parameters` with other values from text for some of them.
-pub(crate) fn default_values_except<'a>(
+pub(crate) fn default_values_with_overrides<'a>(
     entry: &str,
     parameters: &'static [Parameter],
     others: impl IntoIterator<Item = &'a (&'a str, &'a str)>,

@@ -112,12 +112,12 @@ mod tests {
     use ecnlab_units::{Rng, Values};
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Aqm, Arrival, Backlog};
 
     /// max_p after arrivals at a queue of these lengths, with w_q = 1 and thresholds 5 and 15.
     fn max_p_after_arrivals(lengths: &[u32]) -> Vec<f64> {
-        let values = default_values_except("feng-red", Settings::PARAMETERS, &[("w_q", "1"), ("max_p", "0.12")]);
+        let values = default_values_with_overrides("feng-red", Settings::PARAMETERS, &[("w_q", "1"), ("max_p", "0.12")]);
         let mut aqm = new(Settings::from_values(&values), Rate::from_bps(1_500_000).unwrap());
         let mut arrive = |&packets: &u32| {
             aqm.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "feng"));

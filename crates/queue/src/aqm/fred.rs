@@ -287,7 +287,7 @@ mod tests {
     use ecnlab_units::CongestionLevel;
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, MarkTarget};
 
     const MARK: EnqueueVerdict =
@@ -295,7 +295,7 @@ mod tests {
     const FORCED: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
 
     fn fred(settings: &[(&str, &str)]) -> (Fred, Rng) {
-        let values = default_values_except("fred", Settings::PARAMETERS, settings);
+        let values = default_values_with_overrides("fred", Settings::PARAMETERS, settings);
         let rate = Rate::from_bps(1_500_000).unwrap();
         (Fred::new(Settings::from_values(&values), Limit::Packets(40), rate), Rng::for_role(1, "fred"))
     }

@@ -339,12 +339,12 @@ mod tests {
 
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     const LINK: fn() -> LinkParams = || LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&default_values_except("linux-red", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_with_overrides("linux-red", Settings::PARAMETERS, given))
     }
 
     fn red(given: &[(&str, &str)]) -> LinuxRed {

@@ -201,11 +201,11 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, DropTarget};
 
     fn values(given: &[(&str, &str)]) -> Values {
-        default_values_except("mecn", Settings::PARAMETERS, [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given))
+        default_values_with_overrides("mecn", Settings::PARAMETERS, [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given))
     }
 
     /// Verdicts on arrivals at this queue length.

@@ -177,10 +177,10 @@ impl Aqm for Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&default_values_except("pi", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_with_overrides("pi", Settings::PARAMETERS, given))
     }
 
     /// The magnitude and the phase of the open loop at w rad/s: the controller before TCP and the queue of Hollot et al. 2001,

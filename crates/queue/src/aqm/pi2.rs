@@ -137,12 +137,12 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, PacketInfo};
 
     /// A PI2 whose p' is about `base`, and the share of so many arrivals that it signals, all in the same way.
     fn signalled_share(base: f64, ecn: Ecn, given: &[(&str, &str)]) -> (f64, Option<EnqueueVerdict>) {
-        let values = default_values_except("pi2", Settings::PARAMETERS, [("alpha", "0.1"), ("beta", "0")].iter().chain(given));
+        let values = default_values_with_overrides("pi2", Settings::PARAMETERS, [("alpha", "0.1"), ("beta", "0")].iter().chain(given));
         let (mut pi2, mut rng) = (Pi2::new(Settings::from_values(&values)), Rng::for_role(1, "pi2"));
         while pi2.probability.base_probability() < base - 1e-9 {
             let now = pi2.next_update;

@@ -180,11 +180,11 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, DropTarget};
 
     fn values(settings: &[(&str, &str)]) -> Values {
-        default_values_except("red", Settings::PARAMETERS, settings)
+        default_values_with_overrides("red", Settings::PARAMETERS, settings)
     }
 
     fn red(mode: SignalMode, settings: &[(&str, &str)]) -> (Red, Rng) {

@@ -188,7 +188,7 @@ impl Aqm for Rem {
 mod tests {
     use super::*;
     use crate::aqm::MarkTarget;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     const MARK: EnqueueVerdict =
         EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
@@ -197,7 +197,7 @@ mod tests {
     fn rem(settings: &[(&str, &str)]) -> (Rem, Rng) {
         (
             Rem::new(
-                Settings::from_values(&default_values_except("rem", Settings::PARAMETERS, settings)),
+                Settings::from_values(&default_values_with_overrides("rem", Settings::PARAMETERS, settings)),
                 Rate::from_bps(10_000_000).unwrap(),
             ),
             Rng::for_role(1, "rem"),

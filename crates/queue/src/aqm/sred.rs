@@ -153,12 +153,12 @@ impl Aqm for Sred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
     use crate::aqm::{Backlog, PacketInfo};
 
     fn sred(settings: &[(&str, &str)]) -> (Sred, Rng) {
         (
-            Sred::new(Settings::from_values(&default_values_except("sred", Settings::PARAMETERS, settings)), Limit::Packets(60)),
+            Sred::new(Settings::from_values(&default_values_with_overrides("sred", Settings::PARAMETERS, settings)), Limit::Packets(60)),
             Rng::for_role(1, "sred"),
         )
     }

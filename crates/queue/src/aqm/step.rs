@@ -149,10 +149,10 @@ mod tests {
 
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     fn step(settings: &[(&str, &str)]) -> Step {
-        Step::new(Settings::from_values(&default_values_except("step", Settings::PARAMETERS, settings)))
+        Step::new(Settings::from_values(&default_values_with_overrides("step", Settings::PARAMETERS, settings)))
     }
 
     fn verdict_for(step: &mut Step, ecn: Ecn, backlog: Backlog) -> EnqueueVerdict {

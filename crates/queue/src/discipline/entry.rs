@@ -5,7 +5,7 @@ use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Parameter};
 
 use super::flow_queues::FlowQueueKind;
-use crate::aqm::entry::{Contradictions, Gauge, default_values_except};
+use crate::aqm::entry::{Contradictions, Gauge, default_values_with_overrides};
 
 /// Declaration of a discipline.
 pub struct DisciplineEntry {
@@ -69,6 +69,6 @@ impl DisciplineEntry {
     /// # Panics
     /// If a test value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn test_values(&self) -> Values {
-        default_values_except(self.name, self.parameters, self.test_params)
+        default_values_with_overrides(self.name, self.parameters, self.test_params)
     }
 }

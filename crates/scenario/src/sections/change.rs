@@ -105,7 +105,7 @@ fn changeable_edge(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, n
         );
         return None;
     }
-    if edge.queue.as_ref().is_some_and(|queue| queue.as_kernel_qdisc().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
+    if edge.queue.as_ref().is_some_and(|queue| queue.wrapped_kernel_qdisc().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
         let key = if keys.rate.is_some() { "rate" } else { "state" };
         let message = format!("link \"{name}\" has a kernel's queue, which keeps the link's rate; fix: leave out {key}, or give it an AQM");
         reader.report(given, key, message);

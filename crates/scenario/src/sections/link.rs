@@ -233,7 +233,7 @@ fn read_direction_keys<'a>(reader: &mut Reader, given: TableInput<'a>, mut readi
     let keys = impairment::ImpairmentKeys::from_values(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
     let deliveries = read_deliveries(reader, &given, &mut reading);
-    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.as_kernel_qdisc().is_some()) {
+    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.wrapped_kernel_qdisc().is_some()) {
         let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
         reader.report(&given, DELIVERIES.key, message);
     }
@@ -248,7 +248,7 @@ fn read_bursts(reader: &mut Reader, given: &TableInput, queue: Option<&Queue>) -
     }
     let message = if given.has(DELIVERIES.key) {
         Some("exclude deliveries, which are the departure times; fix: leave out one of the two".to_owned())
-    } else if queue.is_some_and(|queue| queue.of.as_kernel_qdisc().is_some()) {
+    } else if queue.is_some_and(|queue| queue.of.wrapped_kernel_qdisc().is_some()) {
         Some("exclude a queue of a kernel, which sends as soon as the link is free; fix: give the queue an aqm".to_owned())
     } else if !given.has("queue") {
         Some(format!("require a queue; fix: give queue = {}", QUEUE_TABLE.example))

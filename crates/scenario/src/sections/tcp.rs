@@ -86,7 +86,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     }
     reader.warn_ignored_keys_with_path_fn(&given, &values, &[], parameter_path);
     reader.warn_ignored_keys_with_path_fn(&quirks, &values, &[], parameter_path);
-    warn_of_ineffective_variant(reader, &given, members, &values);
+    warn_of_unread_variant_members(reader, &given, members, &values);
     match values.get_as::<CongestionControlName>("congestion_control") {
         CongestionControlName::Kernel(_) => warn_of_unread_with_kernel_control(reader, &given, &values),
         _ if sound => warn_of_unchecked(reader, &given, profile, &values),
@@ -159,7 +159,7 @@ fn checked_combinations_text(profile: &Profile) -> String {
 }
 
 /// Warns of a variant whose members the scenario's own parameters have all overridden.
-fn warn_of_ineffective_variant(reader: &mut Reader, given: &TableInput, members: &[(&str, &str)], values: &Values) {
+fn warn_of_unread_variant_members(reader: &mut Reader, given: &TableInput, members: &[(&str, &str)], values: &Values) {
     let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_read_conditions_of(name).first()?)));
     if let Some((name, value, condition)) = unread.next() {
         let now = values.value_by_name(condition.parameter);

@@ -163,7 +163,7 @@ impl<P: Probe> Simulation<P> {
         }
         self.record_ack(at, ack, true);
         let flow = &self.flows[at as usize];
-        let opens = ack.segment_type == SegmentType::Syn && flow.is_app_handshake_pending();
+        let opens = ack.segment_type == SegmentType::Syn && flow.awaits_syn_ack_for_app();
         self.run_sender(at, |sender, now, out| sender.on_ack(ack, now, out));
         if opens {
             self.notify_app_of_flow(at, AppEvent::Opened);

@@ -66,7 +66,7 @@ impl<P: Probe> Simulation<P> {
         let host = told_of.sender.as_external_mut().expect("hosts tell of flows whose ends are outside");
         match input {
             HostEvent::Opened => {
-                let is_news = host.on_opened();
+                let is_news = host.record_open();
                 if is_news && told_of.app != NO_INDEX {
                     self.notify_app_of_flow(flow, AppEvent::Opened);
                 }

@@ -213,7 +213,7 @@ impl FlowState {
         self.replace_with_new_connection(demand, now);
         if let Some(host) = self.sender.as_external_mut() {
             host.request_write(demand.bytes);
-            host.on_opened();
+            host.record_open();
         }
     }
 
@@ -285,7 +285,7 @@ impl FlowState {
     /// Whether its application has opened a connection whose handshake is not answered yet.
     #[cold]
     #[inline(never)]
-    pub fn is_app_handshake_pending(&self) -> bool {
+    pub fn awaits_syn_ack_for_app(&self) -> bool {
         self.app != NO_INDEX && self.sender.as_tcp().is_some_and(Sender::is_in_handshake)
     }
 

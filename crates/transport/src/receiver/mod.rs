@@ -222,7 +222,7 @@ impl Receiver {
             ack: Some(self.make_ack_without_sack(segment, delayed.as_ref(), sent)),
         };
         if let Some(ack) = &mut arrival.ack {
-            self.add_sack_and_remember_echo(segment.seq, twice, ack);
+            self.add_sack_and_remember_timestamp(segment.seq, twice, ack);
             if let Some(replies) = &mut self.syn_fin_replies {
                 replies.on_reply_sent(ack.segment_type, now);
             }
@@ -383,7 +383,7 @@ impl Receiver {
     /// Processes the ECN field of a packet without data of the other direction.
     pub fn count_pure_ack_ecn(&mut self, ecn: Ecn) {
         if let Some(host) = &mut self.linux {
-            return host.on_ack_ecn(ecn);
+            return host.count_pure_ack_ecn(ecn);
         }
         if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
             counters.on_ack_ecn(ecn);
@@ -484,7 +484,7 @@ impl Receiver {
 
     /// Adds SACK blocks to the ACK of a segment, and remembers its echoed timestamp.
     #[inline(always)]
-    fn add_sack_and_remember_echo(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
+    fn add_sack_and_remember_timestamp(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
         if let Some(last) = &mut self.last_echo {
             **last = EchoedTimestamp { sent: ack.echo, is_retransmission: ack.echo_retransmission };
         }
@@ -497,7 +497,7 @@ impl Receiver {
     #[inline(never)]
     fn make_delayed_ack(&mut self, delayed: &DelayedAck) -> Ack {
         let mut ack = self.make_ack_without_sack(&delayed.segment, None, delayed.sent);
-        self.add_sack_and_remember_echo(delayed.segment.seq, false, &mut ack);
+        self.add_sack_and_remember_timestamp(delayed.segment.seq, false, &mut ack);
         ack
     }
 

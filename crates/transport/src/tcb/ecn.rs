@@ -116,7 +116,7 @@ impl EcnState {
 
     /// Records a mark at window `cwnd`. Returns whether it is the second mark in a row at one segment or less, which backs off the RTO (RFC
     /// 3168, section 6.1.2).
-    pub fn is_repeated_mark_at_one_segment(&mut self, cwnd: f64) -> bool {
+    pub fn record_mark_and_ask_if_repeated(&mut self, cwnd: f64) -> bool {
         let again = cwnd <= 1.0 && self.marked_at_one_segment;
         self.marked_at_one_segment = cwnd <= 1.0;
         again
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn the_second_mark_in_a_row_at_one_segment_backs_off() {
         let mut ecn = state();
-        assert_eq!([false, true, true], [(); 3].map(|()| ecn.is_repeated_mark_at_one_segment(1.0)));
-        assert!(!ecn.is_repeated_mark_at_one_segment(2.0) && !ecn.is_repeated_mark_at_one_segment(1.0));
+        assert_eq!([false, true, true], [(); 3].map(|()| ecn.record_mark_and_ask_if_repeated(1.0)));
+        assert!(!ecn.record_mark_and_ask_if_repeated(2.0) && !ecn.record_mark_and_ask_if_repeated(1.0));
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Tcb {
         let Some(share) = self.ecn_response.beta_for_mark(level, self.control.loss_beta()) else { return };
         self.recovery_point.record_mark_reduction(share, self.snd_max);
         self.counters.ecn_reactions += 1;
-        if self.ecn.is_repeated_mark_at_one_segment(self.window.cwnd) {
+        if self.ecn.record_mark_and_ask_if_repeated(self.window.cwnd) {
             self.back_off_rto();
         }
         self.notify_control_of_reduction(ReductionCause::Mark, now);

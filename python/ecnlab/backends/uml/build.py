@@ -176,7 +176,7 @@ def _rebuild_kernel_with_congestion_controls(
         _run_make(tree, [str(controls.CONTROLS_FOLDER / f"{control.object_file_stem}.o") for control in added], jobs, None)
         _run_make(tree, ["linux"], jobs, None)
     except BackendError as error:
-        raise controls.build_error_of_congestion_control(added, error) from None
+        raise controls.make_error_naming_control(added, error) from None
     own = {"controls": [control.to_dict() for control in added], "plain_kernel": plain.name, "built_s": time()}
     about = {key: value for key, value in plain.about.items() if key not in ("tree", "program")} | own
     return _install_kernel(tree, folder / "with-controls", place, about)

@@ -77,11 +77,13 @@ def read_congestion_control_files(paths: Sequence[Path]) -> list[UserCongestionC
     for path in paths:
         control = _read_congestion_control_file(path)
         if control.name in BUILT_IN_CONTROLS:
-            raise _control_error(path, f"every UML kernel has a control {control.name} already", "give another .name")
+            raise _refused_file_error(path, f"every UML kernel has a control {control.name} already", "give another .name")
         if control.name in found and found[control.name].source == control.source:
-            raise _control_error(path, "the same control is given twice", "give it once")
+            raise _refused_file_error(path, "the same control is given twice", "give it once")
         if control.name in found:
-            raise _control_error(path, f"{found[control.name].path} has the .name {control.name} too", "give one of them another .name")
+            raise _refused_file_error(
+                path, f"{found[control.name].path} has the .name {control.name} too", "give one of them another .name"
+            )
         found[control.name] = control
     return list(found.values())
 
@@ -95,7 +97,7 @@ def copy_congestion_controls_to_tree(tree: Path, controls: Sequence[UserCongesti
         makefile.write("".join(f"obj-y += {control.object_file_stem}.o\n" for control in controls))
 
 
-def build_error_of_congestion_control(controls: Sequence[UserCongestionControl], error: BackendError) -> BackendError:
+def make_error_naming_control(controls: Sequence[UserCongestionControl], error: BackendError) -> BackendError:
     """The error of a kernel's make as an error of a control, with the first errors of compiler or linker, if a control caused it."""
     lines = str(error).splitlines()
     for control in controls:
@@ -117,30 +119,30 @@ def _read_congestion_control_file(path: Path) -> UserCongestionControl:
     except OSError as error:
         raise BackendError(f"--control: {path}: {error.strerror}; fix: give the path of a C file") from None
     if len(source) > _MAX_FILE_BYTES:
-        raise _control_error(path, f"has more than {_MAX_FILE_BYTES} bytes", "give a C file like the kernel's net/ipv4/tcp_bic.c")
+        raise _refused_file_error(path, f"has more than {_MAX_FILE_BYTES} bytes", "give a C file like the kernel's net/ipv4/tcp_bic.c")
     text = _without_comments(source.decode(errors="replace"))
     registered = list(dict.fromkeys(_REGISTRATION.findall(text)))
     if len(registered) != 1:
         says = "registers no control" if not registered else f"registers {len(registered)} controls"
-        raise _control_error(path, says, "give a file that calls tcp_register_congestion_control(&NAME) for one control")
+        raise _refused_file_error(path, says, "give a file that calls tcp_register_congestion_control(&NAME) for one control")
     if foreign := _FOREIGN_INCLUDE.search(text):
-        raise _control_error(path, f"includes {foreign[1]}, which no digest of the kernel covers", "move its content into the C file")
+        raise _refused_file_error(path, f"includes {foreign[1]}, which no digest of the kernel covers", "move its content into the C file")
     operations = re.search(_OPERATIONS.format(variable=registered[0]), text, re.DOTALL)
     if operations is None:
-        raise _control_error(
+        raise _refused_file_error(
             path, f"struct tcp_congestion_ops {registered[0]} has no initial value", "define it as the kernel's own controls do"
         )
     members = dict(re.findall(r"\.(\w+)\s*=\s*([^,}]+?)\s*[,}]", operations[1], re.DOTALL))
     lacking = [" or ".join(f".{name}" for name in group) for group in _REQUIRED_OPERATIONS if not set(group) & set(members)]
     if lacking:
-        raise _control_error(path, f"{registered[0]} has no {', no '.join(lacking)}, which every kernel requires", "add them")
+        raise _refused_file_error(path, f"{registered[0]} has no {', no '.join(lacking)}, which every kernel requires", "add them")
     name = _NAME.fullmatch(members.get("name", ""))
     if name is None and _MACRO.fullmatch(members.get("name", "")):
         wrong = f".name of {registered[0]} is the macro {members['name']}, and macros are not expanded here"
-        raise _control_error(path, wrong, "write the name itself in quotes")
+        raise _refused_file_error(path, wrong, "write the name itself in quotes")
     if name is None:
         wrong = f".name of {registered[0]} is {members.get('name', 'missing')}"
-        raise _control_error(path, wrong, "give a string of 1 to 15 letters, digits, underscores and hyphens")
+        raise _refused_file_error(path, wrong, "give a string of 1 to 15 letters, digits, underscores and hyphens")
     return UserCongestionControl(name[1], path, source, _NEEDS_ACCURATE_ECN.search(text) is not None)
 
 
@@ -148,5 +150,5 @@ def _without_comments(text: str) -> str:
     return _COMMENT_OR_STRING.sub(lambda match: match[1] or " ", text)
 
 
-def _control_error(path: Path, wrong: str, fix: str) -> BackendError:
+def _refused_file_error(path: Path, wrong: str, fix: str) -> BackendError:
     return BackendError(f"--control: {path}: {wrong}; fix: {fix}")

@@ -324,7 +324,7 @@ class StatementEstimate:
 
 
 @dataclass(frozen=True)
-class ClaimDecisionInSetup:
+class SingleSetupDecision:
     """A claim in one set-up: the values of the open parameters that matter for it (none in an alternative), verdict and statements."""
 
     values: Mapping[str, str]
@@ -353,8 +353,8 @@ class ClaimDecision:
     claim: Claim
     verdict: ClaimVerdict
     estimates: Sequence[StatementEstimate]
-    setups: Sequence[ClaimDecisionInSetup] = ()
-    alternatives: Mapping[str, ClaimDecisionInSetup] = field(default_factory=dict)
+    setups: Sequence[SingleSetupDecision] = ()
+    alternatives: Mapping[str, SingleSetupDecision] = field(default_factory=dict)
 
 
 def decide_claim(claim: Claim, runs: ResultOfNeed) -> ClaimDecision:
@@ -379,7 +379,7 @@ def decide_claims(claims: Sequence[Claim], runs: ResultOfNeed) -> list[ClaimDeci
 
 
 def combine_setup_verdicts(
-    main: ClaimDecision, setups: Sequence[ClaimDecisionInSetup], alternatives: Mapping[str, ClaimDecisionInSetup]
+    main: ClaimDecision, setups: Sequence[SingleSetupDecision], alternatives: Mapping[str, SingleSetupDecision]
 ) -> ClaimDecision:
     """The verdict over admissible set-ups, the main one among them: the verdict on which all agree, otherwise that it depends."""
     verdicts = {setup.verdict for setup in setups} | {main.verdict}

@@ -15,7 +15,7 @@ from typing import Any
 
 from ecnlab.scenarios.load import scenario
 from ecnlab.storage.results import Result
-from ecnlab.studies.framework.claims import Claim, ClaimDecision, ClaimDecisionInSetup, combine_setup_verdicts, decide_claims
+from ecnlab.studies.framework.claims import Claim, ClaimDecision, SingleSetupDecision, combine_setup_verdicts, decide_claims
 from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario, ScenarioRewriting, Study
 
 
@@ -191,7 +191,7 @@ class StudySetups:
 
     def _decide_claims_in_setup(
         self, setup: ParameterSetup, claims: Sequence[Claim], results: Mapping[RequiredScenario, Result]
-    ) -> dict[str, ClaimDecisionInSetup]:
+    ) -> dict[str, SingleSetupDecision]:
         """The claims in a set-up, by name, whose results are complete."""
 
         def result_of_need(need: RequiredScenario) -> Result:
@@ -199,17 +199,17 @@ class StudySetups:
 
         whole = [claim for claim in claims if all(self.scenario_in_setup(setup, need) in results for need in claim.required_scenarios())]
         return {
-            found.claim.id: ClaimDecisionInSetup(setup.values, found.verdict, found.estimates)
+            found.claim.id: SingleSetupDecision(setup.values, found.verdict, found.estimates)
             for found in decide_claims(whole, result_of_need)
         }
 
     def _combine_decisions_over_setups(
-        self, main: ClaimDecision, found: Mapping[ParameterSetup, Mapping[str, ClaimDecisionInSetup]]
+        self, main: ClaimDecision, found: Mapping[ParameterSetup, Mapping[str, SingleSetupDecision]]
     ) -> ClaimDecision:
         id_ = main.claim.id
         others = self.setups_changing_claim_scenarios(main.claim)
         names = self._parameters_changing_claim_scenarios(main.claim)
-        in_main = ClaimDecisionInSetup(self.main.values, main.verdict, main.estimates)
+        in_main = SingleSetupDecision(self.main.values, main.verdict, main.estimates)
         every = [in_main, *(found[setup][id_] for setup in others)] if others else []
         setups = [replace(each, values={name: each.values[name] for name in names}) for each in every]
         changing = [

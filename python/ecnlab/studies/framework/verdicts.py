@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from ecnlab.display.json_values import non_finite_to_none
-from ecnlab.studies.framework.claims import ClaimDecision, ClaimDecisionInSetup, ClaimVerdict, StatementEstimate, StatementStatus
+from ecnlab.studies.framework.claims import ClaimDecision, ClaimVerdict, SingleSetupDecision, StatementEstimate, StatementStatus
 from ecnlab.studies.framework.model import format_with_interval
 
 # Distinguishable without colour; a word follows each.
@@ -51,7 +51,7 @@ def _verdict_counts_with_noun(decisions: Sequence[ClaimDecision], noun: str) -> 
     return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {counts_text}"
 
 
-def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> StatementEstimate:
+def deciding_statement(decision: ClaimDecision | SingleSetupDecision) -> StatementEstimate:
     """The deciding statement, for tables with one statement per claim: the first that prevents the claim from being reproduced.
 
     Of a claim that is reproduced it is the first with a published number.
@@ -63,20 +63,20 @@ def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> Statem
     return next((weighed for weighed in decision.estimates if weighed.statement.published is not None), decision.estimates[0])
 
 
-def verdicts_of_setups_text(setups: Sequence[ClaimDecisionInSetup]) -> str:
+def verdicts_of_setups_text(setups: Sequence[SingleSetupDecision]) -> str:
     """Number of admissible set-ups with each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty for a single set-up."""
     counts = Counter(setup.verdict for setup in setups)
     setups_by_verdict = [f"{verdict} in {counts[verdict]}" for verdict in ClaimVerdict if counts[verdict]]
     return ", ".join([f"{setups_by_verdict[0]} of {len(setups)} set-ups", *setups_by_verdict[1:]]) if setups_by_verdict else ""
 
 
-def parameters_that_change_verdict(setups: Sequence[ClaimDecisionInSetup]) -> list[str]:
+def parameters_that_change_verdict(setups: Sequence[SingleSetupDecision]) -> list[str]:
     """The open parameters on which a verdict depends: two set-ups that differ in that parameter alone have different verdicts."""
     names = list(setups[0].values) if setups else []
     return [name for name in names if any(_changes_verdict_alone(name, one, other) for one, other in combinations(setups, 2))]
 
 
-def _changes_verdict_alone(name: str, one: ClaimDecisionInSetup, other: ClaimDecisionInSetup) -> bool:
+def _changes_verdict_alone(name: str, one: SingleSetupDecision, other: SingleSetupDecision) -> bool:
     differing = [key for key, value in one.values.items() if other.values[key] != value]
     return differing == [name] and one.verdict != other.verdict
 
@@ -146,7 +146,7 @@ def decision_to_dict(decision: ClaimDecision, in_full: Mapping[str, ClaimVerdict
     }
 
 
-def _claim_in_setup_to_dict(setup: ClaimDecisionInSetup) -> dict[str, Any]:
+def _claim_in_setup_to_dict(setup: SingleSetupDecision) -> dict[str, Any]:
     """A claim in a set-up: the open parameters' values, the verdict, and each statement's number."""
     return {
         "values": dict(setup.values),

@@ -120,10 +120,10 @@ pub(crate) fn check_max_p_above_zero(max_p: f64) -> Option<(&'static str, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     fn settings(given: &[(&str, &str)]) -> AutoThresholdSettings {
-        AutoThresholdSettings::from_values(&default_values_except("adaptive RED", AutoThresholdSettings::PARAMETERS, given))
+        AutoThresholdSettings::from_values(&default_values_with_overrides("adaptive RED", AutoThresholdSettings::PARAMETERS, given))
     }
 
     #[test]

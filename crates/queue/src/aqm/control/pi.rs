@@ -184,10 +184,10 @@ pub const SQUARED_PROBABILITY_GAUGES: &[Gauge] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     fn squared_probability(settings: &[(&str, &str)]) -> SquaredProbability {
-        SquaredProbability::new(&Pi2BaseSettings::from_values(&default_values_except("pi", Pi2BaseSettings::PARAMETERS, settings)))
+        SquaredProbability::new(&Pi2BaseSettings::from_values(&default_values_with_overrides("pi", Pi2BaseSettings::PARAMETERS, settings)))
     }
 
     #[test]

@@ -355,14 +355,14 @@ impl SignalSpacing {
 mod tests {
     use super::*;
     use crate::aqm::Backlog;
-    use crate::aqm::entry::default_values_except;
+    use crate::aqm::entry::default_values_with_overrides;
 
     /// How many gaps are looked at.
     const SIGNALS: usize = 400_000;
     const PLAIN: &[(&str, &str)] = &[("wait", "false"), ("count_self", "false")];
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        Settings::from_values(&default_values_except("red", Settings::PARAMETERS, given))
+        Settings::from_values(&default_values_with_overrides("red", Settings::PARAMETERS, given))
     }
 
     /// The gaps from signal to signal at a steady probability.

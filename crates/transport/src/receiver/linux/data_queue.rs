@@ -55,7 +55,7 @@ impl LinuxReceiver {
         }
         self.update_ts_recent(segment, sent);
         self.rcv_rtt.on_segment(payload >= self.ack_scheduler.rcv_mss(), sent, now);
-        self.ofo_queue.clear_dsack();
+        self.ofo_queue.discard_dsack();
         self.queue_data(segment, payload, now);
         self.send_or_schedule_ack(now);
         self.run_reader(now);

@@ -295,7 +295,7 @@ impl LinuxReceiver {
     }
 
     /// Processes the ECN field of a packet without data of the other direction.
-    pub fn on_ack_ecn(&mut self, ecn: Ecn) {
+    pub fn count_pure_ack_ecn(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate
             && accurate.on_ack_ecn(ecn)
         {

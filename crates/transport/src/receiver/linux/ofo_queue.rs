@@ -105,7 +105,7 @@ impl OfoQueue {
     }
 
     /// Clears an unreported DSACK, because a further segment is processed.
-    pub fn clear_dsack(&mut self) {
+    pub fn discard_dsack(&mut self) {
         self.dsack_block = None;
     }
 

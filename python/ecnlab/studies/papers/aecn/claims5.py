@@ -371,11 +371,11 @@ A17 = Claim(
 )
 
 
-def _flow_fairness_by_min_th(flows: int, min_th: float) -> MeasuredQuantity:
+def _flow_fairness_at_min_th(flows: int, min_th: float) -> MeasuredQuantity:
     return aecn3_measure(JAIN, flows, int(min_th))
 
 
-def _group_fairness_by_min_th(flows: int, *min_ths: float) -> MeasuredQuantity:
+def _group_fairness_at_min_th(flows: int, *min_ths: float) -> MeasuredQuantity:
     """Fairness between groups at a robust min_th; at several of them, from the mean goodput that each group has there."""
     return smallest_over_largest_group(
         lambda group: CombinedMeasure(fmean, [aecn3_measure(GOODPUT, flows, int(at), group) for at in min_ths])
@@ -392,9 +392,9 @@ def _fairness_trend_with_min_th_statement(
 
 def _group_fairness_peak_at_min_th_statements(flows: int, best: Sequence[int], name: str) -> list[ClaimStatement]:
     """Statements that the groups are closest at the best min_th, or between the best two."""
-    levels = {f"min_th {at}": _group_fairness_by_min_th(flows, at) for at in ROBUST_MIN_THS if at not in best}
+    levels = {f"min_th {at}": _group_fairness_at_min_th(flows, at) for at in ROBUST_MIN_THS if at not in best}
     return largest_level_statements(
-        name, {name: _group_fairness_by_min_th(flows, *best), **levels}, setting=f"{flows} flows, {_GROUP_NAMES}"
+        name, {name: _group_fairness_at_min_th(flows, *best), **levels}, setting=f"{flows} flows, {_GROUP_NAMES}"
     )
 
 
@@ -404,9 +404,9 @@ A18 = Claim(
     "min_th 9 with 60 flows, and between 2 and 3 with 120.",
     ["5.35", "5.36", "5.37", "5.38"],
     [
-        _fairness_trend_with_min_th_statement(60, _flow_fairness_by_min_th, _JAIN_UNIT, claimed_above(0)),
-        _fairness_trend_with_min_th_statement(120, _flow_fairness_by_min_th, _JAIN_UNIT, claimed_below(0)),
-        _fairness_trend_with_min_th_statement(60, _group_fairness_by_min_th, _GROUP_NAMES, claimed_above(0)),
+        _fairness_trend_with_min_th_statement(60, _flow_fairness_at_min_th, _JAIN_UNIT, claimed_above(0)),
+        _fairness_trend_with_min_th_statement(120, _flow_fairness_at_min_th, _JAIN_UNIT, claimed_below(0)),
+        _fairness_trend_with_min_th_statement(60, _group_fairness_at_min_th, _GROUP_NAMES, claimed_above(0)),
         *_group_fairness_peak_at_min_th_statements(60, [9], "min_th 9"),
         *_group_fairness_peak_at_min_th_statements(120, [2, 3], "between min_th 2 and 3"),
     ],

@@ -82,7 +82,7 @@ def _largest_waits_after_step(result: Result) -> Iterator[list[float]]:
 
 
 @dataclass(frozen=True)
-class StepOfLinuxHosts:
+class StepOutcomeOfLinuxHosts:
     """What a Linux 7.2 host has after the step: its largest wait, and the time in which packets wait more than 20 ms."""
 
     largest_wait_ms: float
@@ -90,11 +90,11 @@ class StepOfLinuxHosts:
 
 
 @cache
-def steps_of_linux_hosts() -> Mapping[StepCase, StepOfLinuxHosts]:
+def steps_of_linux_hosts() -> Mapping[StepCase, StepOutcomeOfLinuxHosts]:
     """The stored steps of Linux 7.2 hosts, by control, RTT and rate."""
     with (REFERENCE / "linux-7.2-rate-step.csv").open(encoding="utf-8", newline="") as file:
         return {
-            (cells["control"], int(cells["rtt_ms"]), int(cells["to_mbps"])): StepOfLinuxHosts(
+            (cells["control"], int(cells["rtt_ms"]), int(cells["to_mbps"])): StepOutcomeOfLinuxHosts(
                 float(cells["largest_wait_ms"]), float(cells["longer_than_20_ms_s"])
             )
             for cells in csv.DictReader(file)
