@@ -41,7 +41,7 @@
 //! values.set_from_text("target", "20 ms").unwrap();
 //! let settings = Settings::from_values(&values);
 //! assert_eq!((0.1, Span::from_millis(20), Drop::Tail), (settings.law.max_p, settings.target, settings.drop));
-//! assert_eq!(1, values.unmet_conditions("depth").len());
+//! assert_eq!(1, values.unmet_read_conditions_of("depth").len());
 //! ```
 //!
 //! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`PacketsOrBytes`], [`Span`], [`Rate`], `bool`, `String`, a distribution
