@@ -235,7 +235,7 @@ def ran_on_uml(result: bytes) -> Any:
     from ecnlab.backends.uml import process
 
     backend, scenario = _uml()
-    tmpdir = SimpleNamespace(create_job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserve_cpu_core=nullcontext)
+    tmpdir = SimpleNamespace(temporary_job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserve_cpu_core=nullcontext)
     before = process.read_guest_program, process.is_program_current, process.tmpdir, process.UmlJobRunner._run_kernel
     process.read_guest_program, process.is_program_current, process.tmpdir = bytes, lambda: True, tmpdir  # type: ignore[assignment]
     process.UmlJobRunner._run_kernel = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]

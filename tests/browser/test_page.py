@@ -90,7 +90,9 @@ def test_a_page_of_another_build_is_refused(folder: Path) -> None:
         page.require_page_folder()
 
 
-@pytest.mark.parametrize("damaged", [b"", b"no gzip", gzip.compress(module_of_build(_core.BUILD))[:-9]])
+@pytest.mark.parametrize(
+    "damaged", [b"", b"no gzip", gzip.compress(module_of_build(_core.BUILD), mtime=0)[:-9]], ids=["empty", "no gzip", "truncated"]
+)
 def test_a_damaged_module_is_refused(folder: Path, damaged: bytes) -> None:
     (folder / page.PACKED_MODULE).write_bytes(damaged)
     with pytest.raises(UsageError, match="engine is of no build"):

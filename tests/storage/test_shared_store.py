@@ -38,7 +38,7 @@ run, put = Job.run, segments.write_unflushed
 ran, stored = [], [0]
 
 def counted(self, *args):
-    ran.append((self.key, self.seed))
+    ran.append((self.scenario_key, self.seed))
     return run(self, *args)
 
 def dying(path, data):
