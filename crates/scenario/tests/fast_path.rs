@@ -131,7 +131,10 @@ fn group(draw: &mut Draw, number: u64, last: &str) -> String {
         if profile == "linux" { &["cubic", "reno", "dctcp"] } else { &["reno", "newreno", "sack", "cubic", "tahoe", "vegas"] };
     let variant = if draw.chance(50) { format!(", variant = \"{}\"", draw.one_of(variants)) } else { String::new() };
     let others = draw.maybe(15, ", pacing = true").to_owned() + draw.maybe(25, ", delayed_ack = true") + draw.maybe(20, ", max_rwnd = 8");
-    text += &format!("tcp = {{ profile = \"{profile}\"{variant}, ecn = {}{others} }}\n", draw.chance(70));
+    let ecn = draw.chance(70);
+    let is_accurate = ecn && profile != "ns2" && draw.chance(40);
+    let echo = if is_accurate { ", ecn_echo = \"accurate\"" } else { "" };
+    text += &format!("tcp = {{ profile = \"{profile}\"{variant}, ecn = {ecn}{echo}{others} }}\n");
     let app = draw.one_of(&[
         r#""bulk""#,
         r#""bulk""#,

@@ -411,7 +411,9 @@ impl PacketArena {
     #[inline(always)]
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: PacketOrigin) -> PacketId {
         let mut packet = Packet::from_ack(ack, origin);
-        if !ack.sacks.is_empty() || ack.window != Ack::WINDOW_UNLIMITED || ack.is_accurate() {
+        // A SYN-ACK has the Accurate ECN option, but no timestamp yet.
+        let is_accurate = ack.is_accurate() || ack.segment_type == SegmentType::Syn && ack.accecn.is_present();
+        if !ack.sacks.is_empty() || ack.window != Ack::WINDOW_UNLIMITED || is_accurate {
             packet.ext_or_rtt_us = self.store_ext(PacketExt {
                 sacks: std::mem::take(&mut ack.sacks),
                 window: ack.window,
