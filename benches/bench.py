@@ -61,24 +61,24 @@ CUBIC_SACK = (
 )
 
 NETWORKS = (
-    Network("thesis, 60 flows", "thesis.toml", (), ONE_OF_EACH, ("net=thesis", "flows=60"), 95, 45),
+    Network("thesis, 60 flows", "thesis.toml", (), ONE_OF_EACH, ("net=thesis", "flows=60"), 48, 42),
     Network(
         "thesis, 600 flows",
         "thesis.toml",
         ("flows.*.count=200", 'flows.*.access.rate="150 kbps"'),
         (*ONE_OF_EACH, 'flows.*.access.rate="150 kbps"'),
         ("net=thesis", "flows=600"),
-        150,
-        75,
+        68,
+        58,
     ),
-    Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 130, 60),
-    Network("1 Gbps, CUBIC + SACK", "1g.toml", CUBIC_SACK, (*ONE_OF_EACH, *CUBIC_SACK), ("net=1g", "tcp=cubic"), None, None),
+    Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 56, 46),
+    Network("1 Gbps, CUBIC + SACK", "1g.toml", CUBIC_SACK, (*ONE_OF_EACH, *CUBIC_SACK), ("net=1g", "tcp=cubic"), 100, 86),
     # ns-2 has no Prague, no Accurate ECN and no DualPI2.
     Network("1 Gbps, Prague + CUBIC over DualPI2", "l4s.toml", (), ONE_OF_EACH, None, None, None),
-    Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 300, 100, ns2_runs=1),
+    Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 150, 100, ns2_runs=1),
     # A tenth of the flows in a tenth of the time: memory depends on live flows, so it is the same, and per arrived flow ten times as large.
-    Network("arrivals, 10 000 flows", "arrivals.toml", ('duration="10 s"',), ONE_ARRIVAL, None, None, None),
-    Network("arrivals, 100 000 flows", "arrivals.toml", (), ONE_ARRIVAL, None, None, None),
+    Network("arrivals, 10 000 flows", "arrivals.toml", ('duration="10 s"',), ONE_ARRIVAL, None, 140, 110),
+    Network("arrivals, 100 000 flows", "arrivals.toml", (), ONE_ARRIVAL, None, 140, 110),
 )
 
 
