@@ -15,58 +15,44 @@ from __future__ import annotations
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all else here, and Ctrl-C meanwhile would show a traceback
 
 if TYPE_CHECKING:
-    from ecnlab.aqm import PASS as PASS
-    from ecnlab.aqm import Aqm as Aqm
-    from ecnlab.aqm import drop as drop
-    from ecnlab.aqm import gauge as gauge
-    from ecnlab.aqm import mark as mark
-    from ecnlab.aqm import param as param
-    from ecnlab.backends.live import Live as Live
-    from ecnlab.backends.uml.backend import Uml as Uml
-    from ecnlab.comparison.compare import compare as compare
-    from ecnlab.comparison.model import Comparison as Comparison
-    from ecnlab.comparison.phase import PhaseEffect as PhaseEffect
-    from ecnlab.comparison.phase import phase_effect as phase_effect
-    from ecnlab.errors import AqmError as AqmError
-    from ecnlab.errors import BackendError as BackendError
-    from ecnlab.errors import ClusterError as ClusterError
-    from ecnlab.errors import EcnlabError as EcnlabError
-    from ecnlab.errors import EngineFault as EngineFault
-    from ecnlab.errors import Failure as Failure
-    from ecnlab.errors import Interrupted as Interrupted
-    from ecnlab.errors import Problem as Problem
-    from ecnlab.errors import ResultsError as ResultsError
-    from ecnlab.errors import RunsFailed as RunsFailed
-    from ecnlab.errors import ScenarioError as ScenarioError
-    from ecnlab.errors import TraceError as TraceError
-    from ecnlab.errors import UnknownName as UnknownName
-    from ecnlab.errors import UsageError as UsageError
-    from ecnlab.execution.cluster import Cluster as Cluster
-    from ecnlab.execution.runner import Outcome as Outcome
-    from ecnlab.execution.runner import Request as Request
-    from ecnlab.execution.runner import run as run
-    from ecnlab.execution.runner import run_all as run_all
-    from ecnlab.execution.workers import Threads as Threads
-    from ecnlab.packet_traces.analyze import Trace as Trace
-    from ecnlab.packet_traces.analyze import trace as trace
-    from ecnlab.packet_traces.replay import replay as replay
-    from ecnlab.packet_traces.write import TraceTo as TraceTo
-    from ecnlab.scenarios import catalog as catalog
-    from ecnlab.scenarios.load import Scenario as Scenario
-    from ecnlab.scenarios.load import example as example
-    from ecnlab.scenarios.load import load as load
-    from ecnlab.scenarios.load import scenario as scenario
-    from ecnlab.stats.estimates import Estimate as Estimate
-    from ecnlab.stats.estimates import paired_difference as paired_difference
-    from ecnlab.storage.results import Result as Result
-    from ecnlab.storage.results import open_result as open_result
-    from ecnlab.storage.store import Store as Store
-    from ecnlab.sweeps.folder import open_sweep as open_sweep
-    from ecnlab.sweeps.run import sweep as sweep
-    from ecnlab.sweeps.sweep import Sweep as Sweep
-
-if TYPE_CHECKING:
     from typing import Any
+
+    from ecnlab.aqm import PASS, Aqm, drop, gauge, mark, param
+    from ecnlab.backends.live import Live
+    from ecnlab.backends.uml.backend import Uml
+    from ecnlab.comparison.compare import compare
+    from ecnlab.comparison.model import Comparison
+    from ecnlab.comparison.phase import PhaseEffect, phase_effect
+    from ecnlab.errors import (
+        AqmError,
+        BackendError,
+        ClusterError,
+        EcnlabError,
+        EngineFault,
+        Failure,
+        Interrupted,
+        Problem,
+        ResultsError,
+        RunsFailed,
+        ScenarioError,
+        TraceError,
+        UnknownName,
+        UsageError,
+    )
+    from ecnlab.execution.cluster import Cluster
+    from ecnlab.execution.runner import Outcome, Request, run, run_all
+    from ecnlab.execution.workers import Threads
+    from ecnlab.packet_traces.analyze import Trace, trace
+    from ecnlab.packet_traces.replay import replay
+    from ecnlab.packet_traces.write import TraceTo
+    from ecnlab.scenarios import catalog
+    from ecnlab.scenarios.load import Scenario, example, load, scenario
+    from ecnlab.stats.estimates import Estimate, paired_difference
+    from ecnlab.storage.results import Result, open_result
+    from ecnlab.storage.store import Store
+    from ecnlab.sweeps.folder import open_sweep
+    from ecnlab.sweeps.run import sweep
+    from ecnlab.sweeps.sweep import Sweep
 
 __version__ = "0.1.0"
 
