@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UnknownName
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from ecnlab.cli.table import Table
     from ecnlab.scenarios.catalog import CatalogEntry, CheckedCombination, Gauge, Parameter
     from ecnlab.studies.framework.model import Study
 
@@ -100,7 +100,6 @@ def list_catalog(kind: str | None, as_json: bool) -> None:
 
     KIND is section, aqm, discipline, tcp, variant, app, impairment, topology or study; without it all kinds are listed.
     """
-    from ecnlab.cli import output
 
     if as_json:
         output.print_json({each: _titles_by_name(each) for each in ([_require_kind(kind)] if kind is not None else _KIND_TITLES)})
@@ -115,7 +114,6 @@ def list_catalog(kind: str | None, as_json: bool) -> None:
 
 def print_entries_of_kind(kind: str, indent: str = "") -> None:
     """Print name and title of each entry of a kind. Raises UnknownName for an unknown kind."""
-    from ecnlab.cli import output
 
     for name, title in _titles_by_name(_require_kind(kind)).items():
         output.print_line(f"{indent}{name:<14} {title}")
@@ -139,7 +137,6 @@ def show_entry(name: str, quirks: bool, as_json: bool) -> None:
     or a section of a scenario file.
     """
     from ecnlab import studies
-    from ecnlab.cli import output
     from ecnlab.scenarios import catalog
 
     found = [catalog.entry_from_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.is_called(name)]
@@ -165,7 +162,6 @@ def print_scenario_schema() -> None:
 
 
 def _print_entry(entry: CatalogEntry, *, quirks: bool) -> None:
-    from ecnlab.cli import output
 
     _print_entry_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
     alias = f"alias: {entry.alias}" if entry.alias else ""
@@ -179,13 +175,12 @@ def _print_entry(entry: CatalogEntry, *, quirks: bool) -> None:
 
 
 def _print_entry_heading(name: str, kind: str, title: str, summary: str, source: str) -> None:
-    from ecnlab.cli import output
 
     for part in (f"{name} ({kind}): {title}", summary, f"source: {source}" if source else ""):
         output.print_paragraph(part)
 
 
-def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> list[Table]:
+def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> list[TextTable]:
     """The parameters under their headings: a profile's own members first, with the source of each value."""
     members = [parameter for parameter in parameters if parameter.is_set and entry.kind == "tcp"]
     others = [parameter for parameter in parameters if parameter not in members]
@@ -196,11 +191,10 @@ def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> list[
     return made + ([_parameter_table("gauges", _GAUGE_COLUMNS, entry.gauges)] if entry.gauges else [])
 
 
-def _parameter_table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter | Gauge | CheckedCombination]) -> Table:
-    from ecnlab.cli.table import Table
+def _parameter_table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter | Gauge | CheckedCombination]) -> TextTable:
 
     header = tuple(columns)
-    return Table(title, header, [[getattr(parameter, field) for field in columns.values()] for parameter in parameters], header)
+    return TextTable(title, header, [[getattr(parameter, field) for field in columns.values()] for parameter in parameters], header)
 
 
 def _titles_by_name(kind: str) -> dict[str, str]:

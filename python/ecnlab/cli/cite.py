@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from ecnlab.cli import output
+
 
 @click.command()
 @click.argument("result", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
@@ -18,7 +20,6 @@ def cite(result: Path | None) -> None:
     of its scenario. Equal key, build and seeds give equal results on the simulator.
     """
     from ecnlab import _core
-    from ecnlab.cli import output
 
     label, version, build, notes = (_core.VERSION, _core.VERSION, _core.BUILD, []) if result is None else _identity_of_result(result)
     for line in _biblatex_lines(label, version, build, notes):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
 from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def compare(
     compared point by point. Values of one seed are paired, so that shared random draws cancel. The largest change is listed first.
     With --backend twice, A runs on the first backend and B, by default the same scenario, on the second.
     """
-    from ecnlab.cli import comparison, output
+    from ecnlab.cli import comparison
     from ecnlab.comparison import compare as comparing
 
     other = _second_side_with_overrides(a, b, options.parse_set_options(changes), aqms, number=len(backends))

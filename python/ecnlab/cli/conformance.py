@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.cli import EXIT_DISAGREES, options, output
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UnknownName
-
-if TYPE_CHECKING:
-    from ecnlab.cli.table import Table
 
 _TIMED_PACKETS = 100_000
 _TEXT_COLUMNS = {True: "ok", False: "FAILS", None: "not judged"}
@@ -28,7 +26,6 @@ def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
     NAME is a built-in AQM, FILE:CLASS a user-defined one, as in my_aqm.py:MyAqm. The test uses its defaults, the test values of its class,
     and random values within the bounds of its parameters. The duties of RFC 7567 are only reported.
     """
-    from ecnlab.cli import output
 
     report = _conformance_report(aqm)
     raised = report["checks"][0]["ok"] is False  # an AQM that raised tests none of the other rules
@@ -71,11 +68,10 @@ def _time_per_packet_text(report: dict[str, Any]) -> str:
     return f"cost: {report['cost_ns']:.0f} ns per packet through the queue; built-in RED: {report['cost_of_red_ns']:.0f} ns"
 
 
-def _conformance_tables(report: dict[str, Any]) -> list[Table]:
-    from ecnlab.cli.table import Table
+def _conformance_tables(report: dict[str, Any]) -> list[TextTable]:
 
     rules = [[rule["name"], _TEXT_COLUMNS[rule["ok"]], rule["sentence"]] for rule in report["checks"]]
     duties = [[duty["name"], duty["verdict"], duty["found"], duty["section"], duty["sentence"]] for duty in report["duties"]]
     checked = ("rule", "", "requirement")
     asked = ("duty", "met", "found", "section", "requirement of RFC 7567")
-    return [Table(f"{report['name']}: rules", checked, rules, checked), Table(f"{report['name']}: duties", asked, duties, asked)]
+    return [TextTable(f"{report['name']}: rules", checked, rules, checked), TextTable(f"{report['name']}: duties", asked, duties, asked)]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import EXIT_FAILED, options
+from ecnlab.cli import EXIT_FAILED, options, output
+from ecnlab.display.cells import TextTable
 
 if TYPE_CHECKING:
     from ecnlab.backends.doctor import DoctorReport
-    from ecnlab.cli.table import Table
 
 _TEXT_COLUMNS = ("what", "works", "found", "fix")
 
@@ -26,7 +26,6 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
     """
     from ecnlab.backends import doctor as examining
     from ecnlab.backends.registry import require_backend_name
-    from ecnlab.cli import output
 
     named = options.merge_renamed_backend_option([backend] if backend else [], [on] if on else [])
     wanted = require_backend_name(named[0]) if named else None
@@ -42,15 +41,14 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _check_tables(report: DoctorReport) -> list[Table]:
-    from ecnlab.cli.table import Table
+def _check_tables(report: DoctorReport) -> list[TextTable]:
 
     titles = dict.fromkeys(check.backend for check in report.checks)
     rows = {
         backend: [[c.name, _check_result_text(c.works, c.needed), c.found, c.remedy] for c in report.checks if c.backend == backend]
         for backend in titles
     }
-    return [Table(backend, _TEXT_COLUMNS, rows[backend], _TEXT_COLUMNS) for backend in titles]
+    return [TextTable(backend, _TEXT_COLUMNS, rows[backend], _TEXT_COLUMNS) for backend in titles]
 
 
 def _check_result_text(works: bool, needed: bool) -> str:

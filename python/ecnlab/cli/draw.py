@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
 
 
 @click.command()
@@ -25,7 +25,6 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     """
     import ecnlab
     from ecnlab import diagram as drawing
-    from ecnlab.cli import output
     from ecnlab.errors import UsageError
     from ecnlab.storage.atomic import write_atomically
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UsageError
 
 _COLUMNS = ("name", "kind", "title")
@@ -28,8 +29,6 @@ def example(name: str | None, everything: bool, out: Path | None, as_json: bool)
     ecnlab example ecn
     """
     from ecnlab import packaged_examples
-    from ecnlab.cli import output
-    from ecnlab.display.cells import TextTable
 
     found = packaged_examples.examples()
     if name is None and not everything:

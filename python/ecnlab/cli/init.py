@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ecnlab.cli import output
+
 TEMPLATE = Path(__file__).parents[1] / "templates" / "project"
 # A file whose name begins with a dot would apply to this repository.
 _RENAMED_FILES = {"gitignore": ".gitignore"}
@@ -19,7 +21,6 @@ def init(name: Path, quiet: bool) -> None:
 
     NAME is the new folder. Every file in it runs as it is.
     """
-    from ecnlab.cli import output
     from ecnlab.errors import UsageError
     from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
 

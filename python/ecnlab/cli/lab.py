@@ -7,7 +7,7 @@ from threading import Thread
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
 from ecnlab.errors import UsageError
 
 
@@ -29,7 +29,6 @@ def lab(file: Path | None, out: Path | None, port: int | None, no_browser: bool)
     ecnlab lab scenario.toml --out lab.html
     """
     from ecnlab.browser import page
-    from ecnlab.cli import output
 
     page.require_page_folder()
     config = page.page_config(file)
@@ -60,8 +59,6 @@ def _wait_for_server_thread(serving: Thread) -> None:
 
 def _open_browser(url: str) -> None:
     import webbrowser
-
-    from ecnlab.cli import output
 
     if not webbrowser.open(url):
         output.print_to_stderr(f"lab: no browser was found; fix: open {url} in one")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from ecnlab.cli import output
 from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ def redirect_prints_to_stderr(command: Decorated) -> Decorated:
 
     @wraps(command)
     def redirected(*args: Any, **more: Any) -> Any:
-        from ecnlab.cli import output
 
         with output.redirect_stdout_to_stderr():
             return command(*args, **more)
@@ -113,7 +113,6 @@ def add_backend_options_per_side(command: Decorated) -> Decorated:
 
 def merge_renamed_backend_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
     """The values of `--backend`, and of `--on`, its old name, with a warning."""
-    from ecnlab.cli import output
 
     if on:
         output.print_to_stderr("warning: --on is now --backend; fix: write --backend")
@@ -199,7 +198,6 @@ def _parse_seconds_option(option: str, given: str) -> float:
 @contextmanager
 def open_store(path: Path) -> Iterator[Store]:
     """Opens the store that `--store` names and prints its warnings; after Ctrl-C the error names the folder that keeps the runs."""
-    from ecnlab.cli import output
     from ecnlab.storage.store import Store
 
     store = Store(path)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ecnlab.cli.table import can_encode, terminal_width
+from ecnlab.cli.table import can_encode, render_lines, terminal_width
 from ecnlab.cli.text import fold_text
+from ecnlab.display.json_values import non_finite_to_none
 from ecnlab.storage.filenames import escape_unprintable
 
 if TYPE_CHECKING:
@@ -70,22 +70,11 @@ def print_warnings(warnings: Iterable[Problem], source: str | None) -> None:
 
 def print_tables(tables: Iterable[TextTable]) -> None:
     """Print tables one below the other."""
-    from ecnlab.cli.table import Table
-
     for table in tables:
-        for line in Table(**vars(table)).render_lines():
+        for line in render_lines(table):
             print_line(line)
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON and nothing else; NaN becomes null."""
-    print(json.dumps(replace_non_finite_by_none(value), indent=2, allow_nan=False), file=_unredirected_stdout())
-
-
-def replace_non_finite_by_none(value: Any) -> Any:
-    """The value with NaN replaced by None, for JSON."""
-    if isinstance(value, Mapping):
-        return {key: replace_non_finite_by_none(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [replace_non_finite_by_none(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(non_finite_to_none(value), indent=2, allow_nan=False), file=_unredirected_stdout())

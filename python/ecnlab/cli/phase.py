@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ecnlab.comparison.phase import PhaseEffect
-    from ecnlab.display.cells import TextTable
     from ecnlab.scenarios.load import Scenario
 
 
@@ -51,7 +51,6 @@ def phase(
     Each scenario runs with and without a random processing time of up to one packet's transmission time at every sender. A measure moves if
     its change is significant over all measures (false discovery rate 5 %) and at least 5 % of its mean.
     """
-    from ecnlab.cli import output
     from ecnlab.comparison.phase import phase_effects
 
     asked = [*_scenarios_of_files(files, aqms), *_scenarios_of_studies(studies)]
@@ -95,7 +94,6 @@ def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]
 
 
 def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[TextTable]:
-    from ecnlab.display.cells import TextTable
 
     rows = [
         [

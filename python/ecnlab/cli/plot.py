@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def plot(
     DIR is a folder that `ecnlab run` or `ecnlab sweep` has written. The figures of a run depend on the scenario's [record]. A sweep can
     be drawn as any quantity against any parameter; the data is written next to each figure as CSV.
     """
-    from ecnlab.cli import output
     from ecnlab.storage.results import open_result
     from ecnlab.sweeps.folder import is_sweep_folder
 
@@ -88,7 +87,6 @@ def _reject_options_for_folder_kind(folder: Path, what: str, given: Mapping[str,
 def _draw_sweep_figures(
     folder: Path, target: Path, formats: Sequence[str], width: float | None, asked: Mapping[str, Any], *, titles: bool, quiet: bool
 ) -> None:
-    from ecnlab.cli import output
     from ecnlab.execution.progress import ProgressLine
     from ecnlab.sweeps.folder import open_sweep
 
@@ -123,7 +121,6 @@ def draw_result_figures(
     said: bool,
 ) -> None:
     """Draw figures into a folder; `shown` shows the progress, `said` says at the end what there is."""
-    from ecnlab.cli import output
     from ecnlab.execution.progress import ProgressLine
 
     with ProgressLine(0, shown=shown, verb="drawing") as bar:

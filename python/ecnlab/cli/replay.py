@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.cli import EXIT_DISAGREES, options, output
 
 if TYPE_CHECKING:
     from ecnlab.packet_traces.replay import ReplayedQueue
@@ -28,7 +28,6 @@ def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None,
     RESULT_DIR is a results folder of `ecnlab run FILE --record --out RESULT_DIR`, on any backend. Every decision is compared. The first
     difference of each queue is printed, and the exit code is then 1.
     """
-    from ecnlab.cli import output
     from ecnlab.packet_traces import replay as replays
 
     chosen = None if seed is None and seeds is None else options.seeds_from_options(seed, seeds, "1")

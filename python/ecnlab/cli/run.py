@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ecnlab.cli import catalog, options
+from ecnlab.cli import catalog, options, output
 from ecnlab.errors import Interrupted, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -109,7 +109,6 @@ def run(
     The line before the last reports the reliability of the numbers: the begin of the steady state, a phase effect found by --phase, and
     the width of the interval of --of.
     """
-    from ecnlab.cli import output
     from ecnlab.stats import precision
     from ecnlab.stats.robustness import robustness_of_result
 
@@ -196,7 +195,6 @@ def _measure_phase_effect(scenario: Scenario, result: Result, workers: Workers, 
 
 
 def _draw_figures(result: Result, folder: Path, *, shown: bool, said: bool) -> None:
-    from ecnlab.cli import output
     from ecnlab.cli import plot as figures
 
     if result.plot.possible_figure_kinds():
@@ -211,7 +209,6 @@ def _default_results_folder(file: str, scenario: Scenario) -> Path:
 
 
 def _print_run_report(result: Result, trust: str, folder: Path) -> None:
-    from ecnlab.cli import output
     from ecnlab.storage import summary
 
     output.print_tables(summary.result_tables(result))

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
+from ecnlab.cli.table import render_lines
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.cli.table import Table
     from ecnlab.netshell import LiveView, ShellResult
     from ecnlab.scenarios.load import Scenario
 
@@ -142,7 +143,6 @@ def shell(command: list[str], /, file: str | None, **given: Any) -> None:
 
 
 def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> ShellResult:
-    from ecnlab.cli import output
     from ecnlab.netshell import ShellSpec, run_shell
     from ecnlab.scenarios.seeds import parse_seed_to_list
 
@@ -171,7 +171,7 @@ def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> S
         _print_shell_result_as_json(ended, view)
     elif not quiet:
         for table in _queue_statistics_tables(ended):
-            output.print_to_stderr("\n".join(table.render_lines()))
+            output.print_to_stderr("\n".join(render_lines(table)))
         output.print_to_stderr(_packet_delivery_text(ended))
     return ended
 
@@ -251,10 +251,9 @@ def _queue_statistics_rows(ended: ShellResult) -> list[dict[str, Any]]:
     return [{name: values[at] for name, values in columns.items()} for at in range(table.height)]
 
 
-def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
+def _queue_statistics_tables(ended: ShellResult) -> list[TextTable]:
     import math
 
-    from ecnlab.cli.table import Table
     from ecnlab.scenarios.units import column_display_factor_and_unit
     from ecnlab.storage.summary import quantity_name
 
@@ -277,7 +276,7 @@ def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
         for quantity in _QUEUE_QUANTITIES
     ]
     title = f"{ended.scenario.name}: {ended.seconds:.1f} s"
-    return [Table(title, [*_TEXT_COLUMNS, *(row["queue"] for row in rows)], cells, _TEXT_COLUMNS)] if rows else []
+    return [TextTable(title, [*_TEXT_COLUMNS, *(row["queue"] for row in rows)], cells, _TEXT_COLUMNS)] if rows else []
 
 
 def _packet_delivery_text(ended: ShellResult) -> str:
@@ -298,8 +297,8 @@ def _packet_delivery_text(ended: ShellResult) -> str:
 def _print_shell_result_as_json(ended: ShellResult, view: LiveView) -> None:
     import json
 
-    from ecnlab.cli.output import replace_non_finite_by_none
+    from ecnlab.display.json_values import non_finite_to_none
 
     end = {"end": {"exit_code": ended.code, "seconds": ended.seconds, "queues": _queue_statistics_rows(ended), **ended.about}}
-    view.to.write(json.dumps(replace_non_finite_by_none(end), allow_nan=False) + "\n")
+    view.to.write(json.dumps(non_finite_to_none(end), allow_nan=False) + "\n")
     view.to.flush()

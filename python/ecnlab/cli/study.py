@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import EXIT_DISAGREES, catalog, options
+from ecnlab.cli import EXIT_DISAGREES, catalog, options, output
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import ResultsError, UsageError
 
 if TYPE_CHECKING:
@@ -153,8 +154,6 @@ def join_reports_in_table(reports: Sequence[Path], out: Path | None, as_json: bo
     Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with the published number and,
     for each report, the mean, the interval and the status.
     """
-    from ecnlab.cli import output
-    from ecnlab.cli.table import Table
     from ecnlab.storage import atomic
     from ecnlab.studies.framework import joined
 
@@ -170,7 +169,7 @@ def join_reports_in_table(reports: Sequence[Path], out: Path | None, as_json: bo
     if as_json:
         output.print_json({"study": table.study, "header": table.header, "rows": table.rows})
     elif out is None:
-        output.print_tables([Table(table.study, table.header, table.rows, ("claim", "statement", "holds if"))])
+        output.print_tables([TextTable(table.study, table.header, table.rows, ("claim", "statement", "holds if"))])
 
 
 def _default_report_folder(name: str, backend: str | None, *, kernel_hosts: bool) -> Path:
@@ -180,7 +179,6 @@ def _default_report_folder(name: str, backend: str | None, *, kernel_hosts: bool
 
 
 def _print_study_outcome(name: str, outcome: StudyRunOutcome, *, as_json: bool, quiet: bool) -> None:
-    from ecnlab.cli import output
     from ecnlab.cli.study_output import verdict_table
     from ecnlab.studies.framework import page, verdicts
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecnlab.cli import output
-from ecnlab.cli.table import Table
 from ecnlab.cli.text import count_text
+from ecnlab.display.cells import TextTable
 
 if TYPE_CHECKING:
     from ecnlab.studies.framework.claims import ClaimDecision
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
-def verdict_table(decisions: Sequence[ClaimDecision]) -> Table:
+def verdict_table(decisions: Sequence[ClaimDecision]) -> TextTable:
     """A line for each claim; a verdict is not folded."""
     from ecnlab.studies.framework import verdicts
 
@@ -35,7 +35,7 @@ def verdict_table(decisions: Sequence[ClaimDecision]) -> Table:
     header: tuple[str, ...] = ("claim", "verdict", "sentence", "depends on")
     if not any(row[-1] for row in rows):
         rows, header = [row[:-1] for row in rows], header[:-1]
-    return Table("claims", header, rows, header)
+    return TextTable("claims", header, rows, header)
 
 
 def _parameters_that_change_verdict_text(decision: ClaimDecision) -> str:
@@ -106,7 +106,7 @@ def _print_selected_items_and_claims(chosen: StudySelection) -> None:
             unit = f" {statement.shown.unit}" if statement.shown.unit else ""
             output.print_paragraph(f"  {statement.text}: {statement.range.words}{unit}")
     rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.planned_scenarios]
-    output.print_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
+    output.print_tables([TextTable("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 
 
 def _print_run_counts_and_durations(chosen: StudySelection, quick: StudySelection) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import EXIT_FAILED, options
+from ecnlab.cli import EXIT_FAILED, options, output
 from ecnlab.cli.text import count_text
 from ecnlab.errors import Interrupted, UsageError
 
@@ -62,7 +62,6 @@ def sweep(
     FILE is a sweep file (TOML), or a scenario whose parameters --vary names. The results of all points are written as one table of each
     kind. Runs in the store are not repeated: the same command continues an interrupted sweep, and a longer one adds the missing runs.
     """
-    from ecnlab.cli import output
     from ecnlab.storage.filenames import safe_file_name
     from ecnlab.storage.store import Store
     from ecnlab.sweeps import run
@@ -138,7 +137,6 @@ def _planned_runs_text(made: SweepPlan, seeds: Sequence[int], store: Store) -> s
 
 
 def _print_sweep_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    from ecnlab.cli import output
     from ecnlab.sweeps import summary
 
     source = made.base.source

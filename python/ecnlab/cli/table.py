@@ -27,25 +27,23 @@ _ASCII_MARKS = {"top": "+-++", "head": "| ||", "below": "+=++", "row": "| ||", "
 Row = Sequence[str]
 
 
-class Table(TextTable):
-    """Cells that are drawn with lines around them."""
+def render_lines(table: TextTable, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
+    """The table with lines around its cells, in at most `room` columns, by default those of the terminal."""
+    room = room or terminal_width()
+    marks = _BOX_MARKS if can_encode("".join(_BOX_MARKS.values()), encoding) else _ASCII_MARKS
+    if table.title:
+        yield from fold_text(escape_unprintable(table.title), room)
+    for part in _split_columns_to_fit(_sized_columns(table), room):
+        yield from _table_lines(part, marks)
 
-    def render_lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
-        """The table as lines of at most `room` columns, by default those of the terminal."""
-        room = room or terminal_width()
-        marks = _BOX_MARKS if can_encode("".join(_BOX_MARKS.values()), encoding) else _ASCII_MARKS
-        if self.title:
-            yield from fold_text(escape_unprintable(self.title), room)
-        for part in _split_columns_to_fit(self._sized_columns(), room):
-            yield from _table_lines(part, marks)
 
-    def _sized_columns(self) -> list[_TableColumn]:
-        words = self.words or self.header[:1]
-        cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.header)
-        return [
-            _TableColumn(escape_unprintable(name), list(map(escape_unprintable, column)), name in words)
-            for name, column in zip(self.header, cells, strict=True)
-        ]
+def _sized_columns(table: TextTable) -> list[_TableColumn]:
+    words = table.words or table.header[:1]
+    cells = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
+    return [
+        _TableColumn(escape_unprintable(name), list(map(escape_unprintable, column)), name in words)
+        for name, column in zip(table.header, cells, strict=True)
+    ]
 
 
 class _TableColumn:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.cli import EXIT_DISAGREES, options, output
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ def read_traces(
     FILE is a trace of ns-2, or a capture (pcap, pcapng); either may be compressed by gzip or zstd. - is standard input.
     Several files are analyzed one after another. With --figures the time-sequence graph is of the first flow, or of those chosen by --flow.
     """
-    from ecnlab.cli import output
     from ecnlab.packet_traces import analyze
 
     summaries = []
@@ -109,7 +108,7 @@ def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     Each violation is a line with its record, its time, its ends, the rule with its section, and what was found. Each known departure of
     ns-2 and of real hosts is a line with its count. The exit code is 1 with a violation and 0 without.
     """
-    from ecnlab.cli import output, trace_summary
+    from ecnlab.cli import trace_summary
     from ecnlab.packet_traces import analyze
 
     verdict = analyze.verify_trace(file, progress=not quiet)
@@ -126,7 +125,7 @@ def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
 
 
 def _print_trace_report(trace: Trace) -> None:
-    from ecnlab.cli import output, trace_summary
+    from ecnlab.cli import trace_summary
 
     output.print_tables(trace_summary.trace_tables(trace))
 
@@ -143,7 +142,6 @@ def _output_folder_of_trace(folder: Path | None, file: str, files: Sequence[str]
 
 
 def _save_tables_and_figures(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
-    from ecnlab.cli import output
 
     if tables:
         trace.save(tables)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.cli.table import Table
+from ecnlab.display.cells import TextTable
 from ecnlab.scenarios.units import column_display_factor_and_unit
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _FAIRNESS_QUANTITIES = ("jain_goodput", "jain_goodput_first", "jain_bins_goodput
 _LINK_QUANTITIES = ("arrivals", "departures", "marks", "drops", "throughput_bps", "sojourn_mean_s", "sojourn_p95_s")
 
 
-def trace_tables(trace: Trace) -> list[Table]:
+def trace_tables(trace: Trace) -> list[TextTable]:
     """The tables of a trace."""
     total, flows, links = trace.total, trace.columns("flows"), trace.columns("links")
     shown = [*_FIXED_QUANTITIES, *(quantity for quantity in _NONZERO_QUANTITIES if _has_nonzero([total[quantity]]))]
@@ -64,12 +64,12 @@ def trace_tables(trace: Trace) -> list[Table]:
         [_quantity_name(quantity), column_display_factor_and_unit(quantity)[1], _format_quantity(quantity, total[quantity])]
         for quantity in shown
     ]
-    made = [Table(trace_title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
+    made = [TextTable(trace_title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
     competing = int(total["competing_flows"])
     if competing > 1:
         over = "all flows" if competing == total["flows"] else f"the {competing} flows that compete, of {int(total['flows'])}"
         made.append(
-            Table(
+            TextTable(
                 f"fairness over {over}",
                 ("quantity", "value"),
                 [[_quantity_name(q), _format_quantity(q, total[q])] for q in _FAIRNESS_QUANTITIES],
@@ -131,14 +131,14 @@ def violation_and_departure_count_line(verdict: TraceVerification) -> str:
     return f"{verdict.source}: {connections}, {counts_text}" + ("; the first 10000 of each rule are listed" if is_cut else "")
 
 
-def violated_rules_tables(verdict: TraceVerification) -> list[Table]:
+def violated_rules_tables(verdict: TraceVerification) -> list[TextTable]:
     """The violated rules with their counts."""
     header = ("rule", "section", "violations", "departures", "rules, and known departures")
     rows = [
         [rule.name, rule.section, str(rule.violations), str(rule.departures), _requirement_and_departures_text(rule)]
         for rule in verdict.rules
     ]
-    return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
+    return [TextTable("", header, rows, ("rule", "section", header[-1]))] if rows else []
 
 
 def _count_or_no_text(count: int, what: str) -> str:
@@ -149,7 +149,7 @@ def _requirement_and_departures_text(rule: VerifiedRule) -> str:
     return f"{rule.asks}; {rule.departs}" if rule.departures and rule.departs else rule.asks
 
 
-def _flow_table(flows: Mapping[str, Sequence[Any]]) -> Table:
+def _flow_table(flows: Mapping[str, Sequence[Any]]) -> TextTable:
     """A row for each competing flow by descending goodput, and one for all others together."""
     order = sorted(range(len(flows["flow"])), key=lambda row: -flows["goodput_bps"][row])
     competing, others = ([row for row in order if flows["competes"][row] == wanted] for wanted in (1, 0))
@@ -171,7 +171,7 @@ def _flow_table(flows: Mapping[str, Sequence[Any]]) -> Table:
         )
     heading = "flows" if len(shown) == len(competing) else f"the largest {_MAX_FLOWS} of {len(competing)} flows that compete"
     is_whole = len(shown) == len(order)
-    return Table(
+    return TextTable(
         heading if is_whole else f"{heading}; --out and --json have all", [*words, *map(_quantity_heading, quantities)], rows, words
     )
 
@@ -181,7 +181,7 @@ def _sum_over_flows(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Seq
     return math.nan if quantity.endswith("_mean_s") else sum(flows[quantity][row] for row in rows)
 
 
-def _link_table(links: Mapping[str, Sequence[Any]]) -> Table:
+def _link_table(links: Mapping[str, Sequence[Any]]) -> TextTable:
     """A row for each link where packets were marked, dropped or queued; the bottleneck is first."""
     count = len(links["link"])
     busy = [row for row in range(count) if links["marks"][row] + links["drops"][row] or links["sojourn_mean_s"][row] > 0] or [0]
@@ -192,7 +192,7 @@ def _link_table(links: Mapping[str, Sequence[Any]]) -> Table:
         [links["link"][row], *(_format_quantity(quantity, links[quantity][row]) for quantity in _LINK_QUANTITIES)]
         for row in busy[:_MAX_LINKS]
     ]
-    return Table(heading, ["link", *map(_quantity_heading, _LINK_QUANTITIES)], rows)
+    return TextTable(heading, ["link", *map(_quantity_heading, _LINK_QUANTITIES)], rows)
 
 
 def _has_nonzero(values: Sequence[float]) -> bool:

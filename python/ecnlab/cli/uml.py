@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import options, output
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UsageError
 
 
@@ -53,7 +54,6 @@ def build_kernel(name: str | None, source: Path | None, control_files: tuple[Pat
     In a source checkout the command also builds the program that runs in the kernel, which wheels contain.
     """
     from ecnlab.backends.uml import build, kernels, process
-    from ecnlab.cli import output
     from ecnlab.execution.progress import ProgressLine
 
     kernel = kernels.find_buildable_kernel(name or kernels.DEFAULT_KERNEL)
@@ -74,8 +74,6 @@ def build_kernel(name: str | None, source: Path | None, control_files: tuple[Pat
 def list_kernels(as_json: bool) -> None:
     """List the built kernels and their folders."""
     from ecnlab.backends.uml import kernels
-    from ecnlab.cli import output
-    from ecnlab.cli.table import Table
 
     images = kernels.built_kernels()
     for folder in kernels.kernel_folders_with_unreadable_description():
@@ -96,7 +94,7 @@ def list_kernels(as_json: bool) -> None:
             )
             for image in images
         ]
-        output.print_tables([Table("", columns, rows, columns)])
+        output.print_tables([TextTable("", columns, rows, columns)])
 
 
 @uml.command("remove")
@@ -104,6 +102,5 @@ def list_kernels(as_json: bool) -> None:
 def remove_kernel(name: str) -> None:
     """Remove a built kernel."""
     from ecnlab.backends.uml import kernels
-    from ecnlab.cli import output
 
     output.print_line(f"removed {kernels.remove_built_kernel(name).folder}")

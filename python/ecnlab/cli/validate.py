@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.cli import EXIT_DISAGREES, options, output
 from ecnlab.cli.text import count_text
+from ecnlab.display.cells import TextTable
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ def compare_ns2_packets(folder: Path | None, quiet: bool) -> None:
 
     DIR is a folder of cases; without it the package's own are compared.
     """
-    from ecnlab.cli import output
     from ecnlab.validation import packets
 
     outcomes = packets.compare_packet_cases_of_folder(folder or packets.CASES_FOLDER)
@@ -66,7 +66,6 @@ def compare_with_linux(folder: Path | None, way: str | None, only: str | None, a
     receiver gets the segments that reached the kernel's, the sender gets the ACKs, and in the closed loop both are simulated over the
     same path.
     """
-    from ecnlab.cli import output
     from ecnlab.validation import kernel
 
     outcomes = kernel.replay_kernel_cases_of_folder(folder, [way] if way else kernel.REPLAY_MODES, only or "*")
@@ -90,7 +89,6 @@ def run_packetdrill_scripts(folder: Path, scripts: str, as_json: bool, quiet: bo
     DIR is a folder of scripts, such as tools/testing/selftests/net/packetdrill of a kernel's source package. A script
     says which packets a host must send; those of the kernel are not part of ecnlab.
     """
-    from ecnlab.cli import output
     from ecnlab.validation import packetdrill
 
     outcomes = packetdrill.run_scripts_of_folder(folder, scripts)
@@ -131,7 +129,6 @@ def compare_ns2_means(
     FILE is a table of ns-2's measurements; without it the package's own are compared. A difference with a known
     cause is explained and does not count as a disagreement. Runs in the store are not repeated.
     """
-    from ecnlab.cli import output
     from ecnlab.validation.tables import REFERENCE_TABLES, compare_with_ns2_files, verdict_counts_by_file
 
     chosen_seeds = options.seeds_from_options(None, seeds, "20")
@@ -163,7 +160,6 @@ def compare_with_formulas(
 
     Runs in the store are not repeated.
     """
-    from ecnlab.cli import output
     from ecnlab.validation import formula_page
     from ecnlab.validation.formula_checks import formula_checks
     from ecnlab.validation.formulas import AGREES, run_formula_checks
@@ -194,7 +190,6 @@ def compare_with_fingerprints(threads: int | None, as_json: bool, quiet: bool) -
 
     The fingerprint of a run with seed 1 has each event with its time. It is the same on every system and processor.
     """
-    from ecnlab.cli import output
     from ecnlab.validation.fingerprints import compare_fingerprints
 
     outcomes = compare_fingerprints(options.threads_or_cluster_from_options(threads, None), progress=not quiet)
@@ -209,7 +204,6 @@ def compare_with_fingerprints(threads: int | None, as_json: bool, quiet: bool) -
 
 
 def _print_linux_case_outcomes(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
-    from ecnlab.cli import output
 
     modes = list(totalled)
     name_wide = max(len(outcome.name) for outcome in outcomes)
@@ -230,25 +224,21 @@ def _print_linux_case_outcomes(outcomes: Sequence[KernelCaseOutcome], totalled: 
 
 
 def _print_formula_checks(outcomes: Sequence[FormulaOutcome], failed: int) -> None:
-    from ecnlab.cli import output
-    from ecnlab.cli.table import Table
     from ecnlab.validation import formula_page
 
     rows = [formula_page.formula_outcome_cells(outcome) for outcome in outcomes]
-    output.print_tables([Table("formulas", formula_page.TABLE_HEADER, rows, formula_page.TABLE_HEADER)])
+    output.print_tables([TextTable("formulas", formula_page.TABLE_HEADER, rows, formula_page.TABLE_HEADER)])
     output.print_line(f"{count_text(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
 
 
 def _print_ns2_comparisons(listed: Sequence[CellComparison], totalled: dict[str, dict[str, int]]) -> None:
-    from ecnlab.cli import output
-    from ecnlab.cli.table import Table
 
     for row in dict.fromkeys((c.file, c.row) for c in listed):
         lines = [_ns2_comparison_row(c) for c in listed if (c.file, c.row) == row]
-        output.print_tables([Table(": ".join(row), _TABLE_HEADER, lines, ("quantity", "verdict"))])
+        output.print_tables([TextTable(": ".join(row), _TABLE_HEADER, lines, ("quantity", "verdict"))])
     names = ("compared", "agreeing", "explained", "open")
     rows = [[file, *(str(count[name]) for name in names)] for file, count in totalled.items()]
-    output.print_tables([Table("totals", ["file", *names], rows)])
+    output.print_tables([TextTable("totals", ["file", *names], rows)])
 
 
 def _ns2_comparison_row(comparison: CellComparison) -> list[str]:

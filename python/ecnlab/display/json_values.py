@@ -8,9 +8,9 @@ from typing import Any
 
 
 def non_finite_to_none(value: Any) -> Any:
-    """The value with None instead of each non-finite number, also within mappings and lists."""
+    """The value with None instead of each non-finite number, also within mappings, lists and tuples."""
     if isinstance(value, Mapping):
         return {key: non_finite_to_none(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [non_finite_to_none(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
