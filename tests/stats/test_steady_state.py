@@ -1,6 +1,7 @@
 """MSER-5 on series with a known transient, against White, Cobb and Spratt (2000) and Hoad, Robinson and Davies (2010)."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ecnlab.stats.steady_state import (
+    MSER_BATCH,
     ObservedSeries,
+    _mser_optimal_truncation,
     batch_means,
-    mser_truncation_point,
     steady_state_of_quantity,
     steady_state_of_run,
 )
@@ -39,10 +41,16 @@ def _observed_series(runs: list[Series], name: str = "queue", batch: int = 5) ->
     return ObservedSeries(name, 0.1, [run.tolist() for run in runs], batch)
 
 
+def _truncation_point(values: Sequence[float], batch: int = MSER_BATCH) -> int | None:
+    """How many observations at the beginning of a series belong to its transient; None if the series is too short to tell."""
+    found = _mser_optimal_truncation(batch_means(values, batch))
+    return None if found is None or not found.is_in_first_half else found.at * batch
+
+
 @given(st.lists(st.floats(-1e3, 1e3), min_size=20, max_size=80))
 def test_the_truncation_minimises_the_squared_standard_error_of_the_remaining_mean(values: list[float]) -> None:
     errors = [np.var(values[at:]) / (len(values) - at) for at in range(len(values) - 5)]
-    found = mser_truncation_point(values, batch=1)
+    found = _truncation_point(values, batch=1)
     if found is None:
         assert min(errors[: len(values) // 2 + 1]) > min(errors[len(values) // 2 + 1 :]) - 1e-9
     else:
@@ -58,7 +66,7 @@ def test_batches_are_of_five_and_the_rest_belongs_to_none() -> None:
 @pytest.mark.parametrize("tau", [25, 50, 100])
 def test_an_exponential_transient_is_cut_where_it_has_sunk_into_the_noise(correlation: float, tau: float) -> None:
     rng = np.random.default_rng(1997)
-    found = [mser_truncation_point(20 + 30 * _decaying_series(tau) + 5 * _noise_series(rng, correlation)) for _ in range(40)]
+    found = [_truncation_point(20 + 30 * _decaying_series(tau) + 5 * _noise_series(rng, correlation)) for _ in range(40)]
     known = [cut for cut in found if cut is not None]
     assert len(known) >= 36
     left = 30 * math.exp(-float(np.median(known)) / tau)
@@ -70,39 +78,39 @@ def test_an_exponential_transient_is_cut_where_it_has_sunk_into_the_noise(correl
 def test_a_step_is_cut_where_it_is(at: int) -> None:
     rng = np.random.default_rng(2000)
     step = np.where(np.arange(SERIES_LENGTH) < at, 0.0, 10.0)
-    found = [mser_truncation_point(step + _noise_series(rng, 0.3)) for _ in range(20)]
+    found = [_truncation_point(step + _noise_series(rng, 0.3)) for _ in range(20)]
     assert np.median([cut for cut in found if cut is not None]) == at
-    assert mser_truncation_point(step) == at
+    assert _truncation_point(step) == at
 
 
 def test_without_a_transient_little_is_cut() -> None:
     rng = np.random.default_rng(7)
-    found = [mser_truncation_point(_noise_series(rng, 0.5)) for _ in range(100)]
+    found = [_truncation_point(_noise_series(rng, 0.5)) for _ in range(100)]
     assert None not in found
     assert np.median([cut for cut in found if cut is not None]) == 0
     assert np.mean([cut for cut in found if cut is not None]) < 0.05 * SERIES_LENGTH
-    assert mser_truncation_point([3.0] * 200) == 0
+    assert _truncation_point([3.0] * 200) == 0
 
 
 def test_a_trend_a_late_step_and_a_short_series_are_too_short_to_tell() -> None:
     rng = np.random.default_rng(7)
     trend = np.linspace(0, 10, SERIES_LENGTH)
-    assert mser_truncation_point(trend) is None
-    assert mser_truncation_point(trend + _noise_series(rng, 0.5)) is None
-    assert mser_truncation_point(np.where(np.arange(SERIES_LENGTH) < 700, 0.0, 10.0) + _noise_series(rng, 0.5)) is None
-    assert mser_truncation_point(_noise_series(rng, 0.0, 99)) is None
+    assert _truncation_point(trend) is None
+    assert _truncation_point(trend + _noise_series(rng, 0.5)) is None
+    assert _truncation_point(np.where(np.arange(SERIES_LENGTH) < 700, 0.0, 10.0) + _noise_series(rng, 0.5)) is None
+    assert _truncation_point(_noise_series(rng, 0.0, 99)) is None
 
 
 def test_a_few_equal_values_at_the_end_are_no_steady_state() -> None:
     values = [*np.random.default_rng(1).normal(size=194), 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    assert mser_truncation_point(values, batch=1) == 0
+    assert _truncation_point(values, batch=1) == 0
 
 
 def test_the_mean_of_several_seeds_shows_a_transient_that_is_below_the_noise_of_one() -> None:
     rng = np.random.default_rng(5)
     transient = 20 + 2 * _decaying_series(100)
     one, several = (
-        [mser_truncation_point(transient + np.mean([5 * _noise_series(rng, 0.3) for _ in range(n)], axis=0)) for _ in range(40)]
+        [_truncation_point(transient + np.mean([5 * _noise_series(rng, 0.3) for _ in range(n)], axis=0)) for _ in range(40)]
         for n in (1, 30)
     )
     assert np.median([cut or 0 for cut in several]) > np.median([cut or 0 for cut in one])
@@ -164,7 +172,7 @@ def test_a_full_link_whose_last_seconds_are_exactly_equal_is_steady_from_its_beg
     throughput = 20 + 0.01 * rng.normal(size=60)
     throughput[:2] = 15.0, 19.0
     throughput[-12:] = 20.0
-    assert mser_truncation_point(throughput, batch=1) is None, "by the letter"
+    assert _truncation_point(throughput, batch=1) is None, "by the letter"
     found = steady_state_of_quantity(ObservedSeries("throughput", 1.0, [throughput.tolist()], 1), 10.0)
     assert found.from_s == 2.0, "a truncation that moves the mean by less than 1 % is none"
 

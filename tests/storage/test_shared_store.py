@@ -20,8 +20,9 @@ from ecnlab import _core
 from ecnlab.execution import runner
 from ecnlab.execution.jobs import Job
 from ecnlab.storage import atomic, segments
-from ecnlab.storage.results import result_from_store
+from ecnlab.storage.results import Result
 from ecnlab.storage.segments import BatchCollection, StoredBatch
+from ecnlab.storage.tables import choose_part_for_each_seed
 from failing import failing
 
 # Prints each run to standard output, and may be killed after a number of stored runs.
@@ -52,6 +53,12 @@ scenarios = [ecnlab.load(file, {"link.bottleneck.queue.max_p": (at + 1) / 100, "
 ecnlab.run_all([ecnlab.Request(one, range(1, seeds + 1)) for one in scenarios], store=store, threads=1)
 print(len(ran), len(set(ran)))
 """
+
+
+def _result_from_store(store: ecnlab.Store, key: str) -> Result:
+    """All finished seeds that a store has for a scenario's key. Raises ResultsError if there are none."""
+    header = store.batches.scenario_header_of_key(key)
+    return Result(header, choose_part_for_each_seed(store.batches.parts_of_scenario(key), {}))
 
 
 @pytest.fixture
@@ -204,14 +211,14 @@ def test_a_result_whose_batches_are_merged_is_read_all_the_same(
     _write_many_batches(tmp_path / "s", small, monkeypatch)
     store = ecnlab.Store(tmp_path / "s")
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 21))], store=store).results[0]
-    early = result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
+    early = _result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
     BatchCollection(store.batches.path).merge_small_batches()
     assert len(list(store.batches.path.glob("batch-*"))) == 1
     alone = ecnlab.run(small, 20)
     for one in (result, early):
         assert one.summary_json() == alone.summary_json()
         assert one.series.events.equals(alone.series.events)
-    assert result_from_store(store, small.hash).header["parameters"] == small.resolved
+    assert _result_from_store(store, small.hash).header["parameters"] == small.resolved
 
 
 @pytest.mark.parametrize("at", ["before it is there", "before the others go"])
@@ -253,7 +260,7 @@ def test_two_processes_may_merge_at_one_time(small: ecnlab.Scenario, tmp_path: P
     slow = BatchCollection(folder)
     monkeypatch.setattr(BatchCollection, "_write_batch", write_by_another_process_first)
     slow.merge_small_batches()
-    assert result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).fingerprints == ecnlab.run(small, 20).fingerprints
+    assert _result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).fingerprints == ecnlab.run(small, 20).fingerprints
 
 
 def test_a_disk_that_is_full_keeps_what_was_stored_and_the_same_command_goes_on(
@@ -553,14 +560,14 @@ def test_a_batch_that_has_lost_its_scenarios_counts_as_none_and_its_runs_are_rep
     opened = ecnlab.Store(tmp_path / "s")
     lost.unlink()
     with pytest.raises(ecnlab.ResultsError, match="has no run of a scenario with the key"):
-        result_from_store(opened, small.hash)
+        _result_from_store(opened, small.hash)
     for store in (opened, ecnlab.Store(tmp_path / "s")):
         assert [str(lost) in warning.message for warning in store.batches.warnings] == [True]
         assert "does not exist; its runs are not used" in store.batches.warnings[0].message
         assert not store.batches.has_run(small.hash, 1, {})
     ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     assert ran == [(small.hash, 1), (small.hash, 2)] * 2
-    assert result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).seeds == [1, 2]
+    assert _result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).seeds == [1, 2]
 
 
 def test_a_scenario_of_a_batch_that_is_merged_while_it_is_asked_for_is_found(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
@@ -587,5 +594,5 @@ def test_a_scenario_that_no_batch_describes_is_reported_with_the_folder_to_delet
     (other,) = (path for path in lost.parent.parent.glob("batch-*") if path != lost.parent)
     lost.unlink()
     with pytest.raises(ecnlab.ResultsError) as raised:
-        result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
+        _result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
     assert f"no batch has the scenario with the key {small.hash}; fix: delete the folder {other}" in str(raised.value)

@@ -24,7 +24,6 @@ LIVE_NAME, UML_NAME, UML_BUILD_NAME = "live", "uml", "uml build-kernel"
 KERNEL_BACKENDS = (LIVE_NAME, UML_NAME)
 CHECKED_BACKENDS = (SIM, *KERNEL_BACKENDS)
 _WELL_KNOWN_CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "bbr")
-_UML_MEMORY_MB = 192
 # Capabilities required for network namespaces, and for SCHED_FIFO.
 _NETWORK_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
 _REAL_TIME_CAPABILITY = "CAP_SYS_NICE"
@@ -215,8 +214,8 @@ def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     state = ", ".join(images) or "none is built"
     yield BackendCheck(UML_NAME, "UML kernel", state, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
     yield _guest_program_check(found["guest_program"])
-    side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
-    state = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
+    side_by_side = min(found["cores"], found["free_mb"] // process.MEMORY_MB)
+    state = f"{found['free_mb']} MB free, and a UML process takes up to {process.MEMORY_MB}: {side_by_side} side by side"
     yield BackendCheck(UML_NAME, "memory", state, side_by_side > 0, "stop programs that use memory")
 
 

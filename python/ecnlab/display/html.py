@@ -11,11 +11,9 @@ _NUMBER_STYLE = ' style="text-align: right"'
 _TEXT_STYLE = ' style="text-align: left"'
 
 
-def tables_and_notes_to_html(title: str, tables: Iterable[TextTable] = (), notes: Iterable[str] = (), text: str = "") -> str:
-    """A heading, notes, tables and a text as it is written, as one piece of HTML."""
+def tables_and_notes_to_html(title: str, tables: Iterable[TextTable] = (), notes: Iterable[str] = ()) -> str:
+    """A heading, notes and tables, as one piece of HTML."""
     parts = [f"<p><b>{_escape_html(title)}</b></p>", *(f"<p>{_escape_html(note)}</p>" for note in notes), *map(cells_to_html_table, tables)]
-    if text:
-        parts.append(f"<pre>{_escape_html_keep_newlines(text)}</pre>")
     return "<div>" + "".join(parts) + "</div>"
 
 
@@ -34,7 +32,3 @@ def _escape_html(text: str) -> str:
     from html import escape
 
     return escape(escape_unprintable(text))
-
-
-def _escape_html_keep_newlines(text: str) -> str:
-    return "\n".join(map(_escape_html, text.splitlines()))

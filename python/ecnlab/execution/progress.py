@@ -32,9 +32,9 @@ class ProgressLine:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._replace_line("")
 
-    def add_finished(self, finished: float = 1) -> None:
-        """Add finished items (0 only redraws the line)."""
-        self.show_done_count(self._done + finished)
+    def add_finished(self) -> None:
+        """Add a finished item."""
+        self.show_done_count(self._done + 1)
 
     def show_done_count(self, done: float) -> None:
         """Set the number of finished items."""

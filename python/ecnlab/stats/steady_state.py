@@ -102,15 +102,6 @@ class SteadyState:
     warnings: list[Problem] = field(default_factory=list)
 
 
-def mser_truncation_point(values: Sequence[float], batch: int = MSER_BATCH) -> int | None:
-    """How many observations at the beginning of a series belong to its transient, by MSER-5; None if the series is too short to tell.
-
-    It is too short if the least standard error lies in its second half, or if it has fewer than 20 batches.
-    """
-    found = _mser_optimal_truncation(batch_means(values, batch))
-    return None if found is None or not found.is_in_first_half else found.at * batch
-
-
 def arithmetic_mean(values: Sequence[float]) -> float:
     """The mean, without `statistics`, whose import costs more than the computation here."""
     return math.fsum(values) / len(values)

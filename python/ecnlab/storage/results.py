@@ -21,7 +21,7 @@ from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval
 from ecnlab.stats.steady_series import steady_state_of
 from ecnlab.storage import summary
 from ecnlab.storage.folders import parse_folder_argument
-from ecnlab.storage.store import ScenarioResultsFolder, Store
+from ecnlab.storage.store import ScenarioResultsFolder
 from ecnlab.storage.tables import ColumnsOverSeeds, FinishedSeeds, SeedRunStatistics, choose_part_for_each_seed, join_as_polars_frame
 
 if TYPE_CHECKING:
@@ -551,12 +551,6 @@ def open_result(path: str | Path) -> Result:
     return Result(
         folder.header, choose_part_for_each_seed(batches.parts_of_scenario(str(folder.header["hash"])), {}), folder.path, batches.warnings
     )
-
-
-def result_from_store(store: Store, key: str) -> Result:
-    """All finished seeds that a store has for a scenario's key. Raises ResultsError if there are none."""
-    header = store.batches.scenario_header_of_key(key)
-    return Result(header, choose_part_for_each_seed(store.batches.parts_of_scenario(key), {}))
 
 
 def _nested_summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

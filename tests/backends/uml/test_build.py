@@ -312,23 +312,23 @@ def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_agai
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
     (tree / "Makefile").write_text(MAKEFILE + made)
     monkeypatch.setattr(build, "package_by_missing_requirement", dict)
-    assert not kernels.has_current_plain_kernel("6.1")
+    assert not kernels.newest_plain_kernel("6.1")
     first = build.build_kernel(kernels.find_buildable_kernel("6.1"), tree)
-    assert kernels.has_current_plain_kernel("6.1")
-    assert not kernels.has_current_plain_kernel("6.12")
+    assert kernels.newest_plain_kernel("6.1")
+    assert not kernels.newest_plain_kernel("6.12")
     with monkeypatch.context() as changed:
         options = recipe.kernel_config_lines
         changed.setattr(recipe, "kernel_config_lines", lambda kernel: [*options(kernel), "# CONFIG_OTHER is not set"])
-        assert not kernels.has_current_plain_kernel("6.1")
+        assert not kernels.newest_plain_kernel("6.1")
         assert kernels.find_built_kernel() == first, "which is not refused: it is what its description says"
         second = build.build_kernel(kernels.find_buildable_kernel("6.1"), tree)
         assert second.name != first.name
-        assert kernels.has_current_plain_kernel("6.1")
+        assert kernels.newest_plain_kernel("6.1")
         assert kernels.find_built_kernel() == second
-    assert kernels.has_current_plain_kernel("6.1")
+    assert kernels.newest_plain_kernel("6.1")
     assert kernels.find_built_kernel() == first, "although another is newer"
     first.kernel_image_path.write_text("half a")
-    assert not kernels.has_current_plain_kernel("6.1")
+    assert not kernels.newest_plain_kernel("6.1")
 
 
 def test_the_command_lists_kernels(home: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_kernel_with_controls_is_made_from_the_plain_one_and_is_chosen_by_thei
     assert sorted(file.name for file in made.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
     assert (kernels.find_built_kernel(), kernels.find_built_kernel("6.1")) == (plain, plain)
     assert [kernels.find_built_kernel(name) for name in (made.name, "mine", "other")] == [made] * 3
-    assert kernels.has_current_plain_kernel("6.1")
+    assert kernels.newest_plain_kernel("6.1")
     assert build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=files) == made
     changed = control_file(tmp_path, VALID + "/* */", "tcp_mine.c")
     assert build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=[changed]).name not in (plain.name, made.name)

@@ -239,11 +239,6 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
     return image
 
 
-def has_current_plain_kernel(name: str) -> bool:
-    """Whether an intact image of a kernel by the current recipe exists, without controls of the user."""
-    return newest_plain_kernel(name) is not None
-
-
 def newest_plain_kernel(name: str) -> BuiltKernel | None:
     """The newest intact image of a kernel by the current recipe, without controls of the user."""
     fitting = [image for image in built_kernels() if image.about["kernel"] == name and not image.user_congestion_controls]

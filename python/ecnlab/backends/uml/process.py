@@ -43,6 +43,7 @@ JOB_FILE, RESULT_FILE, CAPTURE_FILE, CASES_FILE = "job.json", "result.json", "ca
 # The kernel's console is a file, not a pipe: a reader of a pipe causes SIGIO at times that depend on this machine. Each one feeds the
 # kernel's random generator, and one during power-off ends the process by SIGABRT.
 _CONSOLE_FILE = "console"
+# Memory of the guest in MiB; this machine provides only the used part.
 MEMORY_MB = 192
 _PROGRESS_PREFIX = "guest: at "
 _MAX_ERROR_LINES = 40
@@ -85,8 +86,6 @@ class UmlJobRunner:
     ----------
     image : BuiltKernel
         The kernel.
-    memory_mb : int
-        Memory of the guest in MiB; this machine provides only the used part.
     limit_s : float or None
         Wall-clock limit of a run.
     silence_s : float
@@ -94,7 +93,6 @@ class UmlJobRunner:
     """
 
     image: BuiltKernel
-    memory_mb: int = MEMORY_MB
     limit_s: float | None = None
     silence_s: float = _SILENCE_TIMEOUT_S
 
@@ -121,7 +119,7 @@ class UmlJobRunner:
         """The command line of the kernel."""
         return [
             str(self.image.kernel_image_path),
-            f"mem={self.memory_mb}M",
+            f"mem={MEMORY_MB}M",
             "umid=box",
             "time-travel=inf-cpu",
             "time-travel-start=0",
@@ -136,12 +134,6 @@ class UmlJobRunner:
             "panic=-1",
             "loglevel=4",
         ]
-
-    def _folder_for_guest_memory(self, otherwise: Path) -> Path:
-        """The folder for the unnamed file of guest memory: a tmpfs with enough free space if there is one."""
-        shared = Path("/dev/shm")
-        memory_bytes = self.memory_mb << 20
-        return shared if os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 * memory_bytes else otherwise
 
     def _run_kernel(self, folder: Path, seed: int, core: int | None, watch: ProgressCallback | None) -> tuple[float, str]:
         """Run the kernel; returns its processor time and last output. Raises UmlInterrupted, UmlCrashed, BackendError."""
@@ -171,7 +163,7 @@ class UmlJobRunner:
             "ECNLAB_GUEST_JOB": str(folder),
             "HOME": str(folder),
             "PATH": os.defpath,
-            "TMPDIR": str(self._folder_for_guest_memory(folder)),
+            "TMPDIR": str(_folder_for_guest_memory(folder)),
             "LC_ALL": "C",
         }
         command = self.kernel_command_line(folder, seed)
@@ -209,6 +201,12 @@ class UmlJobRunner:
                     f"{_last_lines_of_output(last_lines, kernels)}"
                 )
         return _last_lines_of_output(last_lines, kernels)
+
+
+def _folder_for_guest_memory(otherwise: Path) -> Path:
+    """The folder for the unnamed file of guest memory: a tmpfs with enough free space if there is one."""
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > (2 * MEMORY_MB) << 20 else otherwise
 
 
 def _last_lines_of_output(last_lines: Iterable[str], kernels: Path) -> str:
