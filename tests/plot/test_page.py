@@ -40,5 +40,5 @@ def test_each_figure_of_the_command_is_a_method_of_the_same_name(small_result: e
     assert [kind.name for kind in FIGURE_KINDS if not callable(getattr(small_result.plot, kind.name, None))] == []
     plain = small_result.plot.styled(titles=False)
     for kind in plain.possible_figure_kinds():
-        (_, draw), *_ = kind.each(plain)
+        (_, draw), *_ = kind.draw_functions(plain, small_result.queue_names)
         assert getattr(plain, kind.name)().render(["svg"]) == draw().render(["svg"]), kind.name

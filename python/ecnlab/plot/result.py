@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ecnlab.plot.drawn import DrawnFigure
-    from ecnlab.scenarios.catalog import Gauge
     from ecnlab.storage.results import Result
 
 RATE_QUANTITIES = ("throughput_bps", "goodput_bps", "goodput_first_bps")
@@ -33,13 +33,23 @@ DrawFunction = Callable[[], "DrawnFigure"]
 
 @dataclass(frozen=True)
 class FigureKind:
-    """A kind of figure that a result may allow: its name, what it shows, the table that it is drawn from, and whether that needs a row."""
+    """A kind of figure that a result may allow: its name, which is that of its method in `ResultPlots`, and what it shows.
+
+    It is drawn from `table`, which must have a row if it `needs_rows`.
+    """
 
     name: str
     shows: str
     table: str
-    each: Callable[[ResultPlots], Iterable[tuple[FileStem, DrawFunction]]]
     needs_rows: bool = False
+    for_each_queue: bool = False
+
+    def draw_functions(self, plots: ResultPlots, queues: Sequence[str]) -> list[tuple[FileStem, DrawFunction]]:
+        """The functions that draw its figures of a result with these queues."""
+        draw = getattr(plots, self.name)
+        if self.for_each_queue:
+            return [(f"{self.name}-{safe_file_name(queue)}", partial(draw, queue)) for queue in queues]
+        return [(self.name, draw)]
 
 
 class ResultPlots:
@@ -61,9 +71,7 @@ class ResultPlots:
 
         Raises UsageError for a width or a size that no figure can have.
         """
-        now = self._style
-        width, size = now.width_in if width_in is None else width_in, now.font_size if font_size is None else font_size
-        return ResultPlots(self._result, FigureStyle(width, size, now.titles if titles is None else titles))
+        return ResultPlots(self._result, self._style.with_changes(width_in=width_in, font_size=font_size, titles=titles))
 
     def queue(self, name: str | None = None, seed: int | None = None) -> DrawnFigure:
         """Queue length and the AQM's average against time, with a line for each band if the queue has several.
@@ -72,10 +80,8 @@ class ResultPlots:
         """
         queue, chosen = _known_name_or_first("queue", name, self._result.queue_names), self._result_of_seed(seed)
         of_queue = pl.col("queue") == queue
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(f"{queue}, {_seed_or_seed_count_text(chosen)}")
+        with self._new_figure(f"{queue}, {_seed_or_seed_count_text(chosen)}") as (figure, axes):
             series.draw_queue(axes, chosen.series.queue.filter(of_queue), chosen.series.band.filter(of_queue))
-            series.set_time_span(axes, self._run_end_s)
             if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis label already names a single line
                 style.legend_above(axes)
         return figure
@@ -90,10 +96,8 @@ class ResultPlots:
         of_queue = pl.col("queue") == queue
         frame = chosen.series.band.filter(of_queue)
         bands = frame["band"].unique(maintain_order=True).to_list()
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(f"{queue}, {_seed_or_seed_count_text(chosen)}")
+        with self._new_figure(f"{queue}, {_seed_or_seed_count_text(chosen)}") as (figure, axes):
             series.draw_queue_delay(axes, frame if bands else chosen.series.queue.filter(of_queue), bands)
-            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
@@ -110,7 +114,11 @@ class ResultPlots:
                 f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge besides its average, which result.plot.queue() draws; "
                 "ecnlab show NAME lists an AQM's gauges"
             )
-        panels = _select_gauge_panels(gauges.panel_for_each_gauge(frame, self._declared_gauges()), names)
+        declared = {link["name"]: gauges.declared_gauges_of_queue(link["queue"]) for link in result.header["parameters"]["link"]}
+        panels = gauges.panel_for_each_gauge(frame, declared)
+        if names is not None:
+            _require_all_known("gauge", names, [panel.gauge for panel in panels])
+            panels = [panel for name in names for panel in panels if panel.gauge == name]
         with self._style.matplotlib_rc_context():
             figure, every = style.figure_with_panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
             if self._style.titles:
@@ -132,10 +140,8 @@ class ResultPlots:
         """
         _require_all_known("rate", [quantity], RATE_QUANTITIES)
         drawn_groups = self._groups_to_draw(groups)
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(self._result))
+        with self._new_figure(_seed_or_seed_count_text(self._result)) as (figure, axes):
             series.draw_rates(axes, self._result.series.rate, quantity, drawn_groups)
-            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
 
@@ -157,10 +163,8 @@ class ResultPlots:
         result = self._result if seed is None else self._result_of_seed(seed)
         drawn_groups = self._groups_to_draw(groups)
         frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(f"means of each group, {_seed_or_seed_count_text(result)}")
+        with self._new_figure(f"means of each group, {_seed_or_seed_count_text(result)}") as (figure, axes):
             series.draw_group_mean_windows(axes, frame, quantity, drawn_groups)
-            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
 
@@ -168,10 +172,8 @@ class ResultPlots:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet of one seed, lockout spells as grey bars."""
         _require_all_known("kind of dots", [kind], ("mark", "drop"))
         chosen = self._result_of_seed(seed)
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(f"{kind}s, {_seed_or_seed_count_text(chosen)}", shape=0.72)
+        with self._new_figure(f"{kind}s, {_seed_or_seed_count_text(chosen)}", shape=0.72) as (figure, axes):
             dots.draw_mark_or_drop_dots(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
-            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
@@ -185,8 +187,7 @@ class ResultPlots:
         kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
         drawn_names = _known_names_or_first(kind, names, known)
         frame = self._result.series.distributions
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(self._result))
+        with self._new_figure(_seed_or_seed_count_text(self._result), over_time=False) as (figure, axes):
             shares.draw_distributions(axes, frame, quantity, drawn_names)
             style.legend_above(axes, _undrawn_names_note(names, kind, known))
         return figure
@@ -201,8 +202,7 @@ class ResultPlots:
         frame = self._result.completions
         if frame.is_empty():
             raise ResultsError(f'{self._result.name}: no transaction ended; fix: add flows that end, e.g. app = {{ kind = "exchange" }}')
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(self._result))
+        with self._new_figure(_seed_or_seed_count_text(self._result), over_time=False) as (figure, axes):
             completions.draw_completions(axes, frame, quantity, drawn_groups)
             style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
@@ -266,8 +266,7 @@ class ResultPlots:
         if len(result.seeds) < precision.MIN_SEEDS or result.alike:
             raise UsageError(f"seeds: {len(result.seeds)} show no trend; fix: run {precision.MIN_SEEDS} or more that are not identical")
         measures = [precision.parse_measure(text, result.group_names, result.queue_names) for text in of]
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(result))
+        with self._new_figure(_seed_or_seed_count_text(result), over_time=False) as (figure, axes):
             robust.draw_interval_widths_by_seeds(axes, [(one.readable_name, one.values(result)) for one in measures], bound)
             style.legend_above(axes)
         return figure
@@ -297,7 +296,8 @@ class ResultPlots:
 
         require_known_formats(formats)
         styled = self.styled(width_in=width, font_size=font_size, titles=titles)
-        drawings = [drawing for kind in self._select_figure_kinds(figures) for drawing in kind.each(styled)]
+        kinds = self._select_figure_kinds(figures)
+        drawings = [drawing for kind in kinds for drawing in kind.draw_functions(styled, self._result.queue_names)]
         for done, (stem, draw) in enumerate(drawings):
             if progress is not None:
                 progress(done, len(drawings))
@@ -318,21 +318,14 @@ class ResultPlots:
     def _draw_flow_windows_figure(self, quantity: str, flows: Sequence[int], seed: int | None) -> DrawnFigure:
         result = self._result_of_seed(seed)
         _require_all_known("flow", list(map(str, flows)), map(str, result.flows["flow"]))
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(_seed_or_seed_count_text(result))
+        with self._new_figure(_seed_or_seed_count_text(result)) as (figure, axes):
             series.draw_flow_windows(axes, result.series.window, quantity, flows)
-            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
-    def _declared_gauges(self) -> dict[str, dict[str, Gauge]]:
-        return {link["name"]: gauges.declared_gauges_of_queue(link["queue"]) for link in self._result.header["parameters"]["link"]}
-
-    def _new_figure_with_axes(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
-        figure, (axes,) = style.figure_with_panels(shape=shape, style=self._style)
-        if self._style.titles:
-            style.set_wrapped_title(axes, f"{self._result.name}: {about}")
-        return figure, axes
+    def _new_figure(self, about: str, shape: float = 0.61, *, over_time: bool = True) -> AbstractContextManager[tuple[DrawnFigure, Axes]]:
+        span_s = (0, self._run_end_s) if over_time else None
+        return style.new_titled_figure(self._style, f"{self._result.name}: {about}", shape, span_s)
 
     @property
     def _run_end_s(self) -> float:
@@ -348,94 +341,29 @@ class ResultPlots:
         return self._result.only(self._result.seeds[0] if seed is None else seed)
 
 
-def _queue_length_draw_functions(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
-    for queue in plots._result.queue_names:
-        yield f"queue-{safe_file_name(queue)}", partial(plots.queue, queue)
-
-
-def _queue_delay_draw_functions(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
-    for queue in plots._result.queue_names:
-        yield f"queue_delay-{safe_file_name(queue)}", partial(plots.queue_delay, queue)
-
-
-def _single_draw_function_factory(
-    name: str, draw: Callable[..., DrawnFigure], *arguments: str
-) -> Callable[[ResultPlots], Iterable[tuple[FileStem, DrawFunction]]]:
-    return lambda plots: [(name, partial(draw, plots, *arguments))]
-
-
 FIGURE_KINDS = (
-    FigureKind(
-        "queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _queue_length_draw_functions
-    ),
+    FigureKind("queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", for_each_queue=True),
     FigureKind(
         "queue_delay",
         "queueing delay against time, a figure for each queue with a line for each of its bands",
         "series_queue",
-        _queue_delay_draw_functions,
+        for_each_queue=True,
     ),
     FigureKind(
         "gauges",
         "the gauges of AQMs, such as a probability, against time: a panel for each gauge",
         "series_gauge",
-        _single_draw_function_factory("gauges", ResultPlots.gauge),
         needs_rows=True,
     ),
-    FigureKind(
-        "throughput",
-        "throughput of each group against time",
-        "series_rate",
-        _single_draw_function_factory("throughput", ResultPlots.rates, "throughput_bps"),
-    ),
-    FigureKind(
-        "goodput",
-        "goodput of each group against time",
-        "series_rate",
-        _single_draw_function_factory("goodput", ResultPlots.rates, "goodput_bps"),
-    ),
-    FigureKind(
-        "window",
-        "mean congestion window of each group's flows against time",
-        "series_window",
-        _single_draw_function_factory("window", ResultPlots.window),
-    ),
-    FigureKind(
-        "marks",
-        "a dot for each marked packet, by time and flow",
-        "events",
-        _single_draw_function_factory("marks", ResultPlots.marks, "mark"),
-    ),
-    FigureKind(
-        "drops",
-        "a dot for each dropped packet, by time and flow",
-        "events",
-        _single_draw_function_factory("drops", ResultPlots.marks, "drop"),
-    ),
-    FigureKind(
-        "delay",
-        "distribution of each group's one-way delay",
-        "distributions",
-        _single_draw_function_factory("delay", ResultPlots.distributions, "delay"),
-    ),
-    FigureKind(
-        "rtt",
-        "distribution of each group's round-trip time",
-        "distributions",
-        _single_draw_function_factory("rtt", ResultPlots.distributions, "rtt"),
-    ),
-    FigureKind(
-        "sojourn",
-        "distribution of the time in each queue, of each band if it has several",
-        "distributions",
-        _single_draw_function_factory("sojourn", ResultPlots.distributions, "sojourn"),
-    ),
-    FigureKind(
-        "completions",
-        "mean time of a transaction by its size, a line for each group",
-        "completions",
-        _single_draw_function_factory("completions", ResultPlots.completions),
-        needs_rows=True,
-    ),
+    FigureKind("throughput", "throughput of each group against time", "series_rate"),
+    FigureKind("goodput", "goodput of each group against time", "series_rate"),
+    FigureKind("window", "mean congestion window of each group's flows against time", "series_window"),
+    FigureKind("marks", "a dot for each marked packet, by time and flow", "events"),
+    FigureKind("drops", "a dot for each dropped packet, by time and flow", "events"),
+    FigureKind("delay", "distribution of each group's one-way delay", "distributions"),
+    FigureKind("rtt", "distribution of each group's round-trip time", "distributions"),
+    FigureKind("sojourn", "distribution of the time in each queue, of each band if it has several", "distributions"),
+    FigureKind("completions", "mean time of a transaction by its size, a line for each group", "completions", needs_rows=True),
 )
 
 
@@ -453,13 +381,6 @@ def _known_names_or_first(kind: str, names: Sequence[str] | None, known: Sequenc
         return known[:MAX_CURVES]
     _require_all_known(kind, names, known)
     return names
-
-
-def _select_gauge_panels(known: Sequence[gauges.SingleGaugePanel], names: Sequence[str] | None) -> Sequence[gauges.SingleGaugePanel]:
-    if names is None:
-        return known
-    _require_all_known("gauge", names, [panel.gauge for panel in known])
-    return [panel for name in names for panel in known if panel.gauge == name]
 
 
 def _undrawn_names_note(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -110,6 +110,10 @@ class FigureStyle:
         if problems:
             raise UsageError("\n".join(problems))
 
+    def with_changes(self, **changes: float | None) -> FigureStyle:
+        """This style with other values, unless they are None."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})  # type: ignore[arg-type]
+
     @contextmanager
     def matplotlib_rc_context(self) -> Iterator[None]:
         """Context manager that draws in this style and ignores the user's matplotlib settings."""
@@ -178,6 +182,20 @@ def figure_with_panels(
         figure = DrawnFigure(style, shape)
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(axes.flat)
+
+
+@contextmanager
+def new_titled_figure(
+    style: FigureStyle, title: str, shape: float = 0.61, span_s: tuple[float, float] | None = None
+) -> Iterator[tuple[DrawnFigure, Axes]]:
+    """A new figure to draw into, with its axes and, unless the style has none, its title; `span_s` is that of a time axis."""
+    with style.matplotlib_rc_context():
+        figure, (axes,) = figure_with_panels(shape=shape, style=style)
+        if style.titles:
+            set_wrapped_title(axes, title)
+        if span_s:
+            axes.set_xlim(span_s)
+        yield figure, axes
 
 
 def escape_and_wrap_to_letters(text: str, letters: int = 60) -> str:

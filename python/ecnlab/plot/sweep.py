@@ -107,9 +107,7 @@ class SweepPlots:
 
     def styled(self, *, width_in: float | None = None, font_size: float | None = None, titles: bool | None = None) -> SweepPlots:
         """The same figures in another style. Raises UsageError for a width or a size that no figure can have."""
-        now = self._style
-        width, size = now.width_in if width_in is None else width_in, now.font_size if font_size is None else font_size
-        return SweepPlots(self._sweep, FigureStyle(width, size, now.titles if titles is None else titles))
+        return SweepPlots(self._sweep, self._style.with_changes(width_in=width_in, font_size=font_size, titles=titles))
 
     def __call__(
         self,

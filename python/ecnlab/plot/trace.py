@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,8 +48,7 @@ class TracePlots:
         if flow_to_draw not in known:
             raise UnknownName("flow with a time-sequence graph", str(flow_to_draw), map(str, known))
         unit = "packets" if self._trace.about["format"] == "ns-2" else "bytes"
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(f"flow {flow_to_draw}, {self._flow_end_points_text(flow_to_draw)}", shape=0.72)
+        with self._new_figure(f"flow {flow_to_draw}, {self._flow_end_points_text(flow_to_draw)}", 0.72, whole_span=False) as (figure, axes):
             sequence.draw_sequence(axes, points.filter(pl.col("flow") == flow_to_draw), unit)
             style.legend_above(axes)
         return figure
@@ -57,15 +57,13 @@ class TracePlots:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet by time and flow, lockouts as grey bars."""
         if kind not in ("mark", "drop"):
             raise UnknownName("kind of dots", kind, ("mark", "drop"))
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(f"{kind}s", shape=0.72)
+        with self._new_figure(f"{kind}s", 0.72) as (figure, axes):
             known = self._trace.flows["flow"]
             rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
             events, lockouts = (_replace_flows_by_figure_rows(table, rows) for table in (self._trace.events, self._trace.lockouts))
             dots.draw_mark_or_drop_dots(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
             if not known.equals(rows["row"]):  # a selection of flows: rows are labelled with flow numbers
                 axes.set_yticks(rows["row"].to_list(), [str(flow) for flow in known])
-            self._set_time_span(axes)
             style.legend_above(axes)
         return figure
 
@@ -78,8 +76,7 @@ class TracePlots:
             raise UnknownName("rate", quantity, RATE_QUANTITIES)
         factor, unit = column_display_factor_and_unit(quantity)
         flows_to_draw = self._largest_flows(quantity) if flows is None else list(flows)
-        with self._style.matplotlib_rc_context():
-            figure, axes = self._new_figure_with_axes(quantity.removesuffix("_bps").replace("_", " "))
+        with self._new_figure(quantity.removesuffix("_bps").replace("_", " ")) as (figure, axes):
             bins, each = self._trace.bins, self._trace.flow_bins
             if self._trace.flows.height > 1:
                 axes.plot(bins["time_s"], bins[quantity] * factor, color="black", label="all flows")
@@ -90,7 +87,6 @@ class TracePlots:
             axes.set_xlabel("time (s)")
             axes.set_ylabel(f"{quantity.removesuffix('_bps').replace('_', ' ')} ({unit})")
             axes.set_ylim(bottom=0)
-            self._set_time_span(axes)
             style.legend_above(axes)
         return figure
 
@@ -119,14 +115,9 @@ class TracePlots:
         row = self._trace.flows.row(by_predicate=pl.col("flow") == flow, named=True)
         return f"{row['source']} > {row['destination']}"
 
-    def _set_time_span(self, axes: Axes) -> None:
-        axes.set_xlim(self._trace.about["from_s"], self._trace.about["to_s"])
-
-    def _new_figure_with_axes(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
-        figure, (axes,) = style.figure_with_panels(shape=shape, style=self._style)
-        if self._style.titles:
-            style.set_wrapped_title(axes, f"{Path(self._trace.source).name}: {about}")
-        return figure, axes
+    def _new_figure(self, about: str, shape: float = 0.61, *, whole_span: bool = True) -> AbstractContextManager[tuple[DrawnFigure, Axes]]:
+        span_s = (self._trace.about["from_s"], self._trace.about["to_s"]) if whole_span else None
+        return style.new_titled_figure(self._style, f"{Path(self._trace.source).name}: {about}", shape, span_s)
 
 
 def _replace_flows_by_figure_rows(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
