@@ -57,7 +57,13 @@ ITEMS = [
 ]
 GOODPUT = ScenarioMeasure(HIGH, "goodput_bps", known=1.9e6)
 CLAIMS = [
-    Claim("T1", "Something is delivered.", ["1.1"], [ClaimStatement("goodput", GOODPUT, claimed_above(0.5), MBPS, published=1.75)]),
+    Claim(
+        "T1",
+        "Something is delivered.",
+        ["1.1"],
+        [ClaimStatement("goodput", GOODPUT, claimed_above(0.5), MBPS, published=1.75)],
+        quote="“Something.” (page 1)",
+    ),
     Claim(
         "T2",
         "Nothing is marked & dropped.",
@@ -68,16 +74,16 @@ CLAIMS = [
         ],
         reading="Nothing is less than 1.",
         why="A queue that marks, marks.",
+        quote="“Nothing.” (page 1)",
     ),
     Claim(
         "T3",
         "Both are alike.",
         ["1.1"],
         [ClaimStatement("one over the other", RelativeChange(ScenarioMeasure(LOW, "goodput_bps"), GOODPUT), claimed_above(0), PERCENT)],
+        quote="“Both.” (page 2)",
     ),
-    Claim(
-        "F1", "It is our own.", ["1.1"], [ClaimStatement("twice", MeasureDifference(GOODPUT, GOODPUT), claimed_below(1), MBPS)], own=True
-    ),
+    Claim("F1", "It is our own.", ["1.1"], [ClaimStatement("twice", MeasureDifference(GOODPUT, GOODPUT), claimed_below(1), MBPS)]),
 ]
 TINY = Study("tiny", "A tiny study", "nowhere", "Nothing much.", ITEMS, CLAIMS, demo=["1.2"])
 
@@ -104,7 +110,7 @@ def known(values: Sequence[float], ns2: float | None = None) -> Known:
 
 
 def claim(*statements: ClaimStatement) -> Claim:
-    return Claim("X1", "Something is so.", [], statements)
+    return Claim("X1", "Something is so.", [], statements, quote="“So.” (page 1)")
 
 
 def no_runs(_need: RequiredScenario) -> NoReturn:

@@ -196,7 +196,7 @@ HOSTILE = '<script>alert("x")</script> & </style> ‮ {{ title }} <!-- claims --
 
 
 def test_hostile_words_are_nothing_but_words(tmp_path: Path) -> None:
-    claim = Claim("X1", HOSTILE, [], [ClaimStatement(HOSTILE, GOODPUT, claimed_above(99))], reading=HOSTILE, why=HOSTILE)
+    claim = Claim("X1", HOSTILE, [], [ClaimStatement(HOSTILE, GOODPUT, claimed_above(99))], reading=HOSTILE, why=HOSTILE, quote=HOSTILE)
     item = dataclasses.replace(ITEMS[0], title=HOSTILE, caption=HOSTILE, part=HOSTILE)
     study = dataclasses.replace(TINY, title=HOSTILE, summary=HOSTILE, source=HOSTILE, items=[item], claims=[claim])
     html = run_study(study, tmp_path / "s", [1, 2]).report.read_text()

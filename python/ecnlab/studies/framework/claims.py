@@ -127,6 +127,13 @@ class RelativeChange(CombinedMeasure):
         super().__init__(lambda pair: ratio_or_nan(*pair) - 1, (a, b))
 
 
+class MeasureRatio(CombinedMeasure):
+    """a / b; NaN where b is 0."""
+
+    def __init__(self, a: MeasuredQuantity, b: MeasuredQuantity) -> None:
+        super().__init__(lambda pair: ratio_or_nan(*pair), (a, b))
+
+
 class MeasureDifference(CombinedMeasure):
     """a - b, in their unit."""
 
@@ -263,8 +270,6 @@ class Claim:
         How the paper's words became ranges, if that is a choice.
     why : str
         The known cause why the claim does not hold, or not clearly, in a full run.
-    own : bool
-        Whether it is a question of ecnlab that no paper answers.
     """
 
     id: str
@@ -273,8 +278,12 @@ class Claim:
     statements: Sequence[ClaimStatement]
     reading: str = ""
     why: str = ""
-    own: bool = False
     quote: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a question of ecnlab that no paper answers."""
+        return not self.quote
 
     def required_scenarios(self) -> Iterator[RequiredScenario]:
         """The scenarios that decide it."""

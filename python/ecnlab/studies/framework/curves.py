@@ -27,6 +27,7 @@ from ecnlab.studies.framework.model import (
     StudyItem,
     estimates_frame,
     format_with_interval,
+    numbered_needs,
 )
 
 if TYPE_CHECKING:
@@ -87,8 +88,7 @@ class _CurveFigure:
 
     def required_scenarios(self) -> dict[NeedKey, RequiredScenario]:
         """The scenarios of all points, numbered."""
-        distinct = dict.fromkeys(need for _, _, _, measured in self._points_of_all_panels() for need in measured.required_scenarios())
-        return {(at,): need for at, need in enumerate(distinct)}
+        return numbered_needs(need for _, _, _, measured in self._points_of_all_panels() for need in measured.required_scenarios())
 
     def draw_item_content(self, results: ResultsByKey) -> DrawnItemContent:
         """The figure, a table of each panel, and the numbers behind them."""

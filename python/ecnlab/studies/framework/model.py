@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +167,11 @@ class Study:
         if wanted in by_name:
             return by_name[wanted]
         raise UnknownName(f"figure of the study {self.name}", number, [item.heading for item in self.items])
+
+
+def numbered_needs(needs: Iterable[RequiredScenario]) -> dict[NeedKey, RequiredScenario]:
+    """The needs of an item whose drawing asks for the result of a need, each once, numbered."""
+    return {(number,): need for number, need in enumerate(dict.fromkeys(needs))}
 
 
 def estimates_frame(keys: Sequence[str], quantity: str, rows: Sequence[tuple[NeedKey, Estimate]]) -> pl.DataFrame:

@@ -37,7 +37,7 @@ from ecnlab.studies.papers.l4s.tables import (
     DUALPI2_ROWS,
     LINUX_RUN,
     STEP_ROWS,
-    TOLERANCE,
+    WITHIN_TOLERANCE,
     linux_rows,
     simulated_flows_of_linux_row,
     simulated_flows_of_published_row,
@@ -160,7 +160,7 @@ def _linux_host_statements() -> Iterator[ClaimStatement]:
             yield ClaimStatement(
                 f"{names[at]} beside {names[1 - at]}, {setting}",
                 relative_difference_measure(goodput, rate * 1e6),
-                claimed_between(-100 * TOLERANCE, 100 * TOLERANCE),
+                WITHIN_TOLERANCE,
                 PERCENT,
             )
 
@@ -182,7 +182,6 @@ CLAIMS = [
         ["Table 4"],
         list(_share_beside_prague_2020_statements(claimed_below(10))),
         reading="l4s-tests, key finding 1: L4S flows dominate. The published shares of the other flow are 1.6 to 4.7 %.",
-        own=True,
     ),
     Claim(
         "L2",
@@ -195,14 +194,12 @@ CLAIMS = [
             "hosts have 5.9 to 8.2 % (L3). The cause of the published shares is unknown; the source says that Reno is often driven "
             "to its least window."
         ),
-        own=True,
     ),
     Claim(
         "L3",
         "Prague 0.7, which has a target RTT, leaves CUBIC and Reno less than a tenth there too.",
         ["Table 4"],
         list(_share_beside_prague_0_7_statements()),
-        own=True,
     ),
     Claim(
         "L4",
@@ -214,7 +211,6 @@ CLAIMS = [
             "A phase effect. At 10 Mbit/s and 10 ms Prague stays at its least pacing rate, 100 kbit/s, in all seeds, and so it does "
             "beside CUBIC of 20 ms. With a random processing time it has 92 % more than CUBIC; published are 113 %."
         ),
-        own=True,
     ),
     Claim(
         "L5",
@@ -222,7 +218,6 @@ CLAIMS = [
         ["Table 2"],
         list(_goodput_over_other_control_statements("pfifo", CUBIC, PRAGUE_2020)),
         reading="l4s-tests, section Network Bias: without an AQM Prague behaves about as NewReno; at 10, 20 and 80 ms.",
-        own=True,
     ),
     Claim(
         "L6",
@@ -230,7 +225,6 @@ CLAIMS = [
         ["Table 3"],
         list(_equal_share_statements()),
         reading="nearly equally: Jain's index of 0.95 or more, rates differ by a factor of 1.6 at most; the least published one is 0.98.",
-        own=True,
     ),
     Claim(
         "L7",
@@ -243,7 +237,6 @@ CLAIMS = [
             for short in (PRAGUE_2020, CUBIC)
         ],
         reading="l4s-tests, section RTT Unfairness: the shorter RTT has a big advantage in every case; the least published factor is 3.4.",
-        own=True,
     ),
     Claim(
         "L8",
@@ -253,7 +246,6 @@ CLAIMS = [
             _short_over_long_statement(OF_2020, rate, Sender(PRAGUE_2020, 160), Sender(PRAGUE_2020, 10), claimed_above(16))
             for rate in _RATES_MBPS
         ],
-        own=True,
     ),
     Claim(
         "L9",
@@ -265,7 +257,6 @@ CLAIMS = [
             "Contradicted at no pair. At 10 Mbit/s with 20 and 10 ms both indices are 0.94; with a random processing time they "
             "differ, and the claim holds."
         ),
-        own=True,
     ),
     Claim(
         "L10",
@@ -287,7 +278,6 @@ CLAIMS = [
             "is 1.04. Linux 7.2 hosts, which run in virtual time without such randomness either, have 26.3 and 21.5 Mbit/s over "
             "their queue."
         ),
-        own=True,
     ),
     Claim(
         "L11",
@@ -303,7 +293,6 @@ CLAIMS = [
             "and Linux acknowledges at once each packet that opens it. Hosts with these settings have 0.38 Mbit/s, and others 0.33, as "
             "simulated."
         ),
-        own=True,
     ),
     Claim(
         "L12",
@@ -317,7 +306,6 @@ CLAIMS = [
         why=(
             "Prague starves below 12 Mbit/s at both RTTs, with 4 to 49 % of CUBIC's goodput. At 80 ms it starves at 13 and 16 Mbit/s too."
         ),
-        own=True,
     ),
     Claim(
         "L13",
@@ -325,7 +313,6 @@ CLAIMS = [
         ["2"],
         list(_prague_over_cubic_at_step_statements(_ONE_PACKET, (*RATES_BELOW_MBPS, *RATES_ABOVE_MBPS), claimed_between(0.5, 2))),
         why=("Contradicted at no rate. At 20 ms and 30 Mbit/s the ratio is 2.00; with a random processing time it is 1.97."),
-        own=True,
     ),
     Claim(
         "L14",
@@ -336,6 +323,5 @@ CLAIMS = [
             *_prague_over_cubic_at_step_statements(_LONGER_STEP, (8, 10, 11, *RATES_ABOVE_MBPS), claimed_at_least(0.5)),
         ],
         reading="as L12; a packet of 1500 bytes takes 2 ms at 6 Mbit/s",
-        own=True,
     ),
 ]

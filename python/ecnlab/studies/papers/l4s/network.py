@@ -6,13 +6,13 @@ have their delays before the bottleneck.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from ecnlab.scenarios.networks import Tree
-from ecnlab.studies.framework.claims import CombinedMeasure, MeasuredQuantity, ScenarioMeasure, ratio_or_nan
+from ecnlab.studies.framework.claims import CombinedMeasure, MeasuredQuantity, MeasureRatio, ScenarioMeasure, ratio_or_nan
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.l4s.published import Pair, Sender
 
@@ -98,7 +98,7 @@ class TwoFlows:
 
     def ratio(self) -> MeasuredQuantity:
         """Goodput of the first flow over that of the second."""
-        return CombinedMeasure(lambda pair: ratio_or_nan(*pair), self.goodput_measures())
+        return MeasureRatio(*self.goodput_measures())
 
     def share_of_second(self) -> MeasuredQuantity:
         """Goodput of the second flow as a share of both."""
@@ -129,14 +129,16 @@ def two_flows(queue: str, rate_mbps: int, senders: Pair, time: MeasurementPeriod
 @cache
 def _two_flow_scenario(queue: str, rate_mbps: int, first: Sender, second: Sender, time: MeasurementPeriod) -> RequiredScenario:
     groups = [flow_group(name, sender) for name, sender in zip(GROUPS, (first, second), strict=True)]
+    title = f"{first.label} and {second.label}, {rate_mbps} Mbit/s, {queue}"
+    return required_scenario(title, [link_tree(queue, rate_mbps)], groups, time.duration_s, time.measure_from_s)
+
+
+def required_scenario(
+    name: str, links: Sequence[Tree], groups: Sequence[Tree], duration_s: int, measure_from_s: int, **rest: Any
+) -> RequiredScenario:
+    """A scenario of these links and groups of flows, over all seeds."""
     return RequiredScenario(
-        {
-            "name": f"{first.label} and {second.label}, {rate_mbps} Mbit/s, {queue}",
-            "duration": f"{time.duration_s} s",
-            "measure_from": f"{time.measure_from_s} s",
-            "link": [link_tree(queue, rate_mbps)],
-            "flows": groups,
-        }
+        {"name": name, "duration": f"{duration_s} s", "measure_from": f"{measure_from_s} s", "link": links, "flows": groups, **rest}
     )
 
 

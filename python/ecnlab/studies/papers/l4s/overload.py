@@ -13,14 +13,13 @@ from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.framework.claims import (
     MS,
     PERCENT,
-    CombinedMeasure,
     MeasuredQuantity,
+    MeasureRatio,
     ScenarioMeasure,
-    ratio_or_nan,
 )
 from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import RequiredScenario
-from ecnlab.studies.papers.l4s.network import BOTTLENECK, CONTROLS, CUBIC, LINUX_7_2, PRAGUE, queue_tree
+from ecnlab.studies.papers.l4s.network import BOTTLENECK, CONTROLS, CUBIC, LINUX_7_2, PRAGUE, link_tree, required_scenario
 
 LINK_MBPS, _RTT_MS, _FLOWS_OF_A_KIND = 100, 10, 5
 # The source sees CoDel in a cycle of 100 s at a load of 200 %.
@@ -49,16 +48,8 @@ def overload_scenario(queue: str, load: int, ect: str) -> RequiredScenario:
             {"udp": {"packet_size": 1500, "ecn": codepoint}, "app": {"kind": "cbr", "rate": f"{load * LINK_MBPS / 100:g} Mbps"}},
         ),
     ]
-    link = {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": f"{LINK_MBPS} Mbps", "delay": "0.1 ms"}
-    return RequiredScenario(
-        {
-            "name": f"{ect} at {load} % over {queue}",
-            "duration": f"{_START_S + _CODEL_CYCLE_S} s",
-            "measure_from": f"{_START_S} s",
-            "link": [link | {"queue": queue_tree(QUEUES[queue], LINK_MBPS)}],
-            "flows": groups,
-        }
-    )
+    link = link_tree(QUEUES[queue], LINK_MBPS)
+    return required_scenario(f"{ect} at {load} % over {queue}", [link], groups, _START_S + _CODEL_CYCLE_S, _START_S)
 
 
 def _group(name: str, rest: Tree) -> Tree:
@@ -70,7 +61,7 @@ def datagram_share_of_throughput(queue: str, load: int, ect: str) -> MeasuredQua
     """The datagrams' share of all throughput."""
     need = overload_scenario(queue, load, ect)
     datagrams, total = ScenarioMeasure(need, "throughput_bps", group=_DATAGRAMS), ScenarioMeasure(need, "throughput_bps")
-    return CombinedMeasure(lambda pair: ratio_or_nan(*pair), (datagrams, total))
+    return MeasureRatio(datagrams, total)
 
 
 def mean_datagram_wait(queue: str, load: int, ect: str) -> ScenarioMeasure:

@@ -34,7 +34,6 @@ OVERLOAD_CLAIMS = [
             "99.86 % at a load of 110 %, 99.92 and 99.97 % at 150 and 200 %. Responsive flows that time out send ever more rarely, so "
             "that the share depends on the duration, which the source does not give."
         ),
-        own=True,
     ),
     Claim(
         "L20",
@@ -58,7 +57,6 @@ OVERLOAD_CLAIMS = [
             "queues. At 110 % DualPI2 still marks a part of the ECT datagrams, and they have 2.6 points more. From 150 % on ECT gains "
             "nothing."
         ),
-        own=True,
     ),
     Claim(
         "L21",
@@ -75,6 +73,5 @@ OVERLOAD_CLAIMS = [
             for load in overload.OVERLOADS
         ],
         reading="about: 7.5 to 22.5 ms; the L4S team's figures show the target of 15 ms",
-        own=True,
     ),
 ]

@@ -20,7 +20,16 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.papers.l4s.network import BOTTLENECK, CONTROL_NAMES, CUBIC, PRAGUE, PRAGUE_2020, flow_group, link_tree
+from ecnlab.studies.papers.l4s.network import (
+    BOTTLENECK,
+    CONTROL_NAMES,
+    CUBIC,
+    PRAGUE,
+    PRAGUE_2020,
+    flow_group,
+    link_tree,
+    required_scenario,
+)
 from ecnlab.studies.papers.l4s.published import REFERENCE, Sender
 
 RATES_AFTER_MBPS = (25, 10, 5, 1)
@@ -42,16 +51,14 @@ RATE_STEP_CASES: Sequence[StepCase] = [(control, rtt, rate) for rtt in RTTS_MS f
 @cache
 def rate_step_scenario(control: str, rtt_ms: int, to_mbps: int) -> RequiredScenario:
     """One flow over FQ-CoDel with its defaults, whose link has another rate after 30 s."""
-    return RequiredScenario(
-        {
-            "name": f"{control} {rtt_ms} ms, {_RATE_BEFORE_MBPS} to {to_mbps} Mbit/s",
-            "duration": f"{_DURATION_S} s",
-            "measure_from": f"{_STEP_S} s",
-            "link": [link_tree("fq_codel", _RATE_BEFORE_MBPS)],
-            "flows": [flow_group("flow", Sender(control, rtt_ms))],
-            "change": [{"at": f"{_STEP_S} s", "link": BOTTLENECK, "rate": f"{to_mbps} Mbps"}],
-            "record": {"queue": f"{_SAMPLE_S} s"},
-        }
+    return required_scenario(
+        f"{control} {rtt_ms} ms, {_RATE_BEFORE_MBPS} to {to_mbps} Mbit/s",
+        [link_tree("fq_codel", _RATE_BEFORE_MBPS)],
+        [flow_group("flow", Sender(control, rtt_ms))],
+        _DURATION_S,
+        _STEP_S,
+        change=[{"at": f"{_STEP_S} s", "link": BOTTLENECK, "rate": f"{to_mbps} Mbps"}],
+        record={"queue": f"{_SAMPLE_S} s"},
     )
 
 

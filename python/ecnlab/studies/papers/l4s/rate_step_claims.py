@@ -19,9 +19,7 @@ from ecnlab.studies.framework.claims import (
 )
 from ecnlab.studies.papers.l4s import rate_step
 from ecnlab.studies.papers.l4s.network import CUBIC, PRAGUE_2020, relative_difference_measure
-from ecnlab.studies.papers.l4s.tables import TOLERANCE
-
-_WITHIN_TOLERANCE = claimed_between(-100 * TOLERANCE, 100 * TOLERANCE)
+from ecnlab.studies.papers.l4s.tables import TOLERANCE, WITHIN_TOLERANCE
 
 
 def _long_waits_over_cubic_statements() -> Iterator[ClaimStatement]:
@@ -41,7 +39,7 @@ def _largest_wait_of_hosts_statements() -> Iterator[ClaimStatement]:
         yield ClaimStatement(
             f"largest wait over that of a Linux 7.2 host, {control}, {rtt} ms, to {rate} Mbit/s",
             relative_difference_measure(rate_step.largest_wait(control, rtt, rate), hosts.largest_wait_ms / 1e3),
-            _WITHIN_TOLERANCE,
+            WITHIN_TOLERANCE,
             PERCENT,
         )
 
@@ -70,7 +68,6 @@ RATE_STEP_CLAIMS = [
             ),
         ],
         reading="the published RTT within 10 %; published are more than 30 s, of which a run has 30 s after the step",
-        own=True,
     ),
     Claim(
         "L16",
@@ -93,7 +90,6 @@ RATE_STEP_CLAIMS = [
             ),
         ],
         reading="about: half of the published number to one and a half of it.",
-        own=True,
     ),
     Claim(
         "L17",
@@ -105,7 +101,6 @@ RATE_STEP_CLAIMS = [
             "The exception is the step to 1 Mbit/s at 20 ms. Such a path holds less than two packets, the least window of CUBIC, "
             "whose queue stays above 20 ms to the end."
         ),
-        own=True,
     ),
     Claim(
         "L18",
@@ -116,6 +111,5 @@ RATE_STEP_CLAIMS = [
             "Prague's waits agree within 4 %. CUBIC of 80 ms waits 9 to 15 % less. It is a phase effect: with a random processing "
             "time all 16 waits agree."
         ),
-        own=True,
     ),
 ]

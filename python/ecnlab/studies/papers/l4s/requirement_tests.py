@@ -24,7 +24,15 @@ from ecnlab.studies.framework.claims import (
     claimed_between,
     decide_claims,
 )
-from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.model import (
+    DrawnItemContent,
+    ReportTable,
+    ResultsByKey,
+    StudyItem,
+    estimates_frame,
+    format_with_interval,
+    numbered_needs,
+)
 from ecnlab.studies.framework.verdicts import deciding_statement, published_and_measured_texts
 from ecnlab.studies.papers.l4s import requirements
 from ecnlab.studies.papers.l4s.network import PRAGUE
@@ -61,7 +69,7 @@ class RequirementTest:
             for setting, measured in self.quantities(control).items()
         ]
         id_ = self.claim if control == PRAGUE else f"{self.claim} {control}"
-        return Claim(id_, self.sentence, ["Table 8"], statements, reading=self.reading, why=self.why, own=True)
+        return Claim(id_, self.sentence, ["Table 8"], statements, reading=self.reading, why=self.why)
 
 
 _NO_INCREASE = claimed_at_least(-0.1)
@@ -246,9 +254,7 @@ TESTS = [
 REQUIREMENT_CLAIMS = [test.claim_for_control(PRAGUE) for test in TESTS]
 # Every tested control, as claims that the table decides and the study does not list, except Prague's.
 _TABLE_CLAIMS = {(test.claim, control): test.claim_for_control(control) for test in TESTS for control in test.tested}
-_NEEDS = {
-    (at,): need for at, need in enumerate(dict.fromkeys(need for claim in _TABLE_CLAIMS.values() for need in claim.required_scenarios()))
-}
+_NEEDS = numbered_needs(need for claim in _TABLE_CLAIMS.values() for need in claim.required_scenarios())
 
 
 def _draw_requirements(results: ResultsByKey) -> DrawnItemContent:
@@ -261,9 +267,14 @@ def _draw_requirements(results: ResultsByKey) -> DrawnItemContent:
         for test in TESTS
     ]
     numbers = [
-        [test.place, *row, *(_number_cell(decided[test.claim, control], at) if control in test.tested else "" for control in TESTED)]
+        [
+            test.place,
+            test.test,
+            setting,
+            *(_number_cell(decided[test.claim, control], at) if control in test.tested else "" for control in TESTED),
+        ]
         for test in TESTS
-        for at, row in enumerate(_setting_rows_of_test(test))
+        for at, setting in enumerate(test.quantities(PRAGUE))
     ]
     data = [
         ((test.claim, test.place, control, weighed.statement.text, str(weighed.status)), weighed.ours)
@@ -276,10 +287,6 @@ def _draw_requirements(results: ResultsByKey) -> DrawnItemContent:
         ReportTable("Numbers", ["RFC 9331", "test", "setting", *columns], numbers),
     ]
     return DrawnItemContent(None, tables, estimates_frame(["claim", "place", "control", "statement", "status"], "value", data))
-
-
-def _setting_rows_of_test(test: RequirementTest) -> list[list[str]]:
-    return [[test.test, setting] for setting in test.quantities(PRAGUE)]
 
 
 def _verdict_cell(decision: ClaimDecision) -> str:

@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from statistics import linear_regression
-from typing import Any
 
 from ecnlab.scenarios.networks import Tree
 from ecnlab.storage.results import Result
-from ecnlab.studies.framework.claims import CombinedMeasure, MeasuredQuantity, ScenarioMeasure, ratio_or_nan
+from ecnlab.studies.framework.claims import CombinedMeasure, MeasuredQuantity, MeasureRatio, ScenarioMeasure, ratio_or_nan
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.l4s.network import (
     BOTTLENECK,
@@ -26,6 +25,8 @@ from ecnlab.studies.papers.l4s.network import (
     flow_group,
     link_tree,
     queue_tree,
+    relative_difference_measure,
+    required_scenario,
     two_flows,
 )
 from ecnlab.studies.papers.l4s.published import Sender
@@ -60,14 +61,6 @@ REORDERED_RATES_MBPS = (10, 100, 400)
 REORDERING_DELAYS = {"an eighth of the RTT": _RTT_MS / 8, "a quarter of the RTT": _RTT_MS / 4}
 
 
-def _scenario(
-    name: str, links: Sequence[Tree], groups: Sequence[Tree], duration_s: int, measure_from_s: int, **rest: Any
-) -> RequiredScenario:
-    return RequiredScenario(
-        {"name": name, "duration": f"{duration_s} s", "measure_from": f"{measure_from_s} s", "link": links, "flows": groups, **rest}
-    )
-
-
 # Section 4.1, 4.2 and item 1 of 4.3: codepoints.
 
 
@@ -78,7 +71,7 @@ def _codepoint_scenario(control: str, peer_agrees: bool) -> RequiredScenario:
     if not peer_agrees:
         group["tcp"] = {**group["tcp"], "quirks": {"receiver_accurate_ecn": False}}
     name = f"codepoints of {control}{'' if peer_agrees else ', peer without Accurate ECN'}"
-    return _scenario(name, [link_tree(LINUX_7_2, 20)], [group], 10, 0, record={"arrivals": True})
+    return required_scenario(name, [link_tree(LINUX_7_2, 20)], [group], 10, 0, record={"arrivals": True})
 
 
 def _share_of_ect1(result: Result) -> list[float]:
@@ -117,7 +110,7 @@ def _step_link(rate_mbps: int) -> Tree:
 @cache
 def _step_scenario(control: str, rate_mbps: int) -> RequiredScenario:
     name = f"{rate_mbps} Mbit/s with a step of 1 ms, {control}"
-    return _scenario(name, [_step_link(rate_mbps)], [flow_group(_FLOW, Sender(control, _RTT_MS))], 40, 20)
+    return required_scenario(name, [_step_link(rate_mbps)], [flow_group(_FLOW, Sender(control, _RTT_MS))], 40, 20)
 
 
 def _marks_per_round_trip_at_rate(control: str, rate_mbps: int) -> MeasuredQuantity:
@@ -172,15 +165,14 @@ def _beside_reno_dropping_queue_scenario(control: str, queue: str, rtt_ms: int) 
     link = {**link_tree(LINUX_7_2, 20), "queue": LOSS_QUEUES[queue]}
     senders = (Sender(control, rtt_ms), Sender("reno-noecn", rtt_ms))
     groups = [flow_group(name, sender) for name, sender in zip(GROUPS, senders, strict=True)]
-    return _scenario(f"{control} beside Reno, {rtt_ms} ms, {queue}", [link], groups, 120, 20)
+    return required_scenario(f"{control} beside Reno, {rtt_ms} ms, {queue}", [link], groups, 120, 20)
 
 
 def ratio_to_reno_at_dropping_queues(control: str) -> Quantities:
     """Goodput over that of a Reno flow at queues that drop."""
     return {
-        f"{queue}, {rtt} ms": CombinedMeasure(
-            lambda pair: ratio_or_nan(*pair),
-            [ScenarioMeasure(_beside_reno_dropping_queue_scenario(control, queue, rtt), "goodput_bps", group=group) for group in GROUPS],
+        f"{queue}, {rtt} ms": MeasureRatio(
+            *(ScenarioMeasure(_beside_reno_dropping_queue_scenario(control, queue, rtt), "goodput_bps", group=group) for group in GROUPS)
         )
         for queue in LOSS_QUEUES
         for rtt in LOSS_RTTS_MS
@@ -208,7 +200,7 @@ def ratio_to_longer_rtt(control: str) -> Quantities:
 def _random_marks_scenario(control: str, share: float, rtt_ms: int) -> RequiredScenario:
     link = {**link_tree(LINUX_7_2, 1000), "queue": {"aqm": "droptail", "limit": 10000}, "impair": [{"kind": "mark", "rate": share}]}
     group = flow_group(_FLOW, Sender(control, rtt_ms))
-    return _scenario(f"{control} {rtt_ms} ms with {share:.0%} of marks", [link], [group], 60, 20)
+    return required_scenario(f"{control} {rtt_ms} ms with {share:.0%} of marks", [link], [group], 60, 20)
 
 
 def difference_from_rate_law(control: str) -> Quantities:
@@ -218,12 +210,8 @@ def difference_from_rate_law(control: str) -> Quantities:
         for share in MARK_SHARES:
             law_bps = (1 / share - 1) * 1e6 * min(1, LONG_RTT_MS / rtt)
             throughput = ScenarioMeasure(_random_marks_scenario(control, share, rtt), "throughput_bps", group=_FLOW)
-            found[f"{share:.0%} of marks, {rtt} ms"] = _relative_difference_measure(throughput, law_bps)
+            found[f"{share:.0%} of marks, {rtt} ms"] = relative_difference_measure(throughput, law_bps)
     return found
-
-
-def _relative_difference_measure(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
-    return CombinedMeasure(lambda values: values[0] / reference - 1, [measured])
 
 
 # Item 5: small windows.
@@ -233,7 +221,7 @@ def _relative_difference_measure(measured: MeasuredQuantity, reference: float) -
 def _small_share_scenario(control: str, share_kbps: int, rtt_ms: float) -> RequiredScenario:
     link = {**link_tree(LINUX_7_2, 100), "rate": f"{share_kbps * _FLOWS_OF_SMALL_SHARE} kbps"}
     group = {**flow_group(_FLOW, Sender(control, rtt_ms)), "count": _FLOWS_OF_SMALL_SHARE, "start": [f"{at / 16:g} s" for at in range(16)]}
-    return _scenario(f"{_FLOWS_OF_SMALL_SHARE} flows of {control} {rtt_ms:g} ms, {share_kbps} kbit/s each", [link], [group], 30, 10)
+    return required_scenario(f"{_FLOWS_OF_SMALL_SHARE} flows of {control} {rtt_ms:g} ms, {share_kbps} kbit/s each", [link], [group], 30, 10)
 
 
 def _by_small_share(measure: Callable[[RequiredScenario], MeasuredQuantity], control: str) -> Quantities:
@@ -263,7 +251,7 @@ def _reordering_scenario(control: str, rate_mbps: int, delay_ms: float) -> Requi
     """One packet in a hundred is late before the queue, which marks and does not drop."""
     link = {**link_tree(LINUX_7_2, rate_mbps), "impair": [{"kind": "reorder", "rate": 0.01, "delay": f"{delay_ms:g} ms"}]}
     name = f"{control}, {rate_mbps} Mbit/s, packets late by {delay_ms:g} ms"
-    return _scenario(name, [link], [flow_group(_FLOW, Sender(control, _RTT_MS))], 30, 10)
+    return required_scenario(name, [link], [flow_group(_FLOW, Sender(control, _RTT_MS))], 30, 10)
 
 
 def spurious_retransmissions_under_reordering(control: str) -> Quantities:
@@ -292,7 +280,7 @@ def _burst_scenario(control: str, rate_mbps: int) -> RequiredScenario:
     host = {"name": _HOST_LINK, "from": "host", "to": "router", "rate": f"{_HOST_GBPS} Gbps", "delay": delay, "queue": host_queue}
     group = {"name": _FLOW, "from": "host", "to": "sink", "tcp": flow_group(_FLOW, Sender(control, _RTT_MS))["tcp"]}
     links = [host, link_tree(LINUX_7_2, rate_mbps)]
-    return _scenario(f"bursts of {control}, {rate_mbps} Mbit/s", links, [group], 20, 10, record={"queue": "1 s"})
+    return required_scenario(f"bursts of {control}, {rate_mbps} Mbit/s", links, [group], 20, 10, record={"queue": "1 s"})
 
 
 def _largest_wait_at_host(result: Result) -> list[float]:

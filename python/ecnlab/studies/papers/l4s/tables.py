@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ecnlab.plot import style
 from ecnlab.plot.style import Palette
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.claims import MBPS, estimate_of_quantity
+from ecnlab.studies.framework.claims import MBPS, claimed_between, estimate_of_quantity
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     NeedKey,
@@ -19,6 +19,7 @@ from ecnlab.studies.framework.model import (
     ResultsByKey,
     StudyItem,
     format_with_interval,
+    numbered_needs,
 )
 from ecnlab.studies.papers.l4s.network import (
     CONTROL_NAMES,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ecnlab.storage.results import Result
 
 TOLERANCE = 0.10
+WITHIN_TOLERANCE = claimed_between(-100 * TOLERANCE, 100 * TOLERANCE)
 _LINUX = "Linux 7.2"
 # One run of hosts, and the mean of six runs of hosts that have the settings of the simulated ones.
 LINUX_RUN, LINUX_MEAN = "Linux 7.2 hosts", "Linux 7.2 hosts, mean of six"
@@ -129,12 +131,8 @@ def comparison_item(number: str, title: str, caption: str, compared: Sequence[Co
         frame = pl.DataFrame(data, schema=[*columns, "mean_mbps", "sd", "half_width", "n"], orient="row")
         return DrawnItemContent(None, [_rows_within_tolerance_table(compared, runs), _rates_table(title, compared, runs)], frame)
 
-    needs = _needs_of_rows(compared)
+    needs = numbered_needs(row.flows.need for row in compared)
     return StudyItem(number, title, caption, needs, draw_item, kind="Table", part=part)
-
-
-def _needs_of_rows(compared: Sequence[ComparedRow]) -> dict[NeedKey, RequiredScenario]:
-    return {(at,): need for at, need in enumerate(dict.fromkeys(row.flows.need for row in compared))}
 
 
 def _rates_table(title: str, compared: Sequence[ComparedRow], runs: Mapping[RequiredScenario, Result]) -> ReportTable:
@@ -265,7 +263,7 @@ def _draw_shares(results: ResultsByKey) -> DrawnItemContent:
 
 
 def _needs_of_shares() -> dict[NeedKey, RequiredScenario]:
-    return _needs_of_rows([row for title in _PANELS for row in _rows_of_panel(title)])
+    return numbered_needs(row.flows.need for title in _PANELS for row in _rows_of_panel(title))
 
 
 SHARES_ITEM = StudyItem(

@@ -22,7 +22,7 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, PRAGUE, PRAGUES, flow_group, link_tree
+from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, PRAGUE, PRAGUES, flow_group, link_tree, required_scenario
 from ecnlab.studies.papers.l4s.published import REFERENCE, Sender
 from ecnlab.studies.papers.l4s.tables import simulated_queue_name
 
@@ -75,15 +75,9 @@ def team_run_scenario(run: str, prague: str) -> RequiredScenario:
     made = team_runs()[run]
     queue = simulated_queue_name(made.queue)
     senders = [flow.sender.with_control_instead_of(PRAGUE, prague) for flow in made.flows]
-    return RequiredScenario(
-        {
-            "name": ", ".join([run, *([prague] if len(made.simulated_prague_controls) > 1 else []), queue]),
-            "duration": f"{_DURATION_S} s",
-            "measure_from": f"{_MEASURE_FROM_S} s",
-            "link": [link_tree(queue, made.rate_mbps)],
-            "flows": [flow_group(_group_name(number), sender) for number, sender in enumerate(senders, 1)],
-        }
-    )
+    name = ", ".join([run, *([prague] if len(made.simulated_prague_controls) > 1 else []), queue])
+    groups = [flow_group(_group_name(number), sender) for number, sender in enumerate(senders, 1)]
+    return required_scenario(name, [link_tree(queue, made.rate_mbps)], groups, _DURATION_S, _MEASURE_FROM_S)
 
 
 def _group_name(number: int) -> str:

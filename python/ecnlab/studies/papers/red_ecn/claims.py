@@ -141,7 +141,6 @@ FALLS = Claim(
         "Contradicted in no admitted set-up. Between 50 and 100 ms sources fill the link at both delays, and in a corner the difference "
         "is too small for 20 seeds."
     ),
-    own=True,
 )
 MORE_UNDER_HEAVY = Claim(
     "G4",

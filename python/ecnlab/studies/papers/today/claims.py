@@ -103,7 +103,6 @@ CLAIMS = [
         "(T11): there is hardly any goodput left to gain. PIE gains nothing at all since it marks only up to a probability of 10 "
         "% and drops beyond (RFC 8033, section 5.1), which 60 flows need here. 15 flows lose 4 % over RED. Half of that is the "
         "round trip in which a window that a mark reduces does not grow; the cause of the rest is unknown.",
-        own=True,
     ),
     Claim(
         "T2",
@@ -113,7 +112,6 @@ CLAIMS = [
         reading="hardly any: less than 2 % of the mean one-way delay; A5 reads around 1 %",
         why="A mark leaves the packet in the queue, a drop removes it. Why that lengthens FQ-CoDel's queues with 240 flows so much "
         "more than the others is unknown.",
-        own=True,
     ),
     Claim(
         "T3",
@@ -122,7 +120,6 @@ CLAIMS = [
         ["3"],
         list(_goodput_order_of_groups_statements()),
         reading="A10 asks robust flows over each of the two other groups; average over fragile flows is asked here alone",
-        own=True,
     ),
     Claim(
         "T4",
@@ -141,7 +138,6 @@ CLAIMS = [
             for queue in _SINGLE_QUEUES
         ],
         reading="the mean of Jain's index over 1-second intervals, 60 flows of CUBIC with ECN",
-        own=True,
     ),
     Claim(
         "T5",
@@ -162,7 +158,6 @@ CLAIMS = [
         why="A host repeats a lost SYN without ECN (RFC 3168, section 6.1.1.1), and a flow without ECN escapes AECN's marks, "
         "which others take: in 6 of 20 seeds one or two of 60 flows get 0.7 to 1.4 Mbit/s each and the others 0.14. With "
         "ecn_fallback = false Jain's index over the run is 0.95 in each of ten seeds.",
-        own=True,
     ),
     Claim(
         "T6",
@@ -178,7 +173,6 @@ CLAIMS = [
             for host in (CUBIC, CUBIC_ECN)
             for queue in MARKING_QUEUES
         ],
-        own=True,
     ),
     Claim(
         "T7",
@@ -197,7 +191,6 @@ CLAIMS = [
             for queue in MARKING_QUEUES
         ],
         reading="in the same runs, beside each other, as RFC 2884 measured them",
-        own=True,
     ),
     Claim(
         "T8",
@@ -217,7 +210,6 @@ CLAIMS = [
         ],
         why="AECN takes datagrams for an average flow's, as in F4 of the study aecn. In FQ-CoDel a far flow's own queue runs empty after a "
         "mark, as its window does not grow for a round trip.",
-        own=True,
     ),
     Claim(
         "T9",
@@ -228,7 +220,6 @@ CLAIMS = [
         why="CoDel's signals begin at 10 a second and grow with the square root of their number while the wait stays above target; "
         "60 flows need 190 a second. RFC 8289 excepts such overload. PIE and DualPI2 raise a probability until it "
         "suffices, and drop.",
-        own=True,
     ),
     Claim(
         "T10",
@@ -247,7 +238,6 @@ CLAIMS = [
         why="A window of Linux' DCTCP is a whole number and at least 2; in real numbers (integer_cwnd = false) the waits are 0.7, 3.0 and "
         "4.8 ms. Why the rest is there is not known. With 240 flows the "
         "queue is in overload and drops; the RFC's promise is made below that.",
-        own=True,
     ),
     Claim(
         "T11",
@@ -257,6 +247,5 @@ CLAIMS = [
             {name: _ecn_gain_with_recovery(name) for name in LOSS_RECOVERIES}, PERCENT_POINTS, setting="gain in goodput"
         ),
         reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",
-        own=True,
     ),
 ]

@@ -110,7 +110,6 @@ CLAIMS = [
             "With one count for the router the fragile group gets the most, and the index falls below ECN's where it is not "
             "small. With the last round-trip time in the packets 40 robust flows of 60 gain less than 10 % (seeds 1 to 6)."
         ),
-        own=True,
     ),
     Claim(
         "F2",
@@ -119,7 +118,6 @@ CLAIMS = [
         _gain_over_scheme_statements(JAIN, _SPREAD_DELAY_CHANGES, 10),
         reading=_TENTH_READING,
         why=("It holds with one count for each group. With one for the router the fragile group gets the most, as in A14."),
-        own=True,
     ),
     Claim(
         "F3",
@@ -130,7 +128,6 @@ CLAIMS = [
         why="A group's share of the queue grows with its number of flows, so the ratio of two lengths says how many flows there are "
         "and not how aggressive each is. With 40 fragile flows alpha comes out small, and they are marked as much as the average "
         "ones.",
-        own=True,
     ),
     Claim(
         "F4",
@@ -140,7 +137,6 @@ CLAIMS = [
         why="AECN takes datagrams for an average flow's. They take the average group's marks and drops, and need not answer; under "
         "ECN every arriving packet is judged by one count. So more datagrams come through, and TCP gets less. With one count for the "
         "router more datagrams are dropped, and the two schemes are near each other.",
-        own=True,
     ),
     Claim(
         "F5",
@@ -149,7 +145,6 @@ CLAIMS = [
         _gain_over_scheme_statements(EVENNESS, _DATAGRAM_CHANGES),
         why="The average group is marked together with the datagrams, of which there is no end, and starves: at half the link it is the "
         "smallest group under AECN, and the fragile one gets the most.",
-        own=True,
     ),
     Claim(
         "F6",
@@ -158,7 +153,6 @@ CLAIMS = [
         _gain_over_scheme_statements(GOODPUT, _PARTIAL_ECN_CHANGES),
         why="AECN's signals miss those who send most (F7), and the average goes beyond max_th, where every packet is dropped: with "
         "half the flows capable AECN drops 1218 packets so and ECN none (seeds 1 to 3).",
-        own=True,
     ),
     Claim(
         "F7",
@@ -180,7 +174,6 @@ CLAIMS = [
         why="A signal of AECN marks the first capable packet of the group in place of the one that arrives, so flows without ECN "
         "make signals that those with ECN take. With half of them capable, 26 % of what an average flow with ECN sends is marked "
         "or dropped and 5 % of what one without sends; under ECN it is 10 % of both (seeds 1 to 3).",
-        own=True,
     ),
     Claim(
         "F8",
@@ -198,7 +191,6 @@ CLAIMS = [
             )
         ],
         reading="the mean goodput of a long flow over that of a cross flow",
-        own=True,
     ),
     Claim(
         "F9",
@@ -208,7 +200,6 @@ CLAIMS = [
         reading="goodput over the mean one-way delay of all flows' packets",
         why="Power counts AECN's fairness against it: more of the goodput goes to the fragile group, whose packets travel 75 ms "
         "longer than the robust group's whatever the queue does (F10).",
-        own=True,
     ),
     Claim(
         "F10",
@@ -216,7 +207,6 @@ CLAIMS = [
         ["B7"],
         list(_fragile_power_aecn_over_ecn_statements()),
         why="It holds but with the last round-trip time in the packets and 480 flows, where the gain is as small as its interval.",
-        own=True,
     ),
     Claim(
         "F11",
@@ -225,7 +215,6 @@ CLAIMS = [
         [_flow_count_estimate_statement(flows) for flows in power.ESTIMATED_FLOW_COUNTS],
         reading="SRED's estimate, the inverse of the share of packets that hit one of their own flow, from 20 s on",
         why="It counts flows as if they were equal: it is near the number of flows times Jain's index. What locks flows out hides them.",
-        own=True,
     ),
     Claim(
         "F12",
@@ -236,7 +225,6 @@ CLAIMS = [
         why="AMECN's max_p stands at its upper bound of 0.5 with 60 flows: a mark of the lighter level cuts less than a loss does, "
         "so more of them are needed than the law may send. With top = 1 the mean wait with equal groups is 16.5 ms in place of "
         "19.0 (seeds 1 to 3).",
-        own=True,
     ),
     Claim(
         "F13",
@@ -259,6 +247,5 @@ CLAIMS = [
         reading="M5's measure, for one target",
         why="With max_p at its bound (F12) AMECN's average swings further: nothing waits 3.9 % of the time with equal groups, under "
         "Adaptive RED 0.7 %. With top = 1 it is 1.3 % (seeds 1 to 3).",
-        own=True,
     ),
 ]
