@@ -29,9 +29,9 @@ def test_an_invalid_seed_is_refused(one: str | None, several: str | None) -> Non
 
 
 def test_every_change_without_a_value_is_named() -> None:
-    assert options.parse_set_options(["a.b=1", " c = x=y "]) == {"a.b": "1", "c": "x=y"}
+    assert options.parse_key_value_options("--set", ["a.b=1", " c = x=y "], "a=1") == {"a.b": "1", "c": "x=y"}
     with pytest.raises(UsageError, match=r"'novalue'.*\n.*'=3'"):
-        options.parse_set_options(["novalue", "a=1", "=3"])
+        options.parse_key_value_options("--set", ["novalue", "a=1", "=3"], "a=1")
 
 
 def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() -> None:

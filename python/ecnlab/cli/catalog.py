@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,10 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from ecnlab.scenarios.catalog import CatalogEntry, CheckedCombination, Gauge, Parameter
+    from ecnlab.scenarios.catalog import CatalogEntry, Parameter
     from ecnlab.studies.framework.model import Study
+
+    _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 _KIND_TITLES = {
     "section": "sections of a scenario file",
@@ -51,38 +53,32 @@ _COMBINATION_COLUMNS = {
 _GAUGE_COLUMNS = {"name": "name", "unit": "unit", "meaning": "doc"}
 
 
-def complete_kind(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The kinds that begin so."""
-    return _completion_items_with_prefix(_KIND_TITLES, begun)
+def _completer(known: Callable[[click.Context], Mapping[str, str]]) -> _Completer:
+    """The completion of an argument by the names that begin so, each with its title."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name, help=title) for name, title in known(context).items() if name.startswith(begun)]
+
+    return complete
 
 
-def complete_entry_name(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The names that begin so."""
-    return _completion_items_with_prefix({name: title for kind in _KIND_TITLES for name, title in _titles_by_name(kind).items()}, begun)
+complete_kind = _completer(lambda _context: _KIND_TITLES)
+complete_entry_name = _completer(lambda _context: {name: title for kind in _KIND_TITLES for name, title in _titles_by_name(kind).items()})
+complete_study = _completer(lambda _context: _titles_by_name("study"))
+# Figures and claims are those of the study on the line, if it stands before the option.
+complete_figure = _completer(lambda context: {item.number: item.title for study in _studies_in_context(context) for item in study.items})
+complete_claim = _completer(lambda context: {claim.id: claim.sentence for study in _studies_in_context(context) for claim in study.claims})
 
 
-def complete_measure(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The measures of all flows that begin so."""
+def _measures_of_all_flows(_context: click.Context) -> dict[str, str]:
     from ecnlab.scenarios import catalog
 
-    return _completion_items_with_prefix({column.name: column.doc for column in catalog.table("total").columns if column.unit}, begun)
+    return {column.name: column.doc for column in catalog.table("total").columns if column.unit}
 
 
-def complete_study(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The studies that begin so."""
-    return _completion_items_with_prefix(_titles_by_name("study"), begun)
-
-
-def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The figures and tables that begin so, of the study on the line if it stands before the option."""
-    return _completion_items_with_prefix({item.number: item.title for study in _studies_in_context(context) for item in study.items}, begun)
-
-
-def complete_claim(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The claims that begin so, of the study on the line if it stands before the option."""
-    return _completion_items_with_prefix(
-        {claim.id: claim.sentence for study in _studies_in_context(context) for claim in study.claims}, begun
-    )
+complete_measure = _completer(_measures_of_all_flows)
 
 
 def _studies_in_context(context: click.Context) -> list[Study]:
@@ -162,10 +158,10 @@ def print_scenario_schema() -> None:
 
 
 def _print_entry(entry: CatalogEntry, *, quirks: bool) -> None:
-
-    _print_entry_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
+    source = f"source: {entry.source}" if entry.source else ""
     alias = f"alias: {entry.alias}" if entry.alias else ""
-    for part in (alias, entry.contents, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
+    bands = f"bands: {', '.join(entry.bands)}" if entry.bands else ""
+    for part in (f"{entry.name} ({entry.kind}): {entry.title}", entry.summary, source, alias, entry.contents, bands):
         output.print_paragraph(part)
     if entry.example:  # not folded, so that it can be copied
         output.print_line(f"example: {entry.example}")
@@ -174,27 +170,21 @@ def _print_entry(entry: CatalogEntry, *, quirks: bool) -> None:
         output.print_paragraph(f"quirks: {len(entry.quirks)}, listed by ecnlab show --quirks {entry.name}")
 
 
-def _print_entry_heading(name: str, kind: str, title: str, summary: str, source: str) -> None:
-
-    for part in (f"{name} ({kind}): {title}", summary, f"source: {source}" if source else ""):
-        output.print_paragraph(part)
-
-
-def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> list[TextTable]:
+def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> Iterator[TextTable]:
     """The parameters under their headings: a profile's own members first, with the source of each value."""
     members = [parameter for parameter in parameters if parameter.is_set and entry.kind == "tcp"]
     others = [parameter for parameter in parameters if parameter not in members]
-    columns = {"tcp": _VALUE_COLUMNS, "variant": _SET_BY_PROFILE_COLUMNS}.get(entry.kind, _DECLARED_COLUMNS)
-    made = [_parameter_table("set by the profile", _SET_BY_PROFILE_COLUMNS, members)] if members else []
-    made += [_parameter_table("same in all profiles" if entry.kind == "tcp" else "", columns, others)] if others else []
-    made += [_parameter_table("checked combinations", _COMBINATION_COLUMNS, entry.checked)] if entry.checked else []
-    return made + ([_parameter_table("gauges", _GAUGE_COLUMNS, entry.gauges)] if entry.gauges else [])
-
-
-def _parameter_table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter | Gauge | CheckedCombination]) -> TextTable:
-
-    header = tuple(columns)
-    return TextTable(title, header, [[getattr(parameter, field) for field in columns.values()] for parameter in parameters], header)
+    columns_of_others = {"tcp": _VALUE_COLUMNS, "variant": _SET_BY_PROFILE_COLUMNS}.get(entry.kind, _DECLARED_COLUMNS)
+    tables: list[tuple[str, Mapping[str, str], Sequence[object]]] = [
+        ("set by the profile", _SET_BY_PROFILE_COLUMNS, members),
+        ("same in all profiles" if entry.kind == "tcp" else "", columns_of_others, others),
+        ("checked combinations", _COMBINATION_COLUMNS, entry.checked),
+        ("gauges", _GAUGE_COLUMNS, entry.gauges),
+    ]
+    for title, columns, items in tables:
+        if items:
+            header = tuple(columns)
+            yield TextTable(title, header, [[getattr(item, field) for field in columns.values()] for item in items], header)
 
 
 def _titles_by_name(kind: str) -> dict[str, str]:
@@ -207,9 +197,3 @@ def _titles_by_name(kind: str) -> dict[str, str]:
     found = catalog.entries(kind)
     aliases = {entry.alias: f"alias of {entry.name}" for entry in found if entry.alias}
     return {entry.name: entry.title for entry in found} | aliases
-
-
-def _completion_items_with_prefix(known: Mapping[str, str], begun: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(name, help=what) for name, what in known.items() if name.startswith(begun)]

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from ecnlab.cli import output
+from ecnlab.cli import options, output
+from ecnlab.errors import ResultsError
 
 
 @click.command()
-@click.argument("result", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("result", metavar="[DIR]", required=False, type=options.PATH)
 def cite(result: Path | None) -> None:
     """Print an entry for biblatex, for this version or for a result.
 
@@ -43,8 +44,6 @@ def _identity_of_result(folder: Path) -> tuple[str, str, str, list[str]]:
 
 
 def _identity_of_report(file: Path) -> tuple[str, str, str, list[str]]:
-    from ecnlab.errors import ResultsError
-
     try:
         about = json.loads(file.read_text(encoding="utf-8"))
         notes = [f"study {about['study']}", f"seeds {_seed_ranges_text(about['seeds'])}"]

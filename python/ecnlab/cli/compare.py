@@ -9,40 +9,39 @@ from typing import TYPE_CHECKING
 import click
 
 from ecnlab.cli import options, output
-from ecnlab.errors import Interrupted, UsageError
+from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
+    from ecnlab.execution.workers import Workers
     from ecnlab.scenarios.load import Scenario
 
 
 @click.command()
 @click.argument("a", callback=options.resolve_example_argument)
 @click.argument("b", required=False, callback=options.resolve_example_argument)
-@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B (default: B is A); repeatable.")
+@options.set_option("Change one parameter of B (default: B is A); repeatable.")
 @options.aqm_option
 @options.seed_option("those of a folder, else --seeds 10")
 @options.seeds_option("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
 @options.add_backend_options_per_side
-@options.threads_option
-@options.cluster_option
+@options.workers_options
 @options.store_option
 @options.json_option
 @options.quiet_option
 def compare(
     a: str,
     b: str | None,
-    changes: Sequence[str],
+    overrides: dict[str, str],
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
     quantities: Sequence[str],
     everything: bool,
     backends: Sequence[Backend],
-    threads: int | None,
-    cluster: str | None,
+    workers: Workers,
     store: Path,
     as_json: bool,
     quiet: bool,
@@ -56,9 +55,9 @@ def compare(
     from ecnlab.cli import comparison
     from ecnlab.comparison import compare as comparing
 
-    other = _second_side_with_overrides(a, b, options.parse_set_options(changes), aqms, number=len(backends))
+    other = _second_side_with_overrides(a, b, overrides, aqms, number=len(backends))
     chosen = None if seed is None and seeds is None else options.seeds_from_options(seed, seeds, "1..10")
-    try:
+    with options.name_folder_when_interrupted(store):
         found = comparing.compare(
             a,
             other,
@@ -67,11 +66,9 @@ def compare(
             backend=backends if len(backends) > 1 else next(iter(backends), None),
             quantities=quantities,
             store=store,
-            workers=options.threads_or_cluster_from_options(threads, cluster),
+            workers=workers,
             progress=not quiet,
         )
-    except Interrupted as error:
-        raise Interrupted(f"{error}; they are stored in {store}; the same command continues from there", error.result) from None
     files = dict(zip(found.names, (a, a if b is None else b), strict=True))
     for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once per file
         output.print_warnings([warning], name)
@@ -81,19 +78,19 @@ def compare(
         comparison.print_comparison(found, everything=everything or bool(quantities))
 
 
-def _second_side_with_overrides(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
+def _second_side_with_overrides(a: str, b: str | None, overrides: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
     """Side B (A unless given) with its changes applied. Raises UsageError."""
     from ecnlab.scenarios.load import load
 
-    if b is None and not changes and number < options.MAX_SIDES:
+    if b is None and not overrides and number < options.MAX_SIDES:
         raise UsageError(
             f"B: is missing; fix: name a second file, change {a} with --set flows.far.count=40, "
             "or name two backends, as in --backend sim --backend uml"
         )
     side = a if b is None else b
-    if not changes:
+    if not overrides:
         return side
     if Path(side).is_dir():
         raise UsageError(f"--set: {side} is a finished run; fix: name its scenario file")
-    with options.name_set_option_in_problems(changes):
-        return load(side, changes, aqms=aqms)
+    with options.name_set_option_in_problems(overrides):
+        return load(side, overrides, aqms=aqms)

@@ -26,9 +26,4 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
     else:
         output.print_tables(summary.main_quantity_tables(found))
         output.print_tables(summary.difference_tables(found, found.differing_rows, summary.MAX_SHOWN_ROWS))
-    output.print_line(_difference_count_line(found, everything=everything))
-
-
-def _difference_count_line(found: Comparison, *, everything: bool) -> str:
-    """Number of quantities that differ, and the rule of that decision."""
-    return found.difference_count_text() if everything else f"{found.difference_count_text()}; --all shows everything"
+    output.print_line(found.difference_count_text() + ("" if everything else "; --all shows everything"))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ecnlab.errors import UsageError
+
 SITE_ARCHIVE = Path(__file__).parents[1] / "site.zip"
 _LABORATORY = "lab.html"
 _FOLDER_PREFIX = "site-"
@@ -21,8 +23,6 @@ def docs(print_path: bool) -> None:
     user's cache folder, or the one in ECNLAB_CACHE, and removes those of other versions from it.
     """
     import webbrowser
-
-    from ecnlab.errors import UsageError
 
     if not SITE_ARCHIVE.is_file():
         raise UsageError("docs: this checkout has no built pages; fix: run make site")
@@ -42,7 +42,6 @@ def _unpack_site() -> Path:
     from hashlib import sha256
 
     from ecnlab.browser import page
-    from ecnlab.errors import UsageError
     from ecnlab.storage import atomic
     from ecnlab.storage.cache import cache_folder
 
@@ -77,7 +76,6 @@ def _laboratory_page_digest() -> bytes | None:
     from hashlib import sha256
 
     from ecnlab.browser import page
-    from ecnlab.errors import UsageError
 
     try:
         folder = page.require_page_folder()
@@ -95,8 +93,6 @@ def _extract_archive(archive: bytes, folder: Path) -> None:
     import zlib
     from io import BytesIO
     from zipfile import BadZipFile, ZipFile
-
-    from ecnlab.errors import UsageError
 
     try:
         with ZipFile(BytesIO(archive)) as packed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -41,15 +43,9 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _check_tables(report: DoctorReport) -> list[TextTable]:
-
-    titles = dict.fromkeys(check.backend for check in report.checks)
-    rows = {
-        backend: [[c.name, _check_result_text(c.works, c.needed), c.found, c.remedy] for c in report.checks if c.backend == backend]
-        for backend in titles
-    }
-    return [TextTable(backend, _TEXT_COLUMNS, rows[backend], _TEXT_COLUMNS) for backend in titles]
-
-
-def _check_result_text(works: bool, needed: bool) -> str:
-    return "yes" if works else "no" if needed else "no (optional)"
+def _check_tables(report: DoctorReport) -> Iterator[TextTable]:
+    for backend, checks in groupby(report.checks, key=lambda check: check.backend):
+        rows = [
+            [check.name, "yes" if check.works else "no" if check.needed else "no (optional)", check.found, check.remedy] for check in checks
+        ]
+        yield TextTable(backend, _TEXT_COLUMNS, rows, _TEXT_COLUMNS)

@@ -8,27 +8,24 @@ from pathlib import Path
 import click
 
 from ecnlab.cli import options, output
+from ecnlab.errors import UsageError
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path), callback=options.resolve_example_argument)
-@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change a value, e.g. flows.far.count=40; repeatable.")
+@click.argument("file", metavar="FILE", type=options.PATH, callback=options.resolve_example_argument)
+@options.set_option("Change a value, e.g. flows.far.count=40; repeatable.")
 @options.aqm_option
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The picture (default: FILE with the extension .svg, in this folder)."
-)
+@options.out_option("FILE", "The picture (default: FILE with the extension .svg, in this folder).")
 @options.quiet_option
-def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | None, quiet: bool) -> None:
+def draw(file: Path, overrides: dict[str, str], aqms: Sequence[str], out: Path | None, quiet: bool) -> None:
     """Draw the network of a scenario as SVG.
 
     The picture shows links with their rates, delays, queues and impairments, and the routes of the groups.
     """
     import ecnlab
     from ecnlab import diagram as drawing
-    from ecnlab.errors import UsageError
     from ecnlab.storage.atomic import write_atomically
 
-    overrides = options.parse_set_options(changes)
     with options.name_set_option_in_problems(overrides):
         scenario = ecnlab.load(file, overrides, aqms=aqms)
     path = out or Path(f"{file.stem}.svg")

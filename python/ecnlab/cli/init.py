@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ecnlab.cli import output
+from ecnlab.cli import options, output
+from ecnlab.errors import UsageError
 
 TEMPLATE = Path(__file__).parents[1] / "templates" / "project"
 # A file whose name begins with a dot would apply to this repository.
@@ -14,14 +15,13 @@ _RENAMED_FILES = {"gitignore": ".gitignore"}
 
 
 @click.command()
-@click.argument("name", type=click.Path(path_type=Path))
+@click.argument("name", type=options.PATH)
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def init(name: Path, quiet: bool) -> None:
     """Create a folder with a scenario, a sweep and a notebook.
 
     NAME is the new folder. Every file in it runs as it is.
     """
-    from ecnlab.errors import UsageError
     from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
 
     if name.exists() or name.is_symlink():

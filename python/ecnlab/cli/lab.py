@@ -12,8 +12,8 @@ from ecnlab.errors import UsageError
 
 
 @click.command()
-@click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path), callback=options.resolve_example_argument)
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the page as one file, which needs no server.")
+@click.argument("file", metavar="[FILE]", required=False, type=options.PATH, callback=options.resolve_example_argument)
+@options.out_option("FILE", "Write the page as one file, which needs no server.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the server on 127.0.0.1 (default: a free one).")
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 def lab(file: Path | None, out: Path | None, port: int | None, no_browser: bool) -> None:

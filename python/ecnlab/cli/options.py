@@ -25,11 +25,13 @@ MAX_SIDES = 2
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
+PATH = click.Path(path_type=Path)
+
 threads_option = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Parallel runs (default: one for each core).")
 cluster_option = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
 store_option = click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     default=Path("results") / "store",
     help="Store of all runs (default: results/store).",
@@ -126,6 +128,30 @@ def _add_backend_options(chooses: Sequence[Decorator[Any]], command: Any) -> Any
     return command
 
 
+def workers_options(command: Decorated) -> Decorated:
+    """`--threads N` and `--cluster ADDRESS`, as the command's parameter `workers`."""
+
+    @wraps(command)
+    def call_command_with_workers(*args: Any, threads: int | None, cluster: str | None, **given: Any) -> Any:
+        return command(*args, workers=threads_or_cluster_from_options(threads, cluster), **given)
+
+    return cast("Decorated", threads_option(cluster_option(call_command_with_workers)))
+
+
+def out_option(metavar: str, words: str) -> Decorator[Any]:
+    """`--out`, the file or folder to write."""
+    return click.option("--out", type=PATH, metavar=metavar, help=words)
+
+
+def set_option(words: str) -> Decorator[Any]:
+    """`--set KEY=VALUE`, as the command's parameter `overrides`."""
+    return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, callback=_parse_set_options, help=words)
+
+
+def _parse_set_options(_context: click.Context, _option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    return parse_key_value_options("--set", given, "flows.far.count=40")
+
+
 def seed_option(default: str) -> Decorator[Any]:
     """`--seed N`, the one seed."""
     return click.option("--seed", metavar="N", help=f"Run only this seed (default: {default}).")
@@ -170,7 +196,7 @@ def backends_from_options(names: Sequence[str], ip: str | None, kernel: str | No
     """
     from ecnlab.backends import base, registry
 
-    budget = None if lateness is None else _parse_seconds_option("--lateness-budget", lateness)
+    budget = None if lateness is None else _parse_lateness_budget(lateness)
     asked = {"ip": None if ip is None else int(ip), "kernel": kernel, "lateness_budget_s": budget}
     given = {name: value for name, value in asked.items() if value is not None}
     if not (names or given):
@@ -185,32 +211,34 @@ def backends_from_options(names: Sequence[str], ip: str | None, kernel: str | No
     ]
 
 
-def _parse_seconds_option(option: str, given: str) -> float:
-    """A time that an option gives, as "1 ms". Raises UsageError."""
+def _parse_lateness_budget(given: str) -> float:
+    """A time, as "1 ms". Raises UsageError."""
     from ecnlab.scenarios.units import parse_quantity
 
     found = parse_quantity(given)
     if found is None or found[1] != "s" or not found[0] > 0:
-        raise UsageError(f"{option} {given!r}: is not a time above 0; fix: write it with its unit, e.g. 1ms")
+        raise UsageError(f"--lateness-budget {given!r}: is not a time above 0; fix: write it with its unit, e.g. 1ms")
     return found[0]
 
 
 @contextmanager
 def open_store(path: Path) -> Iterator[Store]:
-    """Opens the store that `--store` names and prints its warnings; after Ctrl-C the error names the folder that keeps the runs."""
+    """Opens the store that `--store` names and prints its warnings; after Ctrl-C the error names it."""
     from ecnlab.storage.store import Store
 
     store = Store(path)
     output.print_warnings(store.warnings, None)
-    try:
+    with name_folder_when_interrupted(path):
         yield store
+
+
+@contextmanager
+def name_folder_when_interrupted(folder: Path) -> Iterator[None]:
+    """Names the folder that keeps the runs in the error after Ctrl-C."""
+    try:
+        yield
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are stored in {path}; the same command continues from there", error.result) from None
-
-
-def parse_set_options(changes: Sequence[str]) -> dict[str, str]:
-    """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
-    return parse_key_value_options("--set", changes, "flows.far.count=40")
+        raise Interrupted(f"{error}; they are stored in {folder}; the same command continues from there", error.result) from None
 
 
 @contextmanager

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ecnlab.comparison.phase import PhaseEffect
+    from ecnlab.execution.workers import Workers
     from ecnlab.scenarios.load import Scenario
 
 
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 @click.option("--measure", "measures", metavar="NAME", multiple=True, help="Only this measure, e.g. goodput_bps; repeatable.")
 @click.option("--jitter", metavar="TIME", default="packet", help="The maximum of the processing time (default: packet).")
 @click.option("--all", "everything", is_flag=True, help="Show every scenario, also those without a phase effect.")
-@options.threads_option
-@options.cluster_option
+@options.workers_options
 @options.store_option
 @options.json_option
 @options.quiet_option
@@ -40,8 +40,7 @@ def phase(
     measures: Sequence[str],
     jitter: str,
     everything: bool,
-    threads: int | None,
-    cluster: str | None,
+    workers: Workers,
     store: Path,
     as_json: bool,
     quiet: bool,
@@ -63,7 +62,7 @@ def phase(
             measures=measures,
             jitter=jitter,
             store=opened,
-            workers=options.threads_or_cluster_from_options(threads, cluster),
+            workers=workers,
             progress=not quiet,
         )
     few = [warning for effect in effects for warning in effect.warnings]

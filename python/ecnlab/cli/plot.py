@@ -20,7 +20,7 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=options.PATH)
 @click.option("--figure", "figures", metavar="NAME", multiple=True, help="Run: only this kind of figure; repeatable.")
 @click.option("--y", "quantities", metavar="QUANTITY", multiple=True, help="Sweep: quantity on the y axis, e.g. goodput_bps; repeatable.")
 @click.option(
@@ -44,7 +44,7 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 @click.option("--format", "formats", type=click.Choice(_FORMATS), multiple=True, help="File format (default: svg); repeatable.")
 @click.option("--width", metavar="LENGTH", help="Width of a figure, e.g. 8.5cm or 3.4in.")
 @click.option("--titles", is_flag=True, help="Print the scenario's title above each figure.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the files (default: figures in DIR).")
+@options.out_option("DIR", "Folder of the files (default: figures in DIR).")
 @options.quiet_option
 def plot(
     folder: Path,

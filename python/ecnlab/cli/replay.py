@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("result", metavar="RESULT_DIR", type=click.Path(path_type=Path))
+@click.argument("result", metavar="RESULT_DIR", type=options.PATH)
 @click.option("--seed", metavar="N", help="Replay only this seed (default: all).")
 @click.option("--seeds", metavar="N|A..B|A,B,C", help="Replay the seeds 1 to N, A to B, or A, B and C (default: all).")
 @click.option("--queue", metavar="NAME", help="Replay only the queue of this link (default: all).")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ecnlab.cli import catalog, options, output
-from ecnlab.errors import Interrupted, Problem, UsageError
+from ecnlab.errors import Problem, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
-    from ecnlab.comparison.phase import PhaseEffect
     from ecnlab.execution.workers import Workers
     from ecnlab.packet_traces.write import TraceTo
     from ecnlab.scenarios.load import Scenario
@@ -31,7 +30,7 @@ _NOTHING_TO_DRAW = Problem(
 
 @click.command()
 @click.argument("file", callback=options.resolve_example_argument)
-@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. flows.far.count=40; repeatable.")
+@options.set_option("Change one parameter, e.g. flows.far.count=40; repeatable.")
 @options.aqm_option
 @options.seed_option("1")
 @options.seeds_option("seed 1 alone; with --until 1000 at most")
@@ -49,9 +48,8 @@ _NOTHING_TO_DRAW = Problem(
     help="Measure of --until and of the reliability line (default: goodput of all flows), e.g. far.goodput or bottleneck.sojourn_mean.",
 )
 @options.backend_options
-@options.threads_option
-@options.cluster_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
+@options.workers_options
+@options.out_option("DIR", "Results folder (default: results/NAME-KEY).")
 @click.option(
     "--trace",
     metavar="FILE",
@@ -81,15 +79,14 @@ _NOTHING_TO_DRAW = Problem(
 @options.quiet_option
 def run(
     file: str,
-    changes: Sequence[str],
+    overrides: dict[str, str],
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
     until: str | None,
     of: str,
     backend: Backend | None,
-    threads: int | None,
-    cluster: str | None,
+    workers: Workers,
     out: Path | None,
     trace: str | None,
     trace_links: Sequence[str],
@@ -109,12 +106,12 @@ def run(
     The line before the last reports the reliability of the numbers: the begin of the steady state, a phase effect found by --phase, and
     the width of the interval of --of.
     """
+    from ecnlab.execution import runner
     from ecnlab.stats import precision
     from ecnlab.stats.robustness import robustness_of_result
 
     chosen_seeds = options.seeds_from_options(seed, seeds, f"1..{MAX_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
-    overrides = options.parse_set_options(changes)
     with options.name_set_option_in_problems(overrides):
         scenario = _load_scenario(file, {**overrides, **arrivals}, aqms)
     scenario = scenario if backend is None else scenario.on_backend(backend)
@@ -123,20 +120,15 @@ def run(
     trace_to = _trace_from_options(trace, trace_links, trace_bytes, trace_ip)
     precision.parse_measure(of, scenario.group_names, scenario.queue_names)
     if phase:
-        _require_processing_time_support(scenario)
-    asked: dict[str, Any] = {
-        "out": folder,
-        "workers": options.threads_or_cluster_from_options(threads, cluster),
-        "trace": trace_to,
-        "until": until,
-        "of": of,
-    }
-    result = _run_seeds(scenario, chosen_seeds, folder, asked, shown=not quiet)
-    effect = (
-        _measure_phase_effect(scenario, result, options.threads_or_cluster_from_options(threads, cluster), shown=not quiet)
-        if phase
-        else None
-    )
+        from ecnlab.comparison.phase import phase_effect, with_processing_time
+
+        with_processing_time(scenario)  # raises if the scenario cannot run with it
+    with options.name_folder_when_interrupted(folder):
+        result = runner.run(
+            scenario, chosen_seeds, out=folder, workers=workers, progress=not quiet, trace=trace_to, until=until, of=of, observe=True
+        )
+    base = result if len(result.seeds) > 1 else None  # without a base the effect is that of ten seeds
+    effect = phase_effect(scenario, base=base, workers=workers, progress=not quiet) if phase else None
     trust = robustness_of_result(result, of, effect)
     output.print_warnings([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
@@ -168,30 +160,6 @@ def _trace_from_options(path: str | None, links: Sequence[str], keep: int | None
     if links or keep is not None or ip:
         raise UsageError("--trace-link, --trace-bytes and --trace-ip require --trace; fix: add --trace FILE")
     return None
-
-
-def _run_seeds(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Mapping[str, Any], *, shown: bool) -> Result:
-    from ecnlab.execution import runner
-
-    try:
-        return runner.run(scenario, seeds, progress=shown, observe=True, **asked)
-    except Interrupted as error:
-        raise Interrupted(f"{error}; they are stored in {folder}; the same command continues from there", error.result) from None
-
-
-def _require_processing_time_support(scenario: Scenario) -> None:
-    """Check before any run. Raises ScenarioError if the scenario cannot run with a random processing time."""
-    from ecnlab.comparison.phase import with_processing_time
-
-    with_processing_time(scenario)
-
-
-def _measure_phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown: bool) -> PhaseEffect:
-    """The phase effect of a completed scenario; over ten seeds if it was run with one."""
-    from ecnlab.comparison.phase import phase_effect
-
-    base = result if len(result.seeds) > 1 else None
-    return phase_effect(scenario, base=base, workers=workers, progress=shown)
 
 
 def _draw_figures(result: Result, folder: Path, *, shown: bool, said: bool) -> None:

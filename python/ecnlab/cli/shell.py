@@ -99,22 +99,20 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
     multiple=True,
     help="Another parameter of the queues of both directions, e.g. max_th=30; repeatable.",
 )
-@click.option(
-    "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. link.path.reverse.queue.limit=50; repeatable."
-)
+@options.set_option("Change one parameter, e.g. link.path.reverse.queue.limit=50; repeatable.")
 @click.option("--group", metavar="NAME", help="Group of flows in FILE whose path the program uses (default: the first).")
 @click.option("--background", is_flag=True, help="Also send the flows of FILE, simulated, over the same links.")
 @click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server at the far end, e.g. 'iperf3 -s'; repeatable.")
 @click.option("--ecn/--no-ecn", default=True, help="Request and accept ECN on connections (default: on).")
 @click.option("--cc", "congestion_control", metavar="NAME", help="Default congestion control, e.g. cubic.")
 @click.option("--seed", metavar="N", default="1", help="Seed of the links' random streams (default: 1).")
-@click.option("--pcap", metavar="FILE", type=click.Path(path_type=Path), help="Capture each packet before and after each queue (.pcapng).")
+@click.option("--pcap", metavar="FILE", type=options.PATH, help="Capture each packet before and after each queue (.pcapng).")
 @click.option(
     "--view",
     type=click.Choice(_VIEW_KINDS),
     help="View of the queues: the terminal's last line, its title, one line per second, or off (default with COMMAND in a terminal: line).",
 )
-@click.option("--view-to", metavar="FILE", type=click.Path(path_type=Path), help="File for the view (default: standard error).")
+@click.option("--view-to", metavar="FILE", type=options.PATH, help="File for the view (default: standard error).")
 @click.option("--enter", hidden=True)
 @click.option("--side", hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Write the view as one line of JSON per second, and the summary as one line.")
@@ -147,6 +145,11 @@ def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> S
     from ecnlab.scenarios.seeds import parse_seed_to_list
 
     quiet, as_json = given["quiet"], given["as_json"]
+    load_scenario = _scenario_factory(file, given)
+
+    def read_scenario() -> Scenario:
+        with options.name_set_option_in_problems(given["overrides"]):
+            return load_scenario()
 
     def print_warnings_and_usage_hint(scenario: Scenario) -> None:
         if file is not None:
@@ -156,7 +159,7 @@ def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> S
 
     view = _live_view_from_options(given["view"], given["view_to"], command, quiet=quiet, as_json=as_json)
     spec = ShellSpec(
-        scenario=_scenario_factory(file, given),
+        scenario=read_scenario,
         command=command,
         group=given["group"],
         servers=_parse_server_commands(given["servers"]),
@@ -181,14 +184,14 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
     from ecnlab.netshell.links import ShellLink as Link
     from ecnlab.scenarios.load import load
 
-    overrides = options.parse_set_options(given["changes"])
+    overrides = given["overrides"]
     keys = options.parse_key_value_options("--queue", given["keys"], "max_th=30")
     own = {"--up-rate": given["up_rate"], "--delay": given["delay"], "--limit": given["limit"], "--queue": given["keys"]}
     if file is not None:
         beside = [name for name, value in {"--rate": given["rate"], **own}.items() if value]
         if beside:
             raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: omit FILE, or change the link with --set KEY=VALUE")
-        return _scenario_factory_naming_set_options(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
+        return lambda: load(file, overrides, aqms=given["aqms"])
     if given["rate"] is None:
         raise UsageError("FILE: is missing, and so is --rate; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
@@ -202,15 +205,7 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
         )
     limit = {} if given["limit"] is None else {"limit": given["limit"]}
     link = Link(given["rate"], given["delay"] or "0 ms", given["up_rate"], (given["aqms"] or (DEFAULT_AQM,))[0], {**limit, **keys})
-    return _scenario_factory_naming_set_options(lambda: link.scenario(overrides), overrides)
-
-
-def _scenario_factory_naming_set_options(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
-    def read_scenario_naming_set_options() -> Scenario:
-        with options.name_set_option_in_problems(overrides):
-            return scenario()
-
-    return read_scenario_naming_set_options
+    return lambda: link.scenario(overrides)
 
 
 def _parse_server_commands(servers: Sequence[str]) -> list[list[str]]:
@@ -261,15 +256,9 @@ def _queue_statistics_tables(ended: ShellResult) -> list[TextTable]:
 
     def format_value(quantity: str, value: float) -> str:
         shown = value * column_display_factor_and_unit(quantity)[0]
-        return (
-            "-"
-            if not math.isfinite(shown)
-            else f"{shown:.0f}"
-            if shown == int(shown)
-            else f"{shown:.3g}"
-            if shown < 100
-            else f"{shown:.1f}"
-        )
+        if not math.isfinite(shown):
+            return "-"
+        return f"{shown:.0f}" if shown == int(shown) else f"{shown:.3g}" if shown < 100 else f"{shown:.1f}"
 
     cells = [
         [quantity_name(quantity), column_display_factor_and_unit(quantity)[1], *(format_value(quantity, row[quantity]) for row in rows)]

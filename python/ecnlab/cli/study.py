@@ -50,9 +50,7 @@ def list_studies() -> None:
 @click.argument("name", shell_complete=catalog.complete_study)
 @_figures_option
 @_claims_option
-@click.option(
-    "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios as files for `ecnlab run` into this folder."
-)
+@click.option("--scenarios", type=options.PATH, metavar="DIR", help="Write the scenarios as files for `ecnlab run` into this folder.")
 def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Path | None) -> None:
     """Show a study: its figures, its claims, and the time needed.
 
@@ -81,7 +79,7 @@ def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenari
 @options.threads_option
 @options.cluster_option
 @options.store_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the report (default: study-NAME).")
+@options.out_option("DIR", "Folder of the report (default: study-NAME).")
 @options.json_option
 @options.quiet_option
 def run_study(
@@ -145,8 +143,8 @@ def run_study(
 
 
 @study.command("join")
-@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPORT...")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table to this file: FILE.csv or FILE.md.")
+@click.argument("reports", nargs=-1, required=True, type=options.PATH, metavar="REPORT...")
+@options.out_option("FILE", "Write the table to this file: FILE.csv or FILE.md.")
 @options.json_option
 def join_reports_in_table(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
     """Join reports of one study, for example of its backends, in one table.

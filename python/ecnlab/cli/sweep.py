@@ -11,10 +11,11 @@ import click
 
 from ecnlab.cli import EXIT_FAILED, options, output
 from ecnlab.cli.text import count_text
-from ecnlab.errors import Interrupted, UsageError
+from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
+    from ecnlab.execution.workers import Workers
     from ecnlab.storage.store import Store
     from ecnlab.sweeps.file import SweepFile
     from ecnlab.sweeps.plan import SweepPlan
@@ -22,35 +23,33 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path), callback=options.resolve_example_argument)
+@click.argument("file", type=options.PATH, callback=options.resolve_example_argument)
 @click.option(
     "--vary",
     metavar="KEY=VALUES",
     multiple=True,
     help="Vary one parameter, e.g. link.bottleneck.queue.max_p=0.1,0.5 or flows.far.count=10..40 step 10; repeatable.",
 )
-@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter at all points; repeatable.")
+@options.set_option("Change one parameter at all points; repeatable.")
 @options.aqm_option
 @options.seed_option("those of the file, else 1")
 @options.seeds_option("those of the file, else only seed 1")
 @options.backend_options
-@options.threads_option
-@options.cluster_option
+@options.workers_options
 @options.store_option
 @click.option("--table", "tables", metavar="NAME", multiple=True, help="Also write this table, e.g. flows; repeatable.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The sweep's folder (default: results/sweep-NAME).")
+@options.out_option("DIR", "The sweep's folder (default: results/sweep-NAME).")
 @options.json_option
 @options.quiet_option
 def sweep(
     file: Path,
     vary: Sequence[str],
-    changes: Sequence[str],
+    overrides: dict[str, str],
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
     backend: Backend | None,
-    threads: int | None,
-    cluster: str | None,
+    workers: Workers,
     store: Path,
     tables: Sequence[str],
     out: Path | None,
@@ -63,27 +62,21 @@ def sweep(
     kind. Runs in the store are not repeated: the same command continues an interrupted sweep, and a longer one adds the missing runs.
     """
     from ecnlab.storage.filenames import safe_file_name
-    from ecnlab.storage.store import Store
     from ecnlab.sweeps import run
     from ecnlab.sweeps.folder import prepare_sweep_folder
 
     asked = _sweep_from_file_or_options(file, vary)
     more = [*asked.tables, *tables]
-    overrides = options.parse_set_options(changes)
     asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
-    chosen, workers = _seeds_from_file_or_options(asked, seed, seeds), options.threads_or_cluster_from_options(threads, cluster)
+    chosen = _seeds_from_file_or_options(asked, seed, seeds)
     with options.name_set_option_in_problems(overrides):
         made = run.plan_parsed_sweep_file(asked)
     output.print_warnings(made.warnings, str(asked.scenario))
     folder = prepare_sweep_folder(out or Path("results") / f"sweep-{safe_file_name(asked.name)}")
-    kept = Store(store)
-    output.print_warnings(kept.warnings, None)
-    if not (quiet or as_json):
-        output.print_to_stderr(_planned_runs_text(made, chosen, kept))
-    try:
+    with options.open_store(store) as kept:
+        if not (quiet or as_json):
+            output.print_to_stderr(_planned_runs_text(made, chosen, kept))
         done = run.run_sweep_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
-    except Interrupted as error:
-        raise Interrupted(f"{error}; they are stored in {store}; the same command continues from there", error.result) from None
     _print_sweep_report(done, made, folder, as_json=as_json, quiet=quiet)
 
 

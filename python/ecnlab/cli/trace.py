@@ -59,8 +59,8 @@ def trace() -> None:
     default=0,
     help="Bytes of headers in an ns-2 trace's TCP packets (default: 0).",
 )
-@click.option("--figures", type=click.Path(path_type=Path), metavar="DIR", help="Draw figures into this folder.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write all tables into this folder, as Parquet.")
+@click.option("--figures", type=options.PATH, metavar="DIR", help="Draw figures into this folder.")
+@options.out_option("DIR", "Write all tables into this folder, as Parquet.")
 @options.json_option
 @options.quiet_option
 def read_traces(
@@ -80,6 +80,7 @@ def read_traces(
     FILE is a trace of ns-2, or a capture (pcap, pcapng); either may be compressed by gzip or zstd. - is standard input.
     Several files are analyzed one after another. With --figures the time-sequence graph is of the first flow, or of those chosen by --flow.
     """
+    from ecnlab.cli import trace_summary
     from ecnlab.packet_traces import analyze
 
     summaries = []
@@ -88,7 +89,7 @@ def read_traces(
         one = analyze.trace(file, from_s=from_s, to_s=to_s, bin_s=bin_s, flows=flows, sequence=drawn, header=header, progress=not quiet)
         output.print_warnings(one.warnings, one.source)
         if not (as_json or quiet):
-            _print_trace_report(one)
+            output.print_tables(trace_summary.trace_tables(one))
         _save_tables_and_figures(
             one, _output_folder_of_trace(out, file, files), _output_folder_of_trace(figures, file, files), said=not (as_json or quiet)
         )
@@ -122,12 +123,6 @@ def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
         output.print_tables(trace_summary.violated_rules_tables(verdict))
     if verdict.violation_count:
         raise click.exceptions.Exit(EXIT_DISAGREES)
-
-
-def _print_trace_report(trace: Trace) -> None:
-    from ecnlab.cli import trace_summary
-
-    output.print_tables(trace_summary.trace_tables(trace))
 
 
 def _output_folder_of_trace(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:

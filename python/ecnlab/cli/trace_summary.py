@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ecnlab.cli.text import count_text
 from ecnlab.display.cells import TextTable
 from ecnlab.scenarios.units import column_display_factor_and_unit
 
@@ -83,9 +84,8 @@ def trace_tables(trace: Trace) -> list[TextTable]:
 def trace_title(trace: Trace) -> str:
     """Table of the file and the measured interval."""
     about = trace.about
-    flows = int(trace.total["flows"])
     return (
-        f"{trace.source}: {about['format']}, {about['events']} events, {flows} flow{'' if flows == 1 else 's'}; "
+        f"{trace.source}: {about['format']}, {about['events']} events, {count_text(int(trace.total['flows']), 'flow')}; "
         f"measured from {about['from_s']:.9g} s to {about['to_s']:.9g} s"
     )
 

@@ -32,14 +32,14 @@ def uml() -> None:
 @click.option("--kernel", "name", metavar="NAME", default=None, help="Version of the kernel: 6.1, 6.12 or 7.2 (default: 6.1).")
 @click.option(
     "--source",
-    type=click.Path(path_type=Path),
+    type=options.PATH,
     metavar="PATH",
     help="Use the source in this package, archive or folder (default: the distribution's package, fetched with apt-get).",
 )
 @click.option(
     "--control",
     "control_files",
-    type=click.Path(path_type=Path),
+    type=options.PATH,
     metavar="FILE",
     multiple=True,
     help="Compile the congestion control in this C file, like the kernel's net/ipv4/tcp_bic.c, into it. May be given several times.",

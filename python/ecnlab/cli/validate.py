@@ -15,6 +15,7 @@ from ecnlab.display.cells import TextTable
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from ecnlab.execution.workers import Workers
     from ecnlab.validation.formulas import FormulaOutcome
     from ecnlab.validation.kernel import KernelCaseOutcome
     from ecnlab.validation.tables import CellComparison
@@ -33,7 +34,7 @@ def validate() -> None:
 
 
 @validate.command("packet-exact")
-@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[DIR]", required=False, type=options.PATH)
 @options.quiet_option
 def compare_ns2_packets(folder: Path | None, quiet: bool) -> None:
     """Compare single flows with ns-2 packet by packet.
@@ -54,7 +55,7 @@ def compare_ns2_packets(folder: Path | None, quiet: bool) -> None:
 
 
 @validate.command("linux")
-@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[DIR]", required=False, type=options.PATH)
 @click.option("--way", type=click.Choice(["receiver", "sender", "closed"]), help="Only this comparison (default: all three).")
 @click.option("--case", "only", metavar="NAME", help="Only cases whose name matches, e.g. 'reno-*', with both runs in two columns.")
 @options.json_option
@@ -79,7 +80,7 @@ def compare_with_linux(folder: Path | None, way: str | None, only: str | None, a
 
 
 @validate.command("packetdrill")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=options.PATH)
 @click.option("--scripts", metavar="PATTERN", default="tcp_accecn_*.pkt", help="File names of the scripts (default: tcp_accecn_*.pkt).")
 @options.json_option
 @options.quiet_option
@@ -106,11 +107,10 @@ def run_packetdrill_scripts(folder: Path, scripts: str, as_json: bool, quiet: bo
 
 
 @validate.command("tables")
-@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=options.PATH)
 @options.seeds_option("20")
 @click.option("--all", "every", is_flag=True, help="List agreeing rows too.")
-@options.threads_option
-@options.cluster_option
+@options.workers_options
 @options.store_option
 @options.json_option
 @options.quiet_option
@@ -118,8 +118,7 @@ def compare_ns2_means(
     files: Sequence[Path],
     seeds: str | None,
     every: bool,
-    threads: int | None,
-    cluster: str | None,
+    workers: Workers,
     store: Path,
     as_json: bool,
     quiet: bool,
@@ -134,7 +133,6 @@ def compare_ns2_means(
     chosen_seeds = options.seeds_from_options(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: too few for an interval; fix: give 2 or more")
-    workers = options.threads_or_cluster_from_options(threads, cluster)
     with options.open_store(store) as kept:
         comparisons = compare_with_ns2_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
     totalled = verdict_counts_by_file(comparisons)
@@ -147,15 +145,12 @@ def compare_ns2_means(
 
 @validate.command("formulas")
 @click.option("--quick", is_flag=True, help="Only the checks that take seconds.")
-@click.option("--write", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of formulas with the measured values.")
-@options.threads_option
-@options.cluster_option
+@click.option("--write", type=options.PATH, metavar="FILE", help="Write the page of formulas with the measured values.")
+@options.workers_options
 @options.store_option
 @options.json_option
 @options.quiet_option
-def compare_with_formulas(
-    quick: bool, write: Path | None, threads: int | None, cluster: str | None, store: Path, as_json: bool, quiet: bool
-) -> None:
+def compare_with_formulas(quick: bool, write: Path | None, workers: Workers, store: Path, as_json: bool, quiet: bool) -> None:
     """Compare throughput, windows and queues with formulas.
 
     Runs in the store are not repeated.
@@ -168,7 +163,6 @@ def compare_with_formulas(
         raise UsageError("--write and --quick exclude each other; fix: omit --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: the folder {write.parent} does not exist")
-    workers = options.threads_or_cluster_from_options(threads, cluster)
     with options.open_store(store) as kept:
         outcomes = run_formula_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
