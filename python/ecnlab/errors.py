@@ -233,6 +233,12 @@ class Interrupted(EcnlabError):
         self.result = result
 
 
+def require_no_problems(problems: Iterable[str]) -> None:
+    """Raises one UsageError with all problems, each on its line, if there are any."""
+    if message := "\n".join(problems):
+        raise UsageError(message)
+
+
 def run_all_argument_checks(checks: Iterable[Callable[[], object]]) -> None:
     """Run all checks. Raises the error of a single failed check, or one UsageError with the messages of all, each line once."""
     failed: list[UsageError] = []

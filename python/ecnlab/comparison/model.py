@@ -11,7 +11,7 @@ from ecnlab.comparison import summary
 from ecnlab.display import html
 from ecnlab.errors import Problem
 from ecnlab.stats.differences import QuantityDifference
-from ecnlab.stats.estimates import CONFIDENCE, Estimate
+from ecnlab.stats.estimates import CONFIDENCE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,9 +147,12 @@ def _difference_row_to_dict(row: DifferenceRow) -> dict[str, Any]:
         "name": row.name,
         "quantity": row.quantity,
         "unit": row.unit,
-        **{f"a_{key}": value for key, value in _estimate_to_dict(found.a).items()},
-        **{f"b_{key}": value for key, value in _estimate_to_dict(found.b).items()},
-        **{f"change_{key}": value for key, value in _estimate_to_dict(found.change).items()},
+        "a_mean": found.a.mean,
+        "a_half_width": found.a.half_width,
+        "b_mean": found.b.mean,
+        "b_half_width": found.b.half_width,
+        "change_mean": found.change.mean,
+        "change_half_width": found.change.half_width,
         "relative": found.relative_change.mean,
         "relative_half_width": found.relative_change.half_width,
         "p_value": found.p_value,
@@ -158,7 +161,3 @@ def _difference_row_to_dict(row: DifferenceRow) -> dict[str, Any]:
         "is_paired": found.paired,
         "n": found.change.n,
     }
-
-
-def _estimate_to_dict(value: Estimate) -> dict[str, float]:
-    return {"mean": value.mean, "half_width": value.half_width}

@@ -20,11 +20,8 @@ from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.scenarios.units import unit_of
 from ecnlab.stats.differences import QuantityDifference, SampleBySeed, can_pair_by_seed, difference_of_samples
 from ecnlab.stats.estimates import fdr_adjusted_p_values
-from ecnlab.storage.results import Result
+from ecnlab.storage.results import KEY_COLUMNS, Result
 from ecnlab.sweeps.sweep import Sweep
-
-# The compared tables with their key columns.
-COMPARED_TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 
 # Sections of a scenario that are lists of named members, and keys that select an algorithm.
 _KEYS_OF_LISTS = ("link.", "flows.")
@@ -45,7 +42,8 @@ def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: fl
     of_a, of_b = _samples_by_quantity(a), _samples_by_quantity(b)
     notes = [
         *_notes_on_seeds(a.seeds, b.seeds, names),
-        *_notes_on_builds_and_measured_times(a, b),
+        *_notes_on_engine_builds(a.header["build"], b.header["build"]),
+        *_notes_on_unequal_measured_durations(*(side.header["duration_s"] - side.header["measure_from_s"] for side in (a, b))),
         *_notes_on_deterministic_results(a.alike, b.alike, names),
         *_notes_on_rows_of_one_side(of_a, of_b, names),
     ]
@@ -63,7 +61,7 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
     if set(columns[0]) != set(columns[1]):
         varied = " and ".join(", ".join(each) for each in columns)
         raise UsageError(f"the sweeps vary different parameters ({varied}), so their points cannot be paired")
-    points = [_point_numbers_by_parameter_values(sweep, columns[0]) for sweep in (a, b)]
+    points = [{tuple(row[column] for column in columns[0]): row["point"] for row in sweep.points.iter_rows(named=True)} for sweep in (a, b)]
     shared = [place for place in points[0] if place in points[1]]
     if not shared:
         raise UsageError("the sweeps have no point in common")
@@ -109,17 +107,15 @@ def _samples_by_quantity(result: Result) -> Samples:
 
 
 def _iter_values_by_quantity(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
-    for quantity in _quantity_column_names("total"):
-        yield ("total", "", quantity), result.values(quantity)
-    for group in result.group_names:
-        for quantity in _quantity_column_names("groups"):
-            yield ("groups", group, quantity), result.values(quantity, group=group)
-    for queue in result.queue_names:
-        for quantity in _quantity_column_names("queues"):
-            yield ("queues", queue, quantity), result.values(quantity, queue=queue)
-    for queue, band in result.band_names:
-        for quantity in _quantity_column_names("bands"):
-            yield ("bands", f"{queue}.{band}", quantity), result.values(quantity, queue=queue, band=band)
+    rows: list[tuple[str, dict[str, str]]] = [
+        ("total", {}),
+        *(("groups", {"group": group}) for group in result.group_names),
+        *(("queues", {"queue": queue}) for queue in result.queue_names),
+        *(("bands", {"queue": queue, "band": band}) for queue, band in result.band_names),
+    ]
+    for table, row in rows:
+        for quantity in _quantity_column_names(table):
+            yield (table, ".".join(row.values()), quantity), result.values(quantity, **row)
 
 
 def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
@@ -127,23 +123,18 @@ def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
     alike = dict(sweep.points.select("point", "alike").iter_rows())
     values: dict[int, dict[QuantityKey, dict[int, float]]] = {}
     taken = {one.name for one in sweep.parameters}
-    for table in (name for name in COMPARED_TABLES if name in sweep.tables):
+    for table in (name for name in KEY_COLUMNS if name in sweep.tables):
         columns = {quantity: f"{table}.{quantity}" if quantity in taken else quantity for quantity in _quantity_column_names(table)}
         for row in sweep.table(table).iter_rows(named=True):
-            name = ".".join(row[key] for key in COMPARED_TABLES[table])
+            name = ".".join(row[key] for key in KEY_COLUMNS[table])
             cells = values.setdefault(row["point"], {})
             for quantity, column in columns.items():
                 cells.setdefault((table, name, quantity), {})[row["seed"]] = row[column]
     return {point: {cell: SampleBySeed(by_seed, alike[point]) for cell, by_seed in cells.items()} for point, cells in values.items()}
 
 
-def _point_numbers_by_parameter_values(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
-    """Point numbers of a sweep by the values of these parameters."""
-    return {tuple(row[column] for column in columns): row["point"] for row in sweep.points.iter_rows(named=True)}
-
-
 def _quantity_column_names(table: str) -> list[str]:
-    return [column.name for column in catalog.table(table).columns if column.name not in COMPARED_TABLES[table]]
+    return [column.name for column in catalog.table(table).columns if column.name not in KEY_COLUMNS[table]]
 
 
 def _difference_rows(point: Values, a: Samples, b: Samples, confidence: float) -> list[DifferenceRow]:
@@ -163,7 +154,7 @@ def _is_without_values(a: SampleBySeed, b: SampleBySeed) -> bool:
 
 def with_adjusted_p_values(rows: Sequence[DifferenceRow], confidence: float) -> list[DifferenceRow]:
     """Adjust p-values over these rows as one family of tests; sort by table, then rows that differ, then relative change."""
-    tables = list(COMPARED_TABLES)
+    tables = list(KEY_COLUMNS)
     adjusted = fdr_adjusted_p_values([row.difference.p_value for row in rows])
     found = [_with_adjusted_p_value(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
     return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_sort_key_by_difference_size(row)))
@@ -189,11 +180,6 @@ def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) 
     left = sorted(set(a) ^ set(b))
     notes = [f"seeds {seeds_as_text(left)} are only in one of the two and omitted"] if left else []
     return [*notes, "one seed: no intervals, and any difference can be chance"] if len(both) == 1 else notes
-
-
-def _notes_on_builds_and_measured_times(a: Result, b: Result) -> list[str]:
-    spans = [result.header["duration_s"] - result.header["measure_from_s"] for result in (a, b)]
-    return [*_notes_on_engine_builds(a.header["build"], b.header["build"]), *_notes_on_unequal_measured_durations(spans[0], spans[1])]
 
 
 def _differing_backends(a: Values, b: Values) -> list[DifferingParameter]:

@@ -15,9 +15,6 @@ from ecnlab.backends.base import require_linux
 from ecnlab.errors import UsageError
 from ecnlab.netshell.process import EXIT_SIGNALLED
 
-# Environment variables that a shell sets for its programs, with a pattern of valid values. Nothing else of the environment of another
-# process is taken: it may belong
-# to another user, who could name a folder of kernels, or of AQMs, to a shell of root's.
 _MAX_COMMAND_LENGTH = 200
 _OTHER_DIRECTORY_TEXT = "fix: change to a directory that exists"
 
@@ -38,23 +35,15 @@ def _is_subnet_text(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Za-z.:/]+", text) is not None
 
 
-def _is_printable_text(text: str) -> bool:
-    return text.isprintable()
-
-
+_ADDRESS_VARIABLES = (f"ECNLAB_{end}{version}" for end in ("CLIENT", "SERVER", "INSIDE", "OUTSIDE") for version in ("", "6"))
+# Environment variables that a shell sets for its programs, with a check of valid values. Nothing else of the environment of another
+# process is taken: it may belong to another user, who could name a folder of kernels, or of AQMs, to a shell of root's.
 _OWN_SHELL_TEXT: Mapping[str, Callable[[str], bool]] = {
-    "ECNLAB_CLIENT": _is_address,
-    "ECNLAB_CLIENT6": _is_address,
-    "ECNLAB_SERVER": _is_address,
-    "ECNLAB_SERVER6": _is_address,
-    "ECNLAB_INSIDE": _is_address,
-    "ECNLAB_INSIDE6": _is_address,
-    "ECNLAB_OUTSIDE": _is_address,
-    "ECNLAB_OUTSIDE6": _is_address,
+    **dict.fromkeys(_ADDRESS_VARIABLES, _is_address),
     "ECNLAB_LEVEL": _is_decimal_number,
     "ECNLAB_NETWORK": _is_decimal_number,
     "ECNLAB_PLACE": _is_subnet_text,
-    "ECNLAB_LINK": _is_printable_text,
+    "ECNLAB_LINK": str.isprintable,
 }
 
 

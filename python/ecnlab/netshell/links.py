@@ -49,8 +49,9 @@ class ShellLink:
         both = {f"link.{LINK_NAME}{way}.queue.{key}": value for way in ("", ".reverse") for key, value in keys.items()}
         rates = {} if self.up_rate is None else {f"link.{LINK_NAME}.reverse.rate": self.up_rate}
         link = {"name": LINK_NAME, "from": "outside", "to": "inside", "rate": self.rate, "delay": self.delay}
+        rate = self.rate if self.up_rate is None else f"{self.rate}/{self.up_rate}"
         tree: dict[str, Any] = {
-            "name": self.prompt_title(aqm),
+            "name": f"{rate} {self.delay} {aqm}",  # shown in the prompt
             "duration": "1 s",
             "link": [link | {"queue": dict(queue), "reverse": {"queue": dict(queue)}}],
             "flows": [{"name": "programs", "from": "outside", "to": "inside", "tcp": {"profile": "linux"}}],
@@ -59,11 +60,6 @@ class ShellLink:
             return scenario_from_tree(tree, {**both, **rates, **overrides}, aqms=user_aqms)
         except ScenarioError as error:
             raise ScenarioError(_problems_named_by_option(error.problems, overrides)) from None
-
-    def prompt_title(self, aqm: str) -> str:
-        """Short description for a prompt."""
-        rate = self.rate if self.up_rate is None else f"{self.rate}/{self.up_rate}"
-        return f"{rate} {self.delay} {aqm}"
 
 
 def _user_aqms_and_aqm_name(aqm: str) -> tuple[Sequence[str], str]:

@@ -142,11 +142,7 @@ def _enclosing_shell_subnet() -> str | None:
     """The network of the shell in which this process runs; None outside of shells."""
     place, network = os.environ.get("ECNLAB_PLACE"), os.environ.get("ECNLAB_NETWORK")
     # The variables alone are no proof: they may be inherited by a process in another network.
-    return place if place and network == _network_namespace_of_this_process() else None
-
-
-def _network_namespace_of_this_process() -> str:
-    return str(Path("/proc/self/ns/net").stat().st_ino)
+    return place if place and network == str(Path("/proc/self/ns/net").stat().st_ino) else None
 
 
 def _acquire_capabilities(within: str | None) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
 from ecnlab.display.json_values import non_finite_to_none
-from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
+from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, require_no_problems
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
 from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
@@ -403,8 +403,7 @@ def _require_valid_trace_options(from_s: float | None, to_s: float | None, bin_s
     problems += [f"flow number {flow}: must be from 0 to {_MAX_FLOW_NUMBER}" for flow in flows if not 0 <= flow <= _MAX_FLOW_NUMBER]
     if not 0 <= header <= 65_535:
         problems.append(f"header {header}: must be from 0 to 65535 bytes")
-    if problems:
-        raise UsageError("\n".join(problems))
+    require_no_problems(problems)
 
 
 def _unread_packets_texts(about: Mapping[str, Any]) -> list[str]:

@@ -150,9 +150,10 @@ def replay(
     queues = {(seed, name): one for seed in wanted for name, one in _replay_queues_of_seed(found, scenario, seed, queue)}
     passed_over = dict.fromkeys(name for (_, name), one in queues.items() if one is None)
     of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's queue, which cannot be replayed") for name in passed_over]
+    damaged = [warning for warning in found.warnings if vars(warning) not in found.header["warnings"]]
     return Replay(
         tuple(one for one in queues.values() if one is not None),
-        (*_damaged_result_problems(found), *_warnings_of_changes_since_recording(found, scenario), *of_kernel),
+        (*damaged, *_warnings_of_changes_since_recording(found, scenario), *of_kernel),
     )
 
 
@@ -174,11 +175,6 @@ def _replayed_queue_from_counts(
     seed: int, name: str, counts: tuple[int, int, int, int], other: tuple[int, float, str | None, str | None] | None
 ) -> ReplayedQueue:
     return ReplayedQueue(seed, name, *counts, None if other is None else FirstReplayDifference(*other))
-
-
-def _damaged_result_problems(result: Result) -> Iterable[Problem]:
-    """Damaged parts of the result."""
-    return (warning for warning in result.warnings if vars(warning) not in result.header["warnings"])
 
 
 def _warnings_of_changes_since_recording(result: Result, scenario: Scenario) -> Iterable[Problem]:

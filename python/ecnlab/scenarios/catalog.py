@@ -255,17 +255,13 @@ def congestion_control_name(tcp: Mapping[str, Any]) -> str:
 @cache
 def tables() -> tuple[Table, ...]:
     """All tables of results: the measures, then the recordings."""
-    return tuple(
-        Table(entry["name"], entry["doc"], tuple(map(_column_from_json, entry["columns"]))) for entry in json.loads(_core.columns())
-    )
+    return _tables_from_json(_core.columns())
 
 
 @cache
 def trace_tables() -> tuple[Table, ...]:
     """All tables of a packet trace."""
-    return tuple(
-        Table(entry["name"], entry["doc"], tuple(map(_column_from_json, entry["columns"]))) for entry in json.loads(_core.trace_columns())
-    )
+    return _tables_from_json(_core.trace_columns())
 
 
 def table(name: str) -> Table:
@@ -278,13 +274,8 @@ def table(name: str) -> Table:
 
 @cache
 def _all_registry_entries() -> tuple[CatalogEntry, ...]:
-    return tuple(_entry_from_json(kind, entry) for kind in KINDS for entry in _engine_registry()[kind])
-
-
-@cache
-def _engine_registry() -> dict[str, list[dict[str, Any]]]:
-    registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
-    return registry
+    registry = json.loads(_core.registry())
+    return tuple(_entry_from_json(kind, entry) for kind in KINDS for entry in registry[kind])
 
 
 def _entry_from_json(kind: str, entry: dict[str, Any]) -> CatalogEntry:
@@ -311,5 +302,9 @@ def _parameters_from_json(parameters: Iterable[dict[str, Any]]) -> Iterable[Para
         yield Parameter(is_set=one["set"], usual=usual, **{name: value for name, value in one.items() if name not in ("set", "usual")})
 
 
+def _tables_from_json(text: str) -> tuple[Table, ...]:
+    return tuple(Table(entry["name"], entry["doc"], tuple(map(_column_from_json, entry["columns"]))) for entry in json.loads(text))
+
+
 def _column_from_json(entry: dict[str, Any]) -> Column:
-    return Column(entry["name"], entry["kind"], entry["unit"], entry["doc"], tuple(entry["words"]))
+    return Column(**entry | {"words": tuple(entry["words"])})

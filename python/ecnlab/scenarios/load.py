@@ -138,7 +138,11 @@ class Scenario:
         Raises UnknownName for an unknown backend, and BackendError if the backend cannot be identified on this machine.
         """
         chosen = registry.resolve_backend(backend)
-        return self if chosen == self.backend else self._copy_on_backend(chosen)
+        if chosen == self.backend:
+            return self
+        copy = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, chosen)
+        copy.warnings = self.warnings
+        return copy
 
     def on(self, backend: str | Backend) -> Scenario:
         """Deprecated name of `on_backend`."""
@@ -148,11 +152,6 @@ class Scenario:
     def refusals(self) -> list[Problem]:
         """Parts of the scenario that its backend cannot run; if there are any, no run starts."""
         return self.backend.refusals(self)
-
-    def _copy_on_backend(self, backend: Backend) -> Scenario:
-        copy = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, backend)
-        copy.warnings = self.warnings
-        return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         aqms = [aqm.read_from or aqm for aqm in self.aqms]
@@ -327,7 +326,7 @@ def _scenario_from_text(
     """
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _user_aqm_classes_and_entries(aqms)
-    beside = folder or _folder_of_source(source).absolute()
+    beside = folder or Path(source or "").parent.absolute()
     try:
         core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside, changed_from))
     except _core.ScenarioError as error:
@@ -335,13 +334,9 @@ def _scenario_from_text(
     except ValueError as error:  # a name already in use
         raise UsageError(f"aqms: {error}") from None
     loaded = Scenario(core, form, text, changes, source, classes, beside, backend)
-    loaded.warnings += _unused_aqm_warnings(loaded, entries)
+    used = loaded.aqm_digests
+    loaded.warnings += [unused_aqm_warning(entry.name) for entry in entries if entry.name not in used]
     return loaded
-
-
-def _folder_of_source(source: str | None) -> Path:
-    """Base folder of a scenario's file references: its own folder, or the working directory."""
-    return Path(source).parent if source else Path()
 
 
 def _user_aqm_classes_and_entries(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
@@ -351,12 +346,6 @@ def _user_aqm_classes_and_entries(aqms: Iterable[type[Aqm] | str]) -> tuple[tupl
     from ecnlab.aqm import plugins
 
     return plugins.aqm_classes_and_registry_entries(aqms)
-
-
-def _unused_aqm_warnings(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
-    """Warnings about user AQMs that no queue uses."""
-    used = set(scenario.aqm_digests)
-    return [unused_aqm_warning(entry.name) for entry in entries if entry.name not in used]
 
 
 def unused_aqm_warning(name: str) -> Problem:

@@ -76,12 +76,10 @@ class PrecisionTarget:
         what = (
             f"{self.measure.readable_name} is known to ± {relative_half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
         )
-        asked = f"{self.bound * 100:g} %" if self.is_relative else self._absolute_bound_text()
-        return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
-
-    def _absolute_bound_text(self) -> str:
-        factor, unit = display_unit_for_values(self.measure.quantity, [self.bound])
-        return f"{self.bound * factor:g} {unit}"
+        factor, unit = (100, "%") if self.is_relative else display_unit_for_values(self.measure.quantity, [self.bound])
+        return Problem(
+            "until", None, f"{what}, and not to {self.bound * factor:g} {unit}; fix: give more --seeds, a longer run, or a wider bound"
+        )
 
 
 def identical_seeds_problem(n: int) -> Problem:
@@ -143,18 +141,22 @@ def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Me
     Raises UnknownName for a quantity, group or queue that is not there.
     """
     row, dot, word = text.rpartition(".")
-    if not dot:
-        return MeasureSelector(text, _column_of_measure_word(word, "total"))
-    if row in groups and _table_has_measure_word(word, "groups"):
-        return MeasureSelector(text, _column_of_measure_word(word, "groups"), group=row)
-    if row in queues:
-        return MeasureSelector(text, _column_of_measure_word(word, "queues"), queue=row)
     queue, _, band = row.rpartition(".")
-    if queue in queues:
-        return MeasureSelector(text, _column_of_measure_word(word, "bands"), queue=queue, band=band)
+    rows: list[tuple[str, dict[str, str]]] = [] if dot else [("total", {})]
     if row in groups:
-        return MeasureSelector(text, _column_of_measure_word(word, "groups"), group=row)
-    raise UnknownName("group or queue", row, [*groups, *queues])
+        rows.append(("groups", {"group": row}))
+    if row in queues:
+        rows.append(("queues", {"queue": row}))
+    elif queue in queues:
+        rows.append(("bands", {"queue": queue, "band": band}))
+    if not rows:
+        raise UnknownName("group or queue", row, [*groups, *queues])
+    for table, names in rows:
+        known = [column.name for column in catalog.table(table).columns if column.unit]
+        for ending in _UNIT_SUFFIXES:
+            if word + ending in known:
+                return MeasureSelector(text, word + ending, **names)
+    raise UnknownName(f"quantity of the table {table}", word, known)
 
 
 def seed_stages(most: int) -> Iterator[int]:
@@ -164,16 +166,3 @@ def seed_stages(most: int) -> Iterator[int]:
         yield n
         n = min(most, math.ceil(n * _STAGE_GROWTH))
     yield n
-
-
-def _column_of_measure_word(word: str, table: str) -> str:
-    known = [column.name for column in catalog.table(table).columns if column.unit]
-    found = next((word + ending for ending in _UNIT_SUFFIXES if word + ending in known), None)
-    if found is None:
-        raise UnknownName(f"quantity of the table {table}", word, known)
-    return found
-
-
-def _table_has_measure_word(word: str, table: str) -> bool:
-    names = {column.name for column in catalog.table(table).columns}
-    return any(word + ending in names for ending in _UNIT_SUFFIXES)

@@ -251,14 +251,10 @@ def _lag_one_autocorrelation(values: Sequence[float]) -> float:
 
 def _relative_shift(values: Sequence[float], steady: Sequence[float]) -> float:
     """Relative excess of the mean of values over the mean of the steady ones."""
-    base = arithmetic_mean(steady)
-    return (
-        (arithmetic_mean(values) - base) / abs(base)
-        if base
-        else math.copysign(math.inf, arithmetic_mean(values))
-        if arithmetic_mean(values)
-        else 0.0
-    )
+    mean, base = arithmetic_mean(values), arithmetic_mean(steady)
+    if base:
+        return (mean - base) / abs(base)
+    return math.copysign(math.inf, mean) if mean else 0.0
 
 
 def _above_or_below_percent_text(share: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
-from ecnlab.backends import base, simulator
+from ecnlab.backends.base import SIMULATOR_NAME
 from ecnlab.backends.kernel_bugs import kernel_bug_warnings
 from ecnlab.display import html
 from ecnlab.display.json_values import non_finite_to_none
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ecnlab.stats.steady_state import SteadyState
 
 # Key columns of each table of measures.
-_KEY_COLUMNS: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
+KEY_COLUMNS: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 _RECORD_OPTION_OF_SERIES = {
     "queue": 'record.queue = "10 ms"',
     "band": 'record.queue = "10 ms"',
@@ -44,13 +44,7 @@ _RECORD_OPTION_OF_SERIES = {
     "transfers": "record.transfers = true",
     "arrivals": "record.arrivals = true",
 }
-_TABLE_OF_SERIES = {
-    "queue": "series_queue",
-    "band": "series_band",
-    "gauge": "series_gauge",
-    "rate": "series_rate",
-    "window": "series_window",
-}
+_TABLE_OF_SERIES = {name: f"series_{name}" for name in ("queue", "band", "gauge", "rate", "window")}
 _IDENTICAL_SEEDS_WARNING = (
     "all seeds are identical, because nothing in this scenario is random, so they have no interval; "
     'fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed'
@@ -193,7 +187,7 @@ class Result:
     @property
     def backend(self) -> dict[str, Any]:
         """The backend of the runs: its `name` ("sim", "live" or "uml") and its identity, such as the kernel."""
-        return dict(self.header.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
+        return dict(self.header.get("backend", {"name": SIMULATOR_NAME}))
 
     @property
     def host_record_by_seed(self) -> dict[int, Mapping[str, Any]]:
@@ -253,7 +247,7 @@ class Result:
         return (
             len(self._part_by_seed) > 1
             and len(set(self.fingerprints.values())) == 1
-            and all(map(self._is_table_identical_over_seeds, _KEY_COLUMNS))
+            and all(map(self._is_table_identical_over_seeds, KEY_COLUMNS))
         )
 
     def _is_table_identical_over_seeds(self, table: str) -> bool:
@@ -401,7 +395,7 @@ class Result:
             raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_column_names(table))
         found = self._values_by_name(table, quantity)
         if name not in found:
-            raise UnknownName(_KEY_COLUMNS[table][-1], name, found)
+            raise UnknownName(KEY_COLUMNS[table][-1], name, found)
         return list(found[name])
 
     def jain(self, quantity: str, groups: Sequence[str] | None = None) -> list[float]:
@@ -466,23 +460,14 @@ class Result:
         return ("total", "") if queue is None else ("queues", queue)
 
     def _summary_rows(self, confidence: float) -> Iterable[dict[str, Any]]:
-        for table in _KEY_COLUMNS:
+        for table in KEY_COLUMNS:
             for name in self._row_names(table):
                 for quantity in self._quantity_column_names(table):
                     found = self.estimate_of(self._values_by_name(table, quantity)[name], confidence)
-                    yield {
-                        "table": table,
-                        "name": name,
-                        "quantity": quantity,
-                        "unit": unit_of(quantity),
-                        "mean": found.mean,
-                        "sd": found.sd,
-                        "half_width": found.half_width,
-                        "n": found.n,
-                    }
+                    yield {"table": table, "name": name, "quantity": quantity, "unit": unit_of(quantity), **vars(found)}
 
     def _quantity_column_names(self, table: str) -> list[str]:
-        return [column for column in self._columns_of_table(table).column_names if column not in ("seed", *_KEY_COLUMNS[table])]
+        return [column for column in self._columns_of_table(table).column_names if column not in ("seed", *KEY_COLUMNS[table])]
 
     def _row_names(self, table: str) -> list[str]:
         """Row names of a table; QUEUE.BAND for a band."""
@@ -494,7 +479,7 @@ class Result:
         """Values of a quantity over seeds, by name of group, queue or band; "" for the total."""
         if (table, quantity) not in self._values:
             columns = self._columns_of_table(table)
-            rows = zip(*(columns[key] for key in _KEY_COLUMNS[table]), strict=True) if _KEY_COLUMNS[table] else repeat(("",))
+            rows = zip(*(columns[key] for key in KEY_COLUMNS[table]), strict=True) if KEY_COLUMNS[table] else repeat(("",))
             found: dict[str, list[float]] = {name: [] for name in self._row_names(table)}
             for row, value in zip(rows, columns[quantity], strict=False):
                 found[".".join(row)].append(float(value))

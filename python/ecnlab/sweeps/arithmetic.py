@@ -60,9 +60,11 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
             number, unit = _evaluate_node(inner, names)
             return (-number if isinstance(sign, ast.USub) else number), unit
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _apply_binary_operator(sign, _evaluate_node(left, names), _evaluate_node(right, names))
+            (a, unit_of_a), (b, unit_of_b) = _evaluate_node(left, names), _evaluate_node(right, names)
+            return _OPERATORS[type(sign)](a, b), _unit_of_operation(sign, unit_of_a, unit_of_b)
         case ast.Call(func=ast.Name(id="quantity"), args=[ast.Constant(value=str(text))]):
-            return _require_parsed_quantity(parse_quantity(text))
+            if found := parse_quantity(text):
+                return found
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as inner, keywords=[]) if name in _FUNCTIONS:
             return _apply_function(name, [_evaluate_node(one, names) for one in inner])
     raise ValueError
@@ -78,11 +80,6 @@ def _value_of_parameter(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
     if found is None:
         raise UsageError(f"{name} is {value!r}, which is not a number")
     return found
-
-
-def _apply_binary_operator(sign: ast.operator, left: ValueWithUnit, right: ValueWithUnit) -> ValueWithUnit:
-    (a, of_a), (b, of_b) = left, right
-    return _OPERATORS[type(sign)](a, b), _unit_of_operation(sign, of_a, of_b)
 
 
 def _unit_of_operation(sign: ast.operator, a: str, b: str) -> str:
@@ -103,9 +100,3 @@ def _apply_function(name: str, inner: Sequence[ValueWithUnit]) -> ValueWithUnit:
     if len(units) > 1:
         raise TypeError(f"its units ({', '.join(sorted(unit or 'none' for unit in units))}) do not fit together")
     return _FUNCTIONS[name](*(number for number, _ in inner)), units.pop()
-
-
-def _require_parsed_quantity(found: ValueWithUnit | None) -> ValueWithUnit:
-    if found is None:
-        raise ValueError
-    return found

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ecnlab.errors import UsageError
+from ecnlab.errors import UsageError, require_no_problems
 from ecnlab.scenarios.load import numpy_to_python_value
 from ecnlab.sweeps.values import ValueKindAndUnit, format_axis_value, parse_axis_values_text
 
@@ -81,8 +81,7 @@ def parse_grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
             axes.append(_parse_axis(str(name), given))
         except UsageError as error:
             problems.append(f"grid: {name}: {error}")
-    if problems:
-        raise UsageError("\n".join(problems))
+    require_no_problems(problems)
     return axes
 
 
@@ -102,8 +101,7 @@ def extend_axes_by_listed_points(axes: Sequence[SweepAxis], points: Sequence[Map
         problems += [
             f"point: {axis.name}: unknown value {format_axis_value(value)}; fix: use one of {', '.join(axis.bundles)}" for value in strange
         ]
-    if problems:
-        raise UsageError("\n".join(problems))
+    require_no_problems(problems)
     known = {axis.name: axis for axis in axes}
     new = {name: SweepAxis(name, (), () if name == LABEL_KEY else (name,)) for name in found if name not in known}
     return [replace(axis, values=tuple(distinct_values(found[name]))) for name, axis in (known | new).items()]
@@ -120,8 +118,7 @@ def short_column_names(axes: Sequence[SweepAxis]) -> dict[str, str]:
     }
     problems = [f"grid: {axis.name}: {_reserved_axis_name_error(axis)}" for axis in axes if short[axis.name] in RESERVED_NAMES]
     problems += _overlapping_axis_key_errors(axes)
-    if problems:
-        raise UsageError("\n".join(problems))
+    require_no_problems(problems)
     return short
 
 

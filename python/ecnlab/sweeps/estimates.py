@@ -64,7 +64,7 @@ def _replace_values_with_estimate(row: dict[str, Any], value: str, quantity: str
     found = mean_with_interval(values)
     found = found.without_interval() if alike else found
     unit = next(column.unit for table in catalog.tables() for column in table.columns if column.name == quantity)
-    return {**row, "quantity": quantity, "unit": unit, "mean": found.mean, "sd": found.sd, "half_width": found.half_width, "n": found.n}
+    return {**row, "quantity": quantity, "unit": unit, **vars(found)}
 
 
 def _row_name_column_names(table: str) -> list[str]:

@@ -86,7 +86,8 @@ def read_sweep_file(path: Path) -> SweepFile:
     problems = [*_unknown_key_errors(tree), *_scenario_override_errors(tree.get("set"))]
     seeds = None
     try:
-        seeds = _parse_seeds(tree.get("seeds"))
+        if (given := tree.get("seeds")) is not None:
+            seeds = parse_seeds(given) if isinstance(given, str) else seeds_from_arguments(given)
     except UsageError as error:
         problems.append(f"seeds: {error}")
     if problems:
@@ -97,7 +98,7 @@ def read_sweep_file(path: Path) -> SweepFile:
         scenario=path.parent / resolve_example(tree["scenario"]),
         seeds=seeds,
         tables=tree.get("tables", ()),
-        aqms=[_resolve_aqm_path(path, aqm) for aqm in tree.get("aqms", ())],
+        aqms=[str(path.parent / resolve_example_in_reference(aqm)) for aqm in tree.get("aqms", ())],
         changes=tree.get("set", {}),
         grid=tree.get("grid", {}),
         derived=tree.get("derived", {}),
@@ -130,12 +131,3 @@ def _scenario_override_errors(changes: Any) -> list[str]:
         except UsageError as error:
             problems.append(f"set: {key}: {error}")
     return problems
-
-
-def _parse_seeds(given: Any) -> list[int] | None:
-    return None if given is None else parse_seeds(given) if isinstance(given, str) else seeds_from_arguments(given)
-
-
-def _resolve_aqm_path(path: Path, aqm: str) -> str:
-    """Resolve an AQM's "FILE:CLASS" relative to the sweep file."""
-    return str(path.parent / resolve_example_in_reference(aqm))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
+from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError, require_no_problems
 from ecnlab.scenarios.load import Scenario, leaf_values_with_paths, numpy_to_python_value, unused_aqm_warning
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.sweeps.arithmetic import evaluate_expression
@@ -69,10 +69,7 @@ class SweepPlan:
 
     def merge_problems_of_points(self, reports: Iterable[tuple[Problem, SweepPoint]]) -> list[Problem]:
         """Each problem once, with the points concerned unless these are all."""
-        at: dict[Problem, list[SweepPoint]] = {}
-        for problem, point in reports:
-            at.setdefault(problem, []).append(point)
-        return [problem if len(points) == len(self.points) else _problem_at_points(problem, points) for problem, points in at.items()]
+        return _merge_problems_of_points(reports, len(self.points))
 
     def to_dict(self) -> dict[str, Any]:
         """The scenario and the derived keys as plain values."""
@@ -144,15 +141,13 @@ class _SweepPointBuilder:
         self._axes = {axis.name: axis for axis in axes}
         self._short = short
         self._derived = derived
-        self._wrong: dict[Problem, list[SweepPoint]] = {}
+        self._wrong: list[tuple[Problem, SweepPoint]] = []
 
     def build_points(self, given: Iterable[Values]) -> list[SweepPoint]:
         """Build all points. Raises ScenarioError with all their problems."""
         points = [self._make_point(number, values) for number, values in enumerate(given, 1)]
         if self._wrong:
-            everywhere = len(points)
-            problems = [wrong if len(at) == everywhere else _problem_at_points(wrong, at) for wrong, at in self._wrong.items()]
-            raise ScenarioError(problems, self._base.source)
+            raise ScenarioError(_merge_problems_of_points(self._wrong, len(points)), self._base.source)
         return points
 
     def _make_point(self, number: int, given: Values) -> SweepPoint:
@@ -166,8 +161,7 @@ class _SweepPointBuilder:
             wrong += error.problems
         except UsageError as error:
             wrong.append(Problem("", None, str(error)))
-        for problem in wrong:
-            self._wrong.setdefault(problem, []).append(point)
+        self._wrong += [(problem, point) for problem in wrong]
         return point
 
     def _changes_of_point(self, given: Values, values: Values) -> tuple[dict[str, Any], list[Problem]]:
@@ -194,6 +188,13 @@ def _evaluate_derived_value(key: str, rule: str | Callable[[Values], Any], value
         raise UsageError(f"derived: {key}: {error}") from None
     except Exception as error:  # a user's function may raise anything
         raise UsageError(f"derived: {key}: {type(error).__name__}: {error}") from error
+
+
+def _merge_problems_of_points(reports: Iterable[tuple[Problem, SweepPoint]], number_of_points: int) -> list[Problem]:
+    at: dict[Problem, list[SweepPoint]] = {}
+    for problem, point in reports:
+        at.setdefault(problem, []).append(point)
+    return [problem if len(points) == number_of_points else _problem_at_points(problem, points) for problem, points in at.items()]
 
 
 def _problem_at_points(problem: Problem, points: Sequence[SweepPoint]) -> Problem:
@@ -241,6 +242,5 @@ def _require_valid_derived_keys(derived: Derived, axes: Sequence[SweepAxis]) -> 
         problems += [
             f"derived: {key}: is set by the axis {axis.name} too; fix: omit one of them" for axis in axes if key in axis.overridden_keys
         ]
-    if problems:
-        raise UsageError("\n".join(problems))
+    require_no_problems(problems)
     return derived

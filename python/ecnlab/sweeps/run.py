@@ -10,7 +10,7 @@ from ecnlab import _core
 from ecnlab.backends import base, lateness
 from ecnlab.backends.base import Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
-from ecnlab.errors import Failure, Problem, UsageError
+from ecnlab.errors import Failure, Problem, UsageError, require_no_problems
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.scenarios import catalog
@@ -213,6 +213,5 @@ def _require_recorded_tables(names: Sequence[str], plan: SweepPlan) -> list[str]
         key = RECORDED_TABLES.get(catalog.table(name).name)
         if key and not any(point.scenario.record.get(key) for point in plan.points):
             problems.append(f"tables: {name} is not recorded; fix: set record.{key}")
-    if problems:
-        raise UsageError("\n".join(problems))
+    require_no_problems(problems)
     return [name for name in dict.fromkeys(names) if name not in MEASURE_TABLES]

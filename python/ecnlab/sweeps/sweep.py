@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ecnlab import accessors
-from ecnlab.backends import base, simulator
+from ecnlab.backends.base import SIMULATOR_NAME
 from ecnlab.display import html
 from ecnlab.errors import Problem, ResultsError, UnknownName
 from ecnlab.scenarios import catalog
@@ -68,7 +68,7 @@ class SweepParameter:
 
     def to_dict(self) -> dict[str, Any]:
         """The parameter as plain values for JSON."""
-        return {"name": self.name, "keys": list(self.keys), "kind": self.kind, "unit": self.unit, "values": list(self.values)}
+        return {**vars(self), "keys": list(self.keys), "values": list(self.values)}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Sweep:
     @property
     def backend(self) -> dict[str, Any]:
         """The backend of its points, as `Result.backend`."""
-        return dict(self.about.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
+        return dict(self.about.get("backend", {"name": SIMULATOR_NAME}))
 
     @property
     def parameters(self) -> list[SweepParameter]:
@@ -305,17 +305,13 @@ def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
     return [
         SweepParameter(
             axis.name,
-            _axis_keys_or_overridden_keys(axis.overridden_keys, axis.keys),
+            axis.keys or tuple(sorted(axis.overridden_keys)),
             axis.value_kind.name,
             axis.value_kind.unit,
             tuple(axis.values),
         )
         for axis in plan.axes
     ]
-
-
-def _axis_keys_or_overridden_keys(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
-    return keys or tuple(sorted(sets))
 
 
 def _polars_type_of_value_kind(kind: str) -> Any:
