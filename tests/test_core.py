@@ -108,8 +108,14 @@ def test_a_parquet_file_that_was_cut_is_an_os_error(small: ecnlab.Scenario, cut:
         footer.table(1, data[extent[0] : sum(extent)])
 
 
-def test_no_damage_to_a_parquet_file_takes_the_process_down(small: ecnlab.Scenario) -> None:
-    data, ((begin, size),) = _core.write_parquet([_core.join("k", [(1, small._core.run(1).tables["queues"])])], [])
+# Few rows are not compressed; with many, real numbers are stored byte by byte.
+@pytest.mark.parametrize("rows", [1, 5000])
+def test_no_damage_to_a_parquet_file_takes_the_process_down(rows: int) -> None:
+    columns: list[tuple[str, str, bytes, list[str]]] = [
+        ("time_s", "real", struct.pack("<d", 0.01) * rows, []),
+        ("queue", "name", struct.pack("<I", 0) * rows, ["bottleneck"]),
+    ]
+    data, ((begin, size),) = _core.write_parquet([_core.join("k", [(1, _core.Table(columns))])], [])
     refused = 0
     for at in range(0, len(data), 7):
         damaged = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]

@@ -130,7 +130,10 @@ pub fn concatenate_run_tables(key: &str, tables: &[(u64, &measures::Table)]) -> 
     }
     let height = tables.iter().map(|(_, table)| table.height()).sum();
     let keys = Column::Name { index: vec![0; height], names: [key.into()].into() };
-    let seeds = tables.iter().flat_map(|(seed, table)| std::iter::repeat_n(*seed, table.height())).collect();
+    let mut seeds = Vec::with_capacity(height);
+    for (seed, table) in tables {
+        seeds.resize(seeds.len() + table.height(), *seed);
+    }
     let mut columns = vec![(parquet::RUN_COLUMNS[0].into(), keys), (parquet::RUN_COLUMNS[1].into(), Column::Count(seeds))];
     for (at, (name, _)) in first.columns.iter().enumerate() {
         columns.push((name.clone(), concatenate_columns(tables.iter().map(|(_, table)| &table.columns[at].1))));
@@ -142,7 +145,10 @@ pub fn concatenate_run_tables(key: &str, tables: &[(u64, &measures::Table)]) -> 
 fn concatenate_columns<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
     macro_rules! values {
         ($kind:ident) => {
-            columns.flat_map(|column| if let Column::$kind(values) = column { &values[..] } else { &[] }).copied().collect()
+            columns
+                .filter_map(|column| if let Column::$kind(values) = column { Some(&values[..]) } else { None })
+                .collect::<Vec<_>>()
+                .concat()
         };
     }
     match columns.clone().next() {

@@ -44,6 +44,7 @@ def main() -> None:
         code = _print_error_and_close_stdout("", EXIT_SIGPIPE)
     except OSError as error:
         code = _print_error_and_close_stdout(_os_error_message(error), EXIT_REFUSED)
+    gc.freeze()  # the interpreter looks for garbage once more before it ends
     sys.exit(code)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.errors import ResultsError, ScenarioError, UnknownName
+from ecnlab.scenarios.units import parse_quantity
 from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, arithmetic_mean, steady_state_of_run
 
 if TYPE_CHECKING:
@@ -100,19 +101,18 @@ def _recording_settings_of_seed(result: Result, seed: int) -> tuple[Any, ...]:
 
 def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The length of each queue."""
+    if any(result.recording(seed).get("queue", "off") == "off" for seed in seeds):
+        return []
+    interval_s, _ = parse_quantity(result.recording(seeds[0])["queue"]) or (0.0, "")
+    columns = ["length_packets"] if len(result.queue_names) == 1 else ["queue", "length_packets"]
     by_queue: dict[str, list[list[float]]] = {name: [] for name in result.queue_names}
-    interval_s = 0.0
-    for seed in seeds:
-        if result.recording(seed).get("queue", "off") == "off":
-            return []
-        table = result.table_of_seed(seed, _QUEUE_TABLE, ["time_s", "queue", "length_packets"])
-        times, queues, lengths = (table.column(name) for name in ("time_s", "queue", "length_packets"))
-        interval_s = times[len(by_queue)] - times[0] if len(times) > len(by_queue) else 0.0
+    for table in result.tables_of_seeds(seeds, _QUEUE_TABLE, columns):
+        lengths = table.column("length_packets")
         if len(by_queue) == 1:
             lengths_by_queue = dict.fromkeys(by_queue, lengths)
         else:
             lengths_by_queue = {name: [] for name in by_queue}
-            for name, length in zip(queues, lengths, strict=True):
+            for name, length in zip(table.column("queue"), lengths, strict=True):
                 lengths_by_queue[name].append(length)
         for name, runs in by_queue.items():
             runs.append(lengths_by_queue[name])
@@ -121,12 +121,11 @@ def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[O
 
 def _total_throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The throughput of all groups together."""
+    if not all(result.recording(seed).get("rates") for seed in seeds):
+        return []
     runs = []
     interval_s = 1.0
-    for seed in seeds:
-        if not result.recording(seed).get("rates"):
-            return []
-        table = result.table_of_seed(seed, _RATE_TABLE, ["time_s", "throughput_bps"])
+    for table in result.tables_of_seeds(seeds, _RATE_TABLE, ["time_s", "throughput_bps"]):
         bins: dict[float, float] = {}
         for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
             bins[time_s] = bins.get(time_s, 0.0) + throughput

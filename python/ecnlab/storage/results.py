@@ -254,7 +254,7 @@ class Result:
         """Whether a table is the same for every seed."""
         if not self.has(table):
             return True
-        first, *others = (self.table_of_seed(seed, table).plain for seed in self.seeds)
+        first, *others = (one.plain for one in self.tables_of_seeds(self.seeds, table))
         return all(other == first for other in others)
 
     @property
@@ -319,9 +319,14 @@ class Result:
 
     def only(self, seed: int) -> Result:
         """The result of one seed. Raises UnknownName for an unfinished seed."""
-        if seed not in self._part_by_seed:
-            raise UnknownName("seed", str(seed), map(str, self.seeds))
-        return Result(self.header, {seed: self._part_by_seed[seed]}, self.path, self._folder_warnings)
+        return self._only_seeds([seed])
+
+    def _only_seeds(self, seeds: Sequence[int]) -> Result:
+        """The result of some seeds. Raises UnknownName for an unfinished one."""
+        for seed in seeds:
+            if seed not in self._part_by_seed:
+                raise UnknownName("seed", str(seed), map(str, self.seeds))
+        return Result(self.header, {seed: self._part_by_seed[seed] for seed in seeds}, self.path, self._folder_warnings)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -341,7 +346,12 @@ class Result:
         return join_as_polars_frame(self._seeds_grouped_by_part(catalog.table(name).name), name)
 
     def table_of_seed(self, seed: int, name: str, columns: Sequence[str] | None = None) -> _core.Table:
-        """A table of one seed in the engine's form, with all columns or at least these.
+        """A table of one seed in the engine's form, with all columns or at least these. Raises as `tables_of_seeds`."""
+        (table,) = self.tables_of_seeds([seed], name, columns)
+        return table
+
+    def tables_of_seeds(self, seeds: Sequence[int], name: str, columns: Sequence[str] | None = None) -> list[_core.Table]:
+        """A table of each seed in the engine's form, with all columns or at least these. A stored part is read once.
 
         Raises as `table`, and UnknownName for an unfinished seed or an unknown column.
         """
@@ -350,9 +360,10 @@ class Result:
         for column in columns or ():
             if column not in known:
                 raise UnknownName(f"column of the table {declared.name}", column, known)
-        ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(declared.name)
-        ((_, table),) = part.table(name, columns).split_by_seed(seeds)
-        return table
+        found: dict[int, _core.Table] = {}
+        for part, own in self._only_seeds(seeds)._seeds_grouped_by_part(declared.name):
+            found.update(part.table(name, columns).split_by_seed(own))
+        return [found[seed] for seed in seeds]
 
     def estimate(
         self,
