@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
 
-SIMULATOR_NAME = "sim"
+SIMULATOR_NAME, LIVE_NAME, UML_NAME = "sim", "live", "uml"
 
 # The trace kind with one file per TCP connection between kernels.
 KERNEL_CASES = "cases"

@@ -17,12 +17,12 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.backends import interpreter
-from ecnlab.backends.base import SIMULATOR_NAME as SIM
+from ecnlab.backends.base import LIVE_NAME, SIMULATOR_NAME, UML_NAME
 from ecnlab.backends.uml import build, kernels, process
 
-LIVE_NAME, UML_NAME, UML_BUILD_NAME = "live", "uml", "uml build-kernel"
+UML_BUILD_NAME = "uml build-kernel"
 KERNEL_BACKENDS = (LIVE_NAME, UML_NAME)
-CHECKED_BACKENDS = (SIM, *KERNEL_BACKENDS)
+CHECKED_BACKENDS = (SIMULATOR_NAME, *KERNEL_BACKENDS)
 _WELL_KNOWN_CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "bbr")
 # Capabilities required for network namespaces, and for SCHED_FIFO.
 _NETWORK_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
@@ -109,8 +109,8 @@ def gather_machine_facts() -> dict[str, Any]:
 
 def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     """Derive the checks from the facts of a machine."""
-    yield BackendCheck(SIM, "engine", f"{_core.VERSION}, build {_core.BUILD}")
-    yield BackendCheck(SIM, "cores", f"{found['cores']}, one run for each at a time")
+    yield BackendCheck(SIMULATOR_NAME, "engine", f"{_core.VERSION}, build {_core.BUILD}")
+    yield BackendCheck(SIMULATOR_NAME, "cores", f"{found['cores']}, one run for each at a time")
     yield from _checks_of_live_backend(found)
     yield from _checks_of_uml_backend(found)
     if _is_linux_on_x86_64(found):

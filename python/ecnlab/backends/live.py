@@ -17,19 +17,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from ecnlab import _core
 from ecnlab.backends import doctor, interpreter
-from ecnlab.backends.base import ProgressCallback, RunOutput, require_linux, require_positive_seconds_or_none, require_valid_ip_version
+from ecnlab.backends.base import (
+    LIVE_NAME,
+    ProgressCallback,
+    RunOutput,
+    require_linux,
+    require_positive_seconds_or_none,
+    require_valid_ip_version,
+)
 from ecnlab.errors import BackendError, EcnlabError, Failure, Problem, RemoteRunFailed
 
 if TYPE_CHECKING:
     from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
     from ecnlab.storage.tables import FinishedRun
-
-LIVE_NAME = "live"
 
 # Header of a message between parent and child: the length of the pickled value that follows.
 _MESSAGE_LENGTH = struct.Struct("<Q")
@@ -54,29 +59,18 @@ class Live:
     lateness_budget_s: float | None = None
     ip: int = 4
 
+    name: ClassVar[str] = LIVE_NAME
+    """Name for `--backend`."""
+    default_max_parallel_runs: ClassVar[int | None] = 1
+    """One: parallel runs would delay each other's packets."""
+    supports_cluster: ClassVar[bool] = False
+    """False: a run measures this machine."""
+    trace_kinds: ClassVar[Sequence[str]] = ("pcapng",)
+    """Captures of real packets only."""
+
     def __post_init__(self) -> None:
         require_valid_ip_version(self.ip)
         require_positive_seconds_or_none("lateness_budget_s", self.lateness_budget_s)
-
-    @property
-    def name(self) -> str:
-        """Name for `--backend`."""
-        return LIVE_NAME
-
-    @property
-    def default_max_parallel_runs(self) -> int | None:
-        """One: parallel runs would delay each other's packets."""
-        return 1
-
-    @property
-    def supports_cluster(self) -> bool:
-        """False: a run measures this machine."""
-        return False
-
-    @property
-    def trace_kinds(self) -> Sequence[str]:
-        """Captures of real packets only."""
-        return ("pcapng",)
 
     def identity(self) -> Mapping[str, Any]:
         """The kernel's release, a digest of the router's sources, and parameters that differ from the defaults. Raises BackendError."""
@@ -208,13 +202,15 @@ def _script_that_defines_aqms(scenario: Scenario) -> str | None:
 
 def _print_stderr_file_of_child(stderr_file: IO[bytes]) -> None:
     """Copy output of the child, such as prints of a user's AQM, to standard error."""
-    stderr_file.seek(0)
-    text = stderr_file.read().decode(errors="replace")
+    text = _stderr_text_of_child(stderr_file)
     if text and sys.stderr is not None:
         sys.stderr.write(text)
 
 
 def _last_lines_of_child_stderr(stderr_file: IO[bytes]) -> str:
+    return "\n".join(_stderr_text_of_child(stderr_file).splitlines()[-_MAX_STDERR_LINES:]) or "nothing"
+
+
+def _stderr_text_of_child(stderr_file: IO[bytes]) -> str:
     stderr_file.seek(0)
-    lines = stderr_file.read().decode(errors="replace").splitlines()
-    return "\n".join(lines[-_MAX_STDERR_LINES:]) or "nothing"
+    return stderr_file.read().decode(errors="replace")

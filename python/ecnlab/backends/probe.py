@@ -141,10 +141,7 @@ _PROBES: dict[str, Callable[[], Any]] = {
 
 def print_probe_results(name: str | None = None) -> None:
     """Print all answers, or the answer of the named probe."""
-    if name is None:
-        json.dump(probe_all_capabilities(), sys.stdout)
-        return
-    json.dump(result_or_error(_PROBES[name]), sys.stdout)
+    json.dump(probe_all_capabilities() if name is None else result_or_error(_PROBES[name]), sys.stdout)
 
 
 if __name__ == "__main__":

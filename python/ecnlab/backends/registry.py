@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from ecnlab.backends.base import SIMULATOR_NAME, Backend, require_linux
-from ecnlab.errors import UnknownName, UsageError
+from ecnlab.errors import UsageError, require_known_name
 
 # Error messages for parameters that a backend does not have.
 _UNSUPPORTED_PARAMETER_MESSAGES = {
@@ -29,17 +29,12 @@ _RENAMED_BACKENDS = {"boxed": "uml"}
 _Given = TypeVar("_Given")
 
 
-def backend_names() -> list[str]:
-    """The names of all backends, the simulator first."""
-    return list(_BACKEND_CLASSES)
-
-
 def resolve_backend(given: str | Backend) -> Backend:
     """Return the backend for an argument, which is a name or an object. Raises UnknownName, UsageError, BackendError."""
     if not isinstance(given, str):
         if all(hasattr(given, name) for name in ("name", "identity", "refusals", "run")):
             return given
-        raise UsageError(f"backend: must be {', '.join(backend_names())}, or a backend such as ecnlab.Live(), not {type(given).__name__}")
+        raise UsageError(f"backend: must be {', '.join(_BACKEND_CLASSES)}, or a backend such as ecnlab.Live(), not {type(given).__name__}")
     module, name = _BACKEND_CLASSES[require_backend_name(given)].split(":")
     if given != SIMULATOR_NAME:
         require_linux(f"backend: {given}")
@@ -50,9 +45,9 @@ def resolve_backend(given: str | Backend) -> Backend:
 def require_backend_name(name: str) -> str:
     """Return the name if it is that of a backend. Raises UnknownName, and UsageError for a former name."""
     if name in _RENAMED_BACKENDS:
-        raise UsageError(f"backend: {name!r} is now {_RENAMED_BACKENDS[name]!r}; fix: write {_RENAMED_BACKENDS[name]!r}")
-    if name not in _BACKEND_CLASSES:
-        raise UnknownName("backend", name, _BACKEND_CLASSES)
+        new = _RENAMED_BACKENDS[name]
+        raise UsageError(f"backend: {name!r} is now {new!r}; fix: write {new!r}")
+    require_known_name("backend", name, _BACKEND_CLASSES)
     return name
 
 

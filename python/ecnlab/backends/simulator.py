@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ecnlab import _core
 from ecnlab.backends.base import SIMULATOR_NAME, ProgressCallback, RunOutput
@@ -20,25 +20,14 @@ if TYPE_CHECKING:
 class Simulator:
     """Hosts and network are simulated: exact, reproducible, and as fast as the machine."""
 
-    @property
-    def name(self) -> str:
-        """Name for `--backend`."""
-        return SIMULATOR_NAME
-
-    @property
-    def default_max_parallel_runs(self) -> int | None:
-        """None: one run per core."""
-        return None
-
-    @property
-    def supports_cluster(self) -> bool:
-        """True: a run is identical on every machine."""
-        return True
-
-    @property
-    def trace_kinds(self) -> Sequence[str]:
-        """All trace kinds except cases."""
-        return ("ns2", "pcapng", "parquet")
+    name: ClassVar[str] = SIMULATOR_NAME
+    """Name for `--backend`."""
+    default_max_parallel_runs: ClassVar[int | None] = None
+    """None: one run per core."""
+    supports_cluster: ClassVar[bool] = True
+    """True: a run is identical on every machine."""
+    trace_kinds: ClassVar[Sequence[str]] = ("ns2", "pcapng", "parquet")
+    """All trace kinds except cases."""
 
     def identity(self) -> Mapping[str, Any]:
         """Empty: the engine's build and the scenario identify a result."""

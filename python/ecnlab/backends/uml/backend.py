@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ecnlab import _core
 from ecnlab.backends.base import (
     KERNEL_CASES,
+    UML_NAME,
     ProgressCallback,
     RunOutput,
     require_positive_seconds_or_none,
@@ -31,8 +32,6 @@ from ecnlab.storage.filenames import safe_file_name
 if TYPE_CHECKING:
     from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
-
-UML_NAME = "uml"
 
 
 @dataclass(frozen=True)
@@ -54,29 +53,18 @@ class Uml:
     ip: int = 4
     limit_s: float | None = None
 
+    name: ClassVar[str] = UML_NAME
+    """Name for `--backend`."""
+    default_max_parallel_runs: ClassVar[int | None] = None
+    """None: one run per core, since runs do not disturb each other."""
+    supports_cluster: ClassVar[bool] = True
+    """True: a run is identical everywhere; a machine without the same kernel and guest program refuses it."""
+    trace_kinds: ClassVar[Sequence[str]] = ("pcapng", KERNEL_CASES)
+    """Captures of real packets, and cases with exact times."""
+
     def __post_init__(self) -> None:
         require_valid_ip_version(self.ip)
         require_positive_seconds_or_none("limit_s", self.limit_s)
-
-    @property
-    def name(self) -> str:
-        """Name for `--backend`."""
-        return UML_NAME
-
-    @property
-    def default_max_parallel_runs(self) -> int | None:
-        """None: one run per core, since runs do not disturb each other."""
-        return None
-
-    @property
-    def supports_cluster(self) -> bool:
-        """True: a run is identical everywhere; a machine without the same kernel and guest program refuses it."""
-        return True
-
-    @property
-    def trace_kinds(self) -> Sequence[str]:
-        """Captures of real packets, and cases with exact times."""
-        return ("pcapng", KERNEL_CASES)
 
     def identity(self) -> Mapping[str, Any]:
         """Kernel and guest program. Raises BackendError if the kernel is not built."""
@@ -132,7 +120,10 @@ class Uml:
                 if refused:
                     raise _remote_run_failed_from_error(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
                 if tracing is not None:
-                    (_move_cases_to_destination if is_cases else _move_capture_to_destination)(done, tracing, scenario, seed)
+                    try:
+                        (_move_cases_to_destination if is_cases else _move_capture_to_destination)(done, tracing, seed)
+                    except OSError as error:
+                        raise _remote_run_failed_from_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
         except process.UmlStoppedByCallback:
             raise _core.Interrupted("the run was stopped") from None
         except process.UmlCrashed as crashed:
@@ -167,7 +158,10 @@ def _parse_uml_result(done: process.UmlJobResult) -> tuple[Sequence[Problem], Ru
         fingerprint, events, packet_hops = result["fingerprint"], result["events"], result["packet_hops"]
         if not (isinstance(fingerprint, str) and type(events) is int and type(packet_hops) is int):
             raise TypeError("fingerprint, events or packet_hops")
-        tables = {name: _core.Table([_decode_hex_column(*column) for column in table]) for name, table in result["tables"].items()}
+        tables = {
+            name: _core.Table([(column, kind, bytes.fromhex(values), names) for column, kind, values, names in table])
+            for name, table in result["tables"].items()
+        }
         return (), RunOutput(fingerprint, events, packet_hops, done.cpu_s, tables, dict(result["about"]))
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
@@ -180,31 +174,21 @@ def _problem_from_json(place: str, line: int | None, message: str) -> Problem:
     return Problem(place, line, message)
 
 
-def _decode_hex_column(name: str, kind: str, values: str, names: list[str]) -> tuple[str, str, bytes, list[str]]:
-    return name, kind, bytes.fromhex(values), names
+def _move_capture_to_destination(done: process.UmlJobResult, tracing: TraceOutput, seed: int) -> None:
+    """Move the capture of a run to its destination atomically, compressed if requested. Raises OSError."""
+    with tracing.lock_partial_trace_file(seed) as place:
+        _core.copy_capture_compressed(done.folder / process.CAPTURE_FILE, place)
 
 
-def _move_capture_to_destination(done: process.UmlJobResult, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
-    """Move the capture of a run to its destination atomically, compressed if requested. Raises RemoteRunFailed."""
-    try:
-        with tracing.lock_partial_trace_file(seed) as place:
-            _core.copy_capture_compressed(done.folder / process.CAPTURE_FILE, place)
-    except OSError as error:
-        raise _remote_run_failed_from_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
-
-
-def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
-    """Move the cases of a run to their folder, all of them or none. Raises RemoteRunFailed."""
-    try:
-        with tracing.lock_partial_trace_file(seed) as place:
-            with (done.folder / process.CASES_FILE).open(encoding="utf-8") as lines:
-                for line in lines:
-                    name = json.loads(line)["name"]
-                    (place.partial / f"{safe_file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
-            shutil.rmtree(place.path, ignore_errors=True)
-            place.partial.rename(place.path)
-    except OSError as error:
-        raise _remote_run_failed_from_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
+def _move_cases_to_destination(done: process.UmlJobResult, tracing: TraceOutput, seed: int) -> None:
+    """Move the cases of a run to their folder, all of them or none. Raises OSError."""
+    with tracing.lock_partial_trace_file(seed) as place:
+        with (done.folder / process.CASES_FILE).open(encoding="utf-8") as lines:
+            for line in lines:
+                name = json.loads(line)["name"]
+                (place.partial / f"{safe_file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
+        shutil.rmtree(place.path, ignore_errors=True)
+        place.partial.rename(place.path)
 
 
 def _congestion_control_crash_text(in_use: Sequence[Mapping[str, str]], crashed: process.UmlCrashed) -> str:

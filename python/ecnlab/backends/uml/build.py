@@ -137,9 +137,8 @@ def _build_kernel_in_folder(
         raise BackendError(f"source: is of kernel {release}, not of {kernel.name}; fix: give --kernel, or another source")
     rule = recipe.recipe_digest(kernel.name)
     place = kernels.kernels_folder() / f"{release}-{_short_sha256(taken.sha256 + taken.version + rule)}"
-    for image in kernels.built_kernels():
-        if image.folder == place and image.is_image_intact:
-            return image
+    if image := _intact_kernel_in(place):
+        return image
     recipe.apply_source_edits(taken.tree, kernel.name)
     _configure_kernel(taken.tree, kernel.name)
     _run_make(taken.tree, ["linux"], jobs, watch)
@@ -164,9 +163,8 @@ def _rebuild_kernel_with_congestion_controls(
     names = "+".join(control.name for control in added)
     digest = _short_sha256(plain.name + "".join(control.source_sha256 for control in added))
     place = kernels.kernels_folder() / f"{plain.about['release']}-{names}-{digest}"
-    for image in kernels.built_kernels():
-        if image.folder == place and image.is_image_intact:
-            return image
+    if image := _intact_kernel_in(place):
+        return image
     tree = folder / "compiled"
     tree.mkdir()
     subprocess.run(["tar", "-xzf", kernels.compiled_tree(plain), "-C", tree], check=True, capture_output=True)
@@ -263,7 +261,7 @@ def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, ob
     (finished / kernels.DESCRIPTION_FILE).write_text(json.dumps(about, indent=2) + "\n")
     (finished / kernels.DESCRIPTION_FILE).chmod(0o644)
     atomic.fsync_files([finished / name for name in (kernels.KERNEL_FILE, kernels.DESCRIPTION_FILE)])
-    if not any(image.folder == place and image.is_image_intact for image in kernels.built_kernels()):
+    if not _intact_kernel_in(place):
         atomic.remove_folder(place)  # a folder that exists here is damaged
     try:
         finished.rename(place)
@@ -271,6 +269,10 @@ def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, ob
         if not place.is_dir():
             raise
     return BuiltKernel(place, about)
+
+
+def _intact_kernel_in(place: Path) -> BuiltKernel | None:
+    return next((image for image in kernels.built_kernels() if image.folder == place and image.is_image_intact), None)
 
 
 def _compiler_version() -> str:

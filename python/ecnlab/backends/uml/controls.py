@@ -120,7 +120,7 @@ def _read_congestion_control_file(path: Path) -> UserCongestionControl:
         raise BackendError(f"--control: {path}: {error.strerror}; fix: give the path of a C file") from None
     if len(source) > _MAX_FILE_BYTES:
         raise _refused_file_error(path, f"has more than {_MAX_FILE_BYTES} bytes", "give a C file like the kernel's net/ipv4/tcp_bic.c")
-    text = _without_comments(source.decode(errors="replace"))
+    text = _COMMENT_OR_STRING.sub(lambda match: match[1] or " ", source.decode(errors="replace"))  # without comments
     registered = list(dict.fromkeys(_REGISTRATION.findall(text)))
     if len(registered) != 1:
         says = "registers no control" if not registered else f"registers {len(registered)} controls"
@@ -144,10 +144,6 @@ def _read_congestion_control_file(path: Path) -> UserCongestionControl:
         wrong = f".name of {registered[0]} is {members.get('name', 'missing')}"
         raise _refused_file_error(path, wrong, "give a string of 1 to 15 letters, digits, underscores and hyphens")
     return UserCongestionControl(name[1], path, source, _NEEDS_ACCURATE_ECN.search(text) is not None)
-
-
-def _without_comments(text: str) -> str:
-    return _COMMENT_OR_STRING.sub(lambda match: match[1] or " ", text)
 
 
 def _refused_file_error(path: Path, wrong: str, fix: str) -> BackendError:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab.backends.uml import recipe
-from ecnlab.errors import BackendError, UnknownName
+from ecnlab.errors import BackendError, UnknownName, require_known_name
 from ecnlab.storage import atomic
 from ecnlab.storage.cache import cache_folder
 
@@ -36,8 +36,6 @@ class BuildableKernel:
         The distribution's source package.
     known : Mapping
         SHA-256 of the tested packages by version; other versions are built with a note.
-    reproducible : bool
-        Whether the same scenario and seed give the same bytes.
     where : str
         The distribution's release that has the package; empty for that of the other kernels.
     queues : tuple
@@ -51,7 +49,6 @@ class BuildableKernel:
     name: str
     package: str
     known: Mapping[str, str]
-    reproducible: bool
     where: str = ""
     queues: tuple[str, ...] = ()
     accurate_ecn: bool = False
@@ -61,20 +58,16 @@ class BuildableKernel:
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        BuildableKernel(
-            "6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}, reproducible=True
-        ),
+        BuildableKernel("6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}),
         BuildableKernel(
             "6.12",
             "linux-source-6.12",
             {"6.12.117-1~deb12u1": "e849faf31ca3555757f3a8877cb01af92122f744f75d1f3102734651c4e14703"},
-            reproducible=True,
         ),
         BuildableKernel(
             "7.2",
             "linux-source-7.2",
             {"7.2.13-1": "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"},
-            reproducible=True,
             where="Debian's trixie-backports and unstable",
             queues=("dualpi2",),
             accurate_ecn=True,
@@ -138,14 +131,12 @@ class BuiltKernel:
     @property
     def reproducible(self) -> bool:
         """Whether the same scenario and seed give the same bytes on it."""
-        kernel = KERNELS.get(str(self.about["kernel"]))
-        return kernel is not None and kernel.reproducible
+        return self.about["kernel"] in KERNELS
 
 
 def find_buildable_kernel(name: str) -> BuildableKernel:
     """The kernel of that name. Raises UnknownName."""
-    if name not in KERNELS:
-        raise UnknownName("UML kernel", name, KERNELS)
+    require_known_name("UML kernel", name, KERNELS)
     return KERNELS[name]
 
 
@@ -264,7 +255,6 @@ def compiled_tree(image: BuiltKernel) -> Path:
 def remove_built_kernel(name: str) -> BuiltKernel:
     """Remove a kernel image by name. Raises UnknownName."""
     images = {image.name: image for image in built_kernels()}
-    if name not in images:
-        raise UnknownName("built kernel", name, images)
+    require_known_name("built kernel", name, images)
     atomic.remove_folder(images[name].folder)
     return images[name]

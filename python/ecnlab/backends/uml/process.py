@@ -188,18 +188,14 @@ class UmlJobRunner:
                 last_lines.append(line)
             if (line is None or simulated_s is not None) and watch is not None and watch(over):
                 raise UmlStoppedByCallback
+            stop = ""
             if self.limit_s is not None and now - begin > self.limit_s:
-                raise UmlCrashed(
-                    f"the UML kernel was stopped at {over:g} s, after limit_s = {self.limit_s:g} s; "
-                    f"its last output:\n"
-                    f"{_last_lines_of_output(last_lines, kernels)}"
-                )
-            if now - progress > self.silence_s:
-                raise UmlCrashed(
-                    f"the UML kernel was stopped at {over:g} s: no progress for {self.silence_s:g} s; "
-                    f"its last output:\n"
-                    f"{_last_lines_of_output(last_lines, kernels)}"
-                )
+                stop = f", after limit_s = {self.limit_s:g} s"
+            elif now - progress > self.silence_s:
+                stop = f": no progress for {self.silence_s:g} s"
+            if stop:
+                output = _last_lines_of_output(last_lines, kernels)
+                raise UmlCrashed(f"the UML kernel was stopped at {over:g} s{stop}; its last output:\n{output}")
         return _last_lines_of_output(last_lines, kernels)
 
 

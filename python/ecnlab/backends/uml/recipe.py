@@ -71,10 +71,8 @@ def require_config_matches_recipe(config: Path, kernel: str) -> None:
     """Check that a kernel's finished configuration ("6.1") has every option of the recipe. Raises BackendError."""
     has = set(config.read_text().splitlines())
     missing = [line for line in kernel_config_lines(kernel) if line.startswith("CONFIG_") and line not in has]
-    left_out = [
-        line.removeprefix("# ").removesuffix(_OPTION_NOT_SET) for line in kernel_config_lines(kernel) if line.endswith(_OPTION_NOT_SET)
-    ]
-    unwanted = [f"{name}=y" for name in left_out if f"{name}=y" in has]
+    left_out = [line.removeprefix("# ") for line in kernel_config_lines(kernel) if line.endswith(_OPTION_NOT_SET)]
+    unwanted = [option for line in left_out if (option := f"{line.removesuffix(_OPTION_NOT_SET)}=y") in has]
     if missing:
         raise BackendError(f"kernel configuration: required options were dropped: {', '.join(missing)}")
     if unwanted:

@@ -41,10 +41,11 @@ def fetch_source(kernel: BuildableKernel, into: Path) -> KernelSource:
             f"source: apt-get and dpkg-deb, which fetch kernel {kernel.name}, not found on this machine; fix: give a file or "
             f"folder, `ecnlab uml build-kernel --source FILE`; the Debian package {kernel.package} has it, and so has https://kernel.org"
         )
+    location = f", which is in {kernel.where}" if kernel.where else ""
     _run_source_command(
         ["apt-get", "download", kernel.package],
         into,
-        f"apt-get cannot fetch {kernel.package}{_package_location_text(kernel)}; fix: run `apt-get update` as root, or give --source FILE",
+        f"apt-get cannot fetch {kernel.package}{location}; fix: run `apt-get update` as root, or give --source FILE",
     )
     packages = sorted(into.glob(f"{kernel.package}_*.deb"))
     if len(packages) != 1:
@@ -54,10 +55,6 @@ def fetch_source(kernel: BuildableKernel, into: Path) -> KernelSource:
             "fix: remove stale files, or give --source FILE"
         )
     return unpack_kernel_source(packages[0], into)
-
-
-def _package_location_text(kernel: BuildableKernel) -> str:
-    return f", which is in {kernel.where}" if kernel.where else ""
 
 
 def source_from_path(path: Path, into: Path) -> KernelSource:
