@@ -64,26 +64,22 @@ def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutpu
     except _core.AqmFailure as raised:
         from ecnlab.aqm.tracebacks import aqm_error_from_exception
 
-        return failure_of_job_with_error(job, AQM, aqm_error_from_exception(raised))
+        return failure_of_job(job, AQM, aqm_error_from_exception(raised))
     except _core.ScenarioError as error:  # detected in the run only: the recording is too large
-        return failure_of_job_with_error(job, RECORDING, ScenarioError(map(Problem.from_engine, error.problems), job.scenario.source))
+        return failure_of_job(job, RECORDING, ScenarioError(map(Problem.from_engine, error.problems), job.scenario.source))
     except RemoteRunFailed as error:
         return error.failure
     except lateness.LatenessExceeded as late:
         return failure_of_job(job, LATENESS, str(late))
     except BackendError as error:
-        return failure_of_job_with_error(job, BACKEND, error)
+        return failure_of_job(job, BACKEND, error)
     except OSError as error:
         if tracing is None:
             raise
-        return failure_of_job_with_error(job, TRACE, tracing.write_error(job.seed, error))
+        return failure_of_job(job, TRACE, tracing.write_error(job.seed, error))
 
 
-def failure_of_job(job: Job, kind: str, message: str) -> Failure:
-    """The failure of a job."""
-    return Failure(job.scenario_key, job.scenario.name, job.seed, kind, message)
-
-
-def failure_of_job_with_error(job: Job, kind: str, error: EcnlabError) -> Failure:
-    """The failure of a job with the error that `ecnlab.run` raises for it."""
-    return Failure(job.scenario_key, job.scenario.name, job.seed, kind, str(error), error)
+def failure_of_job(job: Job, kind: str, cause: str | EcnlabError) -> Failure:
+    """The failure of a job: with its message, or with the error that `ecnlab.run` raises for it."""
+    error = cause if isinstance(cause, EcnlabError) else None
+    return Failure(job.scenario_key, job.scenario.name, job.seed, kind, str(cause), error)

@@ -53,21 +53,15 @@ def backend_in_this_process(backend: Live) -> Live:
 
     class LiveInThisProcess(Live):
         def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
-            return run_live_in_this_process(self, scenario, seed, watch, tracing)
+            """Run a scenario in this process, which stays in the new namespaces. Raises BackendError and the engine's errors."""
+            try:
+                with nullcontext() if tracing is None else tracing.lock_partial_trace_file(seed) as trace:
+                    run, about = _core.run_live(scenario._core, seed, watch, trace, self.lateness_budget_s, self.ip)
+            except _core.SystemRefusal as refusal:
+                raise BackendError(f"live cannot be used here: {refusal}; fix: run ecnlab doctor") from None
+            return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))
 
     return LiveInThisProcess(backend.lateness_budget_s, backend.ip)
-
-
-def run_live_in_this_process(
-    backend: Live, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None
-) -> RunOutput:
-    """Run a scenario in this process, which stays in the new namespaces. Raises BackendError and the engine's errors."""
-    try:
-        with nullcontext() if tracing is None else tracing.lock_partial_trace_file(seed) as trace:
-            run, about = _core.run_live(scenario._core, seed, watch, trace, backend.lateness_budget_s, backend.ip)
-    except _core.SystemRefusal as refusal:
-        raise BackendError(f"live cannot be used here: {refusal}; fix: run ecnlab doctor") from None
-    return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))
 
 
 def _progress_callback_over_pipe(from_parent: IO[bytes], to_parent: IO[bytes]) -> ProgressCallback:

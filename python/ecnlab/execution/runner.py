@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
@@ -301,7 +301,7 @@ def _run_requests(
     """Run requests; unless `patient`, the first failure that is not limited to one seed ends all runs."""
     _require_requests_possible(requests, workers)
     _require_aqms_unchanged_since_read([request.scenario for request in requests if store is not None or request.out is not None])
-    stores: list[_FinishedRunStore] = []
+    stores: list[_InMemoryRunStore] = []
     work = _TaskRunner([], None, patient)
     try:
         _require_memory_for_jobs(_jobs_of_new_folders(requests), workers)
@@ -344,7 +344,9 @@ def _require_requests_possible(requests: Sequence[Request], workers: Workers) ->
     refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
     if refused:
         sources = {scenario.source for scenario in unlike.values()}
-        problems = [problem if len(unlike) == 1 else _append_scenario_name(scenario, problem) for scenario, problem in refused]
+        problems = [
+            problem if len(unlike) == 1 else replace(problem, message=f"{problem.message} ({one.name})") for one, problem in refused
+        ]
         raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
 
 
@@ -362,11 +364,6 @@ def _require_aqms_unchanged_since_read(scenarios: Iterable[Scenario]) -> None:
             raise UsageError(f"aqms: AQM {aqm.__name__} {what}; fix: read the scenario after the change")
 
 
-def _append_scenario_name(scenario: Scenario, problem: Problem) -> Problem:
-    """The problem with the name of its scenario."""
-    return replace(problem, message=f"{problem.message} ({scenario.name})")
-
-
 def _count_runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> int:
     """The number of distinct runs of requests over these seeds."""
     return len({(one.out, one.scenario.hash, seed) for one, those in zip(requests, seeds, strict=False) for seed in those})
@@ -382,38 +379,25 @@ def _raise_error_of_failed_runs(outcome: Outcome) -> None:
     outcome.results_or_raise()
 
 
-class _FinishedRunStore(Protocol):
-    """Store of finished runs: memory, a folder of batches or a results folder."""
+class _InMemoryRunStore:
+    """Finished runs in memory."""
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
 
     def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
         """Whether a run with at least this recording is stored."""
+        return any(recording_includes(run.recording, recording) for run in self._runs.get((key, seed), ()))
 
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         """Add a finished run."""
+        self._runs.setdefault((run.key, run.seed), []).append(run)
 
     def flush_and_refresh_runs(self) -> None:
         """Write added runs to the store, and read those of other processes."""
 
     def result_of_request(self, request: Request) -> Result:
         """The result of a request's finished seeds."""
-
-
-class _InMemoryRunStore:
-    """Runs in memory."""
-
-    def __init__(self) -> None:
-        self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
-
-    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
-        return any(recording_includes(run.recording, recording) for run in self._runs.get((key, seed), ()))
-
-    def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
-        self._runs.setdefault((run.key, run.seed), []).append(run)
-
-    def flush_and_refresh_runs(self) -> None:
-        pass
-
-    def result_of_request(self, request: Request) -> Result:
         grouped: dict[str, list[FinishedRun]] = {}
         for seed in request.seeds:
             for run in self._runs.get((request.scenario.hash, seed), ()):
@@ -421,32 +405,31 @@ class _InMemoryRunStore:
         return _result_from_seed_tables(request, map(SeedTablesInMemory, grouped.values()))
 
 
-class _OnDiskRunStore:
-    """Runs in a folder of batches, with those buffered for the next batch."""
+class _OnDiskRunStore(_InMemoryRunStore):
+    """Runs in a folder of batches; those of the next batch are in memory."""
 
     def __init__(self, batches: BatchCollection) -> None:
+        super().__init__()
         self.batches = batches
-        self._next = _InMemoryRunStore()
-        self._runs: list[FinishedRun] = []
         self._size = 0
         self._scenarios: dict[str, Scenario] = {}
 
     def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
-        return self.batches.has_run(key, seed, recording) or self._next.has_run(key, seed, recording)
+        return self.batches.has_run(key, seed, recording) or super().has_run(key, seed, recording)
 
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         if self.has_run(run.key, run.seed, run.recording):
             return
-        self._next.add_run(run, scenario)
-        self._runs.append(run)
+        super().add_run(run, scenario)
         self._scenarios.setdefault(run.key, scenario)
         self._size += run.tables_size_bytes
         if self._size > _FLUSH_BYTES:
             self.flush_and_refresh_runs()
 
     def flush_and_refresh_runs(self) -> None:
-        self.batches.write_batch(self._runs, self._scenario_headers_for_batch(self._runs))
-        self._runs, self._next, self._size = [], _InMemoryRunStore(), 0
+        runs = [run for same in self._runs.values() for run in same]
+        self.batches.write_batch(runs, self._scenario_headers_for_batch(runs))
+        self._runs, self._size = {}, 0
         self.batches.refresh_from_disk()
         self.batches.merge_small_batches()
 
@@ -508,9 +491,9 @@ def _result_from_seed_tables(
 
 def _store_of_each_request(
     requests: Sequence[Request], store: Store | None, memory: _InMemoryRunStore | None
-) -> Iterator[_FinishedRunStore]:
+) -> Iterator[_InMemoryRunStore]:
     """The store of each request; requests for the same folder share one, and `memory` is used if there is no store."""
-    shared: _FinishedRunStore = (memory or _InMemoryRunStore()) if store is None else _OnDiskRunStore(store.batches)
+    shared = (memory or _InMemoryRunStore()) if store is None else _OnDiskRunStore(store.batches)
     folders: dict[Path, _ResultsFolderRunStore] = {}
     for request in requests:
         if request.out is None:
@@ -527,7 +510,7 @@ class _RunTask:
     """A job and the store for its run."""
 
     job: Job
-    store: _FinishedRunStore
+    store: _InMemoryRunStore
     tracing: TraceOutput | None
     recording: Mapping[str, Any]
 
@@ -555,7 +538,7 @@ def _max_parallel_runs_of_backends(jobs: Iterable[Job]) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _pending_tasks(requests: Sequence[Request], stores: Sequence[_FinishedRunStore]) -> list[_RunTask]:
+def _pending_tasks(requests: Sequence[Request], stores: Sequence[_InMemoryRunStore]) -> list[_RunTask]:
     """The runs to execute, each once unless requests need different recordings of it."""
     found: list[_RunTask] = []
     known: dict[tuple[int, str, int], list[_RunTask]] = {}

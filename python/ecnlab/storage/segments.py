@@ -415,9 +415,9 @@ _ENGINE_METADATA = [("format", str(_core.FORMAT)), ("engine", _core.VERSION), ("
 
 def _describe_table_file(data: bytes, extents: Sequence[tuple[int, int]]) -> dict[str, Any]:
     end = max(begin + size for begin, size in extents)
-    footer = (end, len(data) - end)
-    row_groups, footer_told = [[*one, _extent_sha256(data, *one)] for one in extents], [*footer, _extent_sha256(data, *footer)]
-    return {"row_groups": row_groups, "footer": footer_told}
+    parts = [*extents, (end, len(data) - end)]
+    *row_groups, footer = ([begin, size, _extent_sha256(data, begin, size)] for begin, size in parts)
+    return {"row_groups": row_groups, "footer": footer}
 
 
 def _batch_json_digest(index: Mapping[str, Any]) -> str:

@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ecnlab import _core
 from ecnlab.scenarios import catalog
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ecnlab.storage.segments import StoredSeeds
+
+# Finished seeds of one scenario with the same recording.
+FinishedSeeds: TypeAlias = "SeedTablesInMemory | StoredSeeds"
 
 KEY_COLUMN = "key"
 
@@ -57,30 +62,8 @@ class FinishedRun:
         return sum(table.size for table in self.tables.values())
 
 
-class FinishedSeeds(Protocol):
-    """Finished seeds of one scenario with the same recording."""
-
-    @property
-    def recording(self) -> Mapping[str, Any]:
-        """The optional recordings."""
-
-    @property
-    def seed_run_statistics(self) -> Mapping[int, SeedRunStatistics]:
-        """The record of each seed."""
-
-    @property
-    def table_names(self) -> frozenset[str]:
-        """The names of its tables."""
-
-    def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
-        """A table of all seeds, sorted by seed, with the first columns `key` and `seed`.
-
-        With `columns`, it has at least `seed` and these; others need not be read.
-        """
-
-
 class SeedTablesInMemory:
-    """Finished runs in memory."""
+    """Finished seeds of one scenario with the same recording, in memory."""
 
     def __init__(self, runs: Iterable[FinishedRun]) -> None:
         """Store at least one run; all have the same scenario and recording."""
@@ -90,7 +73,10 @@ class SeedTablesInMemory:
         self.table_names = frozenset(self._runs[0].tables)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
-        """A table of all seeds, with all columns."""
+        """A table of all seeds, sorted by seed, with the first columns `key` and `seed`.
+
+        With `columns`, it has at least `seed` and these; others need not be read. In memory it has all columns.
+        """
         return join_tables(self._runs, name)
 
 

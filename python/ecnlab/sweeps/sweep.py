@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ecnlab import accessors
 from ecnlab.backends.base import SIMULATOR_NAME
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ecnlab.plot.sweep import SweepPlots
     from ecnlab.storage.results import Result
+    from ecnlab.sweeps.folder import StoredSweepTables
     from ecnlab.sweeps.plan import SweepPlan
 
 # Tables of every sweep, if its runs have rows for them.
@@ -88,26 +89,6 @@ class FailedSweepRun:
     message: str
 
 
-class SweepTablesSource(Protocol):
-    """Source of a sweep's tables: finished runs or a folder."""
-
-    @property
-    def table_names(self) -> Sequence[str]:
-        """The names of the tables."""
-
-    def points_table(self) -> pl.DataFrame:
-        """A row for each point."""
-
-    def table(self, name: str) -> pl.DataFrame:
-        """One of them over all points."""
-
-    def summary(self, confidence: float) -> pl.DataFrame:
-        """Every quantity at every point, over its seeds."""
-
-    def result(self, point: int) -> Result:
-        """The runs of one point."""
-
-
 class Sweep:
     """Results of a sweep.
 
@@ -119,7 +100,7 @@ class Sweep:
         The sweep's folder; None for a sweep in memory.
     """
 
-    def __init__(self, about: Mapping[str, Any], tables: SweepTablesSource, path: Path | None = None) -> None:
+    def __init__(self, about: Mapping[str, Any], tables: SweepTablesOfRuns | StoredSweepTables, path: Path | None = None) -> None:
         self.about = about
         self.path = path
         self._tables = tables
@@ -295,9 +276,8 @@ class SweepTablesOfRuns:
     def _parameter_column(self, one: SweepParameter) -> pl.Series:
         import polars as pl
 
-        return pl.Series(
-            [one.convert_to_cell(point.values[one.name]) for point in self._points], dtype=_polars_type_of_value_kind(one.kind)
-        )
+        types: dict[str, Any] = {"flag": pl.Boolean, "whole": pl.Int64, "real": pl.Float64}
+        return pl.Series([one.convert_to_cell(point.values[one.name]) for point in self._points], dtype=types.get(one.kind, pl.String))
 
 
 def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
@@ -312,9 +292,3 @@ def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
         )
         for axis in plan.axes
     ]
-
-
-def _polars_type_of_value_kind(kind: str) -> Any:
-    import polars as pl
-
-    return {"flag": pl.Boolean, "whole": pl.Int64, "real": pl.Float64}.get(kind, pl.String)
