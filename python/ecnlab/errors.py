@@ -16,7 +16,7 @@ EcnlabError
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +142,12 @@ class UnknownName(UsageError):
         super().__init__(
             f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_unknown_name_hint(name, names)}"
         )
+
+
+def require_known_name(kind: str, name: str, known: Collection[str]) -> None:
+    """Check that a name is known. Raises UnknownName."""
+    if name not in known:
+        raise UnknownName(kind, name, known)
 
 
 class ResultsError(EcnlabError):

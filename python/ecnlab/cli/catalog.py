@@ -10,7 +10,7 @@ import click
 
 from ecnlab.cli import options, output
 from ecnlab.display.cells import TextTable
-from ecnlab.errors import UnknownName
+from ecnlab.errors import UnknownName, require_known_name
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -117,8 +117,7 @@ def print_entries_of_kind(kind: str, indent: str = "") -> None:
 
 def _require_kind(kind: str) -> str:
     """The kind, unchanged. Raises UnknownName for an unknown kind."""
-    if kind not in _KIND_TITLES:
-        raise UnknownName("kind", kind, _KIND_TITLES)
+    require_known_name("kind", kind, _KIND_TITLES)
     return kind
 
 

@@ -35,7 +35,7 @@ def example(name: str | None, everything: bool, out: Path | None, as_json: bool)
         if out is not None:
             raise UsageError("--out: no example is named; fix: name one, or add --all")
         if as_json:
-            output.print_json([{"name": one.name, "kind": one.kind, "title": one.title} for one in found])
+            output.print_json([{column: getattr(one, column) for column in _COLUMNS} for one in found])
         else:
             output.print_tables([TextTable("", _COLUMNS, [(one.name, one.kind, one.title) for one in found], words=_COLUMNS)])
             output.print_line("ecnlab example NAME writes a file; every command reads example:NAME")

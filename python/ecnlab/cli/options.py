@@ -87,30 +87,34 @@ def backend_options(command: Decorated) -> Decorated:
     """`--backend NAME` and the options of backends; the command's parameter `backend` is None if none of them is given."""
 
     @wraps(command)
-    def call_command_with_backend(
-        *args: Any, backend: str | None, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any
-    ) -> Any:
-        names = merge_renamed_backend_option([backend] if backend else [], [on] if on else [])
-        return command(*args, backend=next(iter(backends_from_options(names, ip, kernel, lateness)), None), **given)
+    def call_command_with_backend(*args: Any, backends: Sequence[Backend], **given: Any) -> Any:
+        return command(*args, backend=next(iter(backends), None), **given)
 
-    options = (click.option("--backend", metavar="NAME", help=_BACKEND_HELP), click.option("--on", hidden=True))
-    return cast("Decorated", _add_backend_options(options, call_command_with_backend))
+    return cast("Decorated", _add_backend_options(call_command_with_backend, _BACKEND_HELP, per_side=False))
 
 
 def add_backend_options_per_side(command: Decorated) -> Decorated:
     """`--backend NAME` once for both sides of a comparison, or twice; the command's parameter `backends` has as many."""
+    return _add_backend_options(command, f"{_BACKEND_HELP} Twice: for A and for B.", per_side=True)
+
+
+def _add_backend_options(command: Decorated, words: str, *, per_side: bool) -> Decorated:
+    """The options that choose backends, as the command's parameter `backends`; unless one is for each side, the last one counts."""
 
     @wraps(command)
     def call_command_with_backends(
         *args: Any, names: Sequence[str], on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None, **given: Any
     ) -> Any:
-        chosen = merge_renamed_backend_option(names, on)
+        chosen = merge_renamed_backend_option(names, on) if per_side else merge_renamed_backend_option(names[-1:], on[-1:])
         if len(chosen) > MAX_SIDES:
             raise UsageError(f"--backend: is given {len(chosen)} times; fix: give one for both sides, or one for each")
         return command(*args, backends=backends_from_options(chosen, ip, kernel, lateness), **given)
 
-    several = click.option("--backend", "names", metavar="NAME", multiple=True, help=f"{_BACKEND_HELP} Twice: for A and for B.")
-    return cast("Decorated", _add_backend_options((several, click.option("--on", multiple=True, hidden=True)), call_command_with_backends))
+    choice = click.option("--backend", "names", metavar="NAME", multiple=True, help=words)
+    decorated: Any = call_command_with_backends
+    for option in reversed((choice, click.option("--on", multiple=True, hidden=True), *_BACKEND_OPTIONS)):
+        decorated = option(decorated)
+    return cast("Decorated", decorated)
 
 
 def merge_renamed_backend_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
@@ -119,13 +123,6 @@ def merge_renamed_backend_option(names: Sequence[str], on: Sequence[str]) -> Seq
     if on:
         output.print_to_stderr("warning: --on is now --backend; fix: write --backend")
     return [*names, *on]
-
-
-def _add_backend_options(chooses: Sequence[Decorator[Any]], command: Any) -> Any:
-    """A command with the options that choose a backend and those of backends."""
-    for option in reversed((*chooses, *_BACKEND_OPTIONS)):
-        command = option(command)
-    return command
 
 
 def workers_options(command: Decorated) -> Decorated:
@@ -261,10 +258,10 @@ def _is_problem_place_within_key(key: str, place: str) -> bool:
     return len(asked) <= len(there) and all(step in ("*", at) or step.isdecimal() for step, at in zip(asked, there, strict=False))
 
 
-def parse_key_value_options(option: str, given: Sequence[str], example: str) -> dict[str, str]:
-    """Read options of the form KEY=VALUE. Raises UsageError naming every one that has no key or no "="."""
+def parse_key_value_options(option: str, given: Sequence[str], example: str, form: str = "KEY=VALUE") -> dict[str, str]:
+    """Read options of the form KEY=VALUE, or as `form` describes it. Raises UsageError naming every one that has no key or no "="."""
     parts = [one.partition("=") for one in given]
     bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]
     if bad:
-        raise UsageError("\n".join(f"{option} {one!r}: is not KEY=VALUE; fix: write it as in {example}" for one in bad))
+        raise UsageError("\n".join(f"{option} {one!r}: is not {form}; fix: write it as in {example}" for one in bad))
     return {key.strip(): value.strip() for key, _, value in parts}

@@ -51,8 +51,9 @@ def phase(
     its change is significant over all measures (false discovery rate 5 %) and at least 5 % of its mean.
     """
     from ecnlab.comparison.phase import phase_effects
+    from ecnlab.scenarios.load import load
 
-    asked = [*_scenarios_of_files(files, aqms), *_scenarios_of_studies(studies)]
+    asked = [*((file, load(file, aqms=aqms)) for file in files), *_scenarios_of_studies(studies)]
     if not asked:
         raise UsageError("phase: the scenario is missing; fix: name a scenario file, or a study as in --study aecn")
     with options.open_store(store) as opened:
@@ -74,13 +75,6 @@ def phase(
         shown = [pair for pair in named if everything or pair[1].found]
         output.print_tables(_phase_effect_tables(shown))
         output.print_line(f"phase effects in {sum(effect.found for effect in effects)} of {len(effects)} scenarios")
-
-
-def _scenarios_of_files(files: Sequence[str], aqms: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
-    from ecnlab.scenarios.load import load
-
-    for file in files:
-        yield file, load(file, aqms=aqms)
 
 
 def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]]:

@@ -109,6 +109,7 @@ def run(
     from ecnlab.execution import runner
     from ecnlab.stats import precision
     from ecnlab.stats.robustness import robustness_of_result
+    from ecnlab.storage import summary
 
     chosen_seeds = options.seeds_from_options(seed, seeds, f"1..{MAX_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
@@ -116,7 +117,7 @@ def run(
         scenario = _load_scenario(file, {**overrides, **arrivals}, aqms)
     scenario = scenario if backend is None else scenario.on_backend(backend)
     output.print_warnings(scenario.warnings, scenario.source)
-    folder = out or _default_results_folder(file, scenario)
+    folder = out or Path("results") / f"{'stdin' if file == '-' else Path(file).stem}-{scenario.hash[:8]}"
     trace_to = _trace_from_options(trace, trace_links, trace_bytes, trace_ip)
     precision.parse_measure(of, scenario.group_names, scenario.queue_names)
     if phase:
@@ -134,7 +135,9 @@ def run(
     if as_json:
         output.print_json(result.summary_json() | {"robustness": trust.to_dict()})
     elif not quiet:
-        _print_run_report(result, str(trust), folder)
+        output.print_tables(summary.result_tables(result))
+        output.print_line(str(trust))
+        output.print_line(f"results in {folder}")
     if plot or scenario.record.get("plot"):
         _draw_figures(result, folder, shown=not quiet, said=not (quiet or as_json))
 
@@ -169,16 +172,3 @@ def _draw_figures(result: Result, folder: Path, *, shown: bool, said: bool) -> N
         figures.draw_result_figures(result, folder / "figures", shown=shown, said=said)
     else:
         output.print_warnings([_NOTHING_TO_DRAW], None)
-
-
-def _default_results_folder(file: str, scenario: Scenario) -> Path:
-    name = "stdin" if file == "-" else Path(file).stem
-    return Path("results") / f"{name}-{scenario.hash[:8]}"
-
-
-def _print_run_report(result: Result, trust: str, folder: Path) -> None:
-    from ecnlab.storage import summary
-
-    output.print_tables(summary.result_tables(result))
-    output.print_line(trust)
-    output.print_line(f"results in {folder}")

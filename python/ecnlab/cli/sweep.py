@@ -68,7 +68,7 @@ def sweep(
     asked = _sweep_from_file_or_options(file, vary)
     more = [*asked.tables, *tables]
     asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
-    chosen = _seeds_from_file_or_options(asked, seed, seeds)
+    chosen = asked.seeds if asked.seeds and seed is None and seeds is None else options.seeds_from_options(seed, seeds, "1..1")
     with options.name_set_option_in_problems(overrides):
         made = run.plan_parsed_sweep_file(asked)
     output.print_warnings(made.warnings, str(asked.scenario))
@@ -103,21 +103,12 @@ def _sweep_from_file_or_options(file: Path, vary: Sequence[str]) -> SweepFile:
 
 def _grid_from_options(vary: Sequence[str]) -> dict[str, str]:
     """Read `--vary KEY=VALUES` options. Raises UsageError naming every invalid one."""
-    pairs = [one.partition("=") for one in vary]
-    bad = [one for one, (key, equals, _) in zip(vary, pairs, strict=True) if not (key.strip() and equals)]
-    if bad:
-        raise UsageError("\n".join(f"--vary {one!r}: is not KEY=VALUES; fix: write it as in flows.far.count=10,20,40" for one in bad))
-    keys = [key.strip() for key, _, _ in pairs]
-    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
+    grid = options.parse_key_value_options("--vary", vary, "flows.far.count=10,20,40", "KEY=VALUES")
+    keys = [one.partition("=")[0].strip() for one in vary]
+    twice = [key for key in grid if keys.count(key) > 1]
     if twice:
         raise UsageError("\n".join(f"--vary {key}: is given twice; fix: give all values in one" for key in twice))
-    return {key: values for key, (_, _, values) in zip(keys, pairs, strict=True)}
-
-
-def _seeds_from_file_or_options(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
-    if seed is None and seeds is None and asked.seeds is not None:
-        return asked.seeds
-    return options.seeds_from_options(seed, seeds, "1..1")
+    return grid
 
 
 def _planned_runs_text(made: SweepPlan, seeds: Sequence[int], store: Store) -> str:

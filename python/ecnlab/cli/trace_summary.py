@@ -60,7 +60,7 @@ _LINK_QUANTITIES = ("arrivals", "departures", "marks", "drops", "throughput_bps"
 def trace_tables(trace: Trace) -> list[TextTable]:
     """The tables of a trace."""
     total, flows, links = trace.total, trace.columns("flows"), trace.columns("links")
-    shown = [*_FIXED_QUANTITIES, *(quantity for quantity in _NONZERO_QUANTITIES if _has_nonzero([total[quantity]]))]
+    shown = [*_FIXED_QUANTITIES, *(quantity for quantity in _NONZERO_QUANTITIES if total[quantity] > 0)]
     rows = [
         [_quantity_name(quantity), column_display_factor_and_unit(quantity)[1], _format_quantity(quantity, total[quantity])]
         for quantity in shown
@@ -154,7 +154,7 @@ def _flow_table(flows: Mapping[str, Sequence[Any]]) -> TextTable:
     order = sorted(range(len(flows["flow"])), key=lambda row: -flows["goodput_bps"][row])
     competing, others = ([row for row in order if flows["competes"][row] == wanted] for wanted in (1, 0))
     shown = competing[:_MAX_FLOWS]
-    quantities = [quantity for quantity in _FLOW_COLUMNS if _has_nonzero([flows[quantity][row] for row in shown])]
+    quantities = [quantity for quantity in _FLOW_COLUMNS if any(flows[quantity][row] > 0 for row in shown)]
     words = ["flow", "source", "destination"]
     rows = [
         [*(str(flows[word][row]) for word in words), *(_format_quantity(quantity, flows[quantity][row]) for quantity in quantities)]
@@ -193,10 +193,6 @@ def _link_table(links: Mapping[str, Sequence[Any]]) -> TextTable:
         for row in busy[:_MAX_LINKS]
     ]
     return TextTable(heading, ["link", *map(_quantity_heading, _LINK_QUANTITIES)], rows)
-
-
-def _has_nonzero(values: Sequence[float]) -> bool:
-    return any(value > 0 for value in values)
 
 
 def _quantity_heading(quantity: str) -> str:

@@ -11,7 +11,7 @@ from ecnlab.backends.base import Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
 from ecnlab.comparison.model import Comparison
 from ecnlab.comparison.sides import compare_results, compare_sweeps, with_adjusted_p_values
-from ecnlab.errors import UnknownName, UsageError
+from ecnlab.errors import UsageError, require_known_name
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.scenarios.load import Scenario, load
@@ -144,15 +144,16 @@ def _put_sides_on_backends(
 def _seeds_for_compared_sides(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
     """Seeds of scenarios: the given ones, else those of the other side, else the first ten."""
     there = [side.seeds for side in sides if isinstance(side, Result)]
-    return seeds_from_arguments(DEFAULT_SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
+    if seeds is None and there:
+        return there[0]
+    return seeds_from_arguments(DEFAULT_SEEDS if seeds is None else seeds)
 
 
 def _restrict_to_quantities(comparison: Comparison, quantities: Sequence[str]) -> Comparison:
     """Restrict a comparison to some quantities and adjust its p-values to them; all if none is named. Raises UnknownName."""
     known = {row.quantity for row in comparison.rows}
     for quantity in quantities:
-        if quantity not in known:
-            raise UnknownName("quantity that both have", quantity, known)
+        require_known_name("quantity that both have", quantity, known)
     if not quantities:
         return comparison
     return replace(

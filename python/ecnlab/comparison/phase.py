@@ -19,12 +19,12 @@ from ecnlab.scenarios.load import load
 from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats.differences import QuantityDifference, SampleBySeed, difference_of_samples
 from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, p_value, prediction_p_value
+from ecnlab.storage.results import Result, rows_of_measures
 from ecnlab.sweeps.run import STORE_FOLDER
 
 if TYPE_CHECKING:
     from ecnlab.execution.workers import Workers
     from ecnlab.scenarios.load import Scenario
-    from ecnlab.storage.results import Result
     from ecnlab.storage.store import Store
 
 PROCESSING_TIME_KEY = "processing_jitter"
@@ -303,17 +303,17 @@ def phase_effect_of_results(
 
 def _measure_values(result: Result, measures: Sequence[str]) -> Iterator[tuple[MeasureKey, list[float]]]:
     """Yield the values of every measure, one per seed."""
-    for table, names in (("total", [""]), ("groups", result.group_names), ("queues", result.queue_names)):
-        known = [column.name for column in catalog.table(table).columns]
-        for name in names:
-            chosen = {"groups": {"group": name}, "queues": {"queue": name}}.get(table, {})
-            for quantity in QUANTITIES[table] if not measures else [one for one in measures if one in known or one in _RATE_QUANTITIES]:
-                if quantity in known and quantity not in ("group", "queue"):
-                    yield (table, name, quantity), result.values(quantity, **chosen)
-                elif quantity in _RATE_QUANTITIES and table == "queues":
-                    counts, arrivals = (result.values(column, **chosen) for column in (_RATE_QUANTITIES[quantity], "arrivals"))
-                    rates = [count / of if of else math.nan for count, of in zip(counts, arrivals, strict=True)]
-                    yield (table, name, quantity), rates
+    for table, row in rows_of_measures(result):
+        if table not in QUANTITIES:
+            continue
+        known = [column.name for column in catalog.table(table).columns if column.name not in row]
+        for quantity in measures or QUANTITIES[table]:
+            cell = table, "".join(row.values()), quantity
+            if quantity in known:
+                yield cell, result.values(quantity, **row)
+            elif quantity in _RATE_QUANTITIES and table == "queues":
+                counts, arrivals = (result.values(column, **row) for column in (_RATE_QUANTITIES[quantity], "arrivals"))
+                yield cell, [count / of if of else math.nan for count, of in zip(counts, arrivals, strict=True)]
 
 
 def _p_value_of_no_change(found: QuantityDifference) -> float:

@@ -20,7 +20,7 @@ from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.scenarios.units import unit_of
 from ecnlab.stats.differences import QuantityDifference, SampleBySeed, can_pair_by_seed, difference_of_samples
 from ecnlab.stats.estimates import fdr_adjusted_p_values
-from ecnlab.storage.results import KEY_COLUMNS, Result
+from ecnlab.storage.results import KEY_COLUMNS, Result, rows_of_measures
 from ecnlab.sweeps.sweep import Sweep
 
 # Sections of a scenario that are lists of named members, and keys that select an algorithm.
@@ -107,13 +107,7 @@ def _samples_by_quantity(result: Result) -> Samples:
 
 
 def _iter_values_by_quantity(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
-    rows: list[tuple[str, dict[str, str]]] = [
-        ("total", {}),
-        *(("groups", {"group": group}) for group in result.group_names),
-        *(("queues", {"queue": queue}) for queue in result.queue_names),
-        *(("bands", {"queue": queue, "band": band}) for queue, band in result.band_names),
-    ]
-    for table, row in rows:
+    for table, row in rows_of_measures(result):
         for quantity in _quantity_column_names(table):
             yield (table, ".".join(row.values()), quantity), result.values(quantity, **row)
 
@@ -250,7 +244,7 @@ def _differing_parameters_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, 
         notes.insert(0, "both sides have the same scenario at each point: all differences are chance")
     if varies:
         notes.append("some parameters differ differently at each point: their values at the first point are shown")
-    return _sort_parameters_by_importance(list(found.values())), notes
+    return sorted(found.values(), key=_importance_of_parameter), notes
 
 
 def _differing_parameters(a: Values, b: Values) -> list[DifferingParameter]:
@@ -258,17 +252,17 @@ def _differing_parameters(a: Values, b: Values) -> list[DifferingParameter]:
 
     Choices of algorithms come first, since most other differences follow from them. A link or group of one side only is one row.
     """
-    flat = [{key: value for key, value in tree.items() if key.split(".")[0] not in ("name", "record")} for tree in (a, b)]
-    keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
-    alone = [_links_and_groups_of_one_side(flat[0], flat[1]), _links_and_groups_of_one_side(flat[1], flat[0])]
+    of_a, of_b = ({key: value for key, value in tree.items() if key.split(".")[0] not in ("name", "record")} for tree in (a, b))
+    only_a, only_b = _links_and_groups_of_one_side(of_a, of_b), _links_and_groups_of_one_side(of_b, of_a)
+    inside = tuple(f"{member}." for member in (*only_a, *only_b))
+    keys = [key for key in dict.fromkeys([*of_a, *of_b]) if of_a.get(key) != of_b.get(key) and not key.startswith(inside)]
     rows = [
-        DifferingParameter(member, _PRESENT if own is alone[0] else None, None if own is alone[0] else _PRESENT)
-        for own in alone
-        for member in own
+        *(DifferingParameter(member, _PRESENT, None) for member in only_a),
+        *(DifferingParameter(member, None, _PRESENT) for member in only_b),
+        *_differing_congestion_controls(of_a, of_b),
+        *(DifferingParameter(key, of_a.get(key), of_b.get(key)) for key in keys),
     ]
-    rows += _differing_congestion_controls(flat[0], flat[1])
-    left = [key for key in keys if not any(key.startswith(f"{member}.") for own in alone for member in own)]
-    return _sort_parameters_by_importance([*rows, *(DifferingParameter(key, flat[0].get(key), flat[1].get(key)) for key in left)])
+    return sorted(rows, key=_importance_of_parameter)
 
 
 def _differing_congestion_controls(a: Values, b: Values) -> Iterator[DifferingParameter]:
@@ -281,10 +275,6 @@ def _differing_congestion_controls(a: Values, b: Values) -> Iterator[DifferingPa
             names = [catalog.congestion_control_name(tree) for tree in trees]
             if names[0] != names[1] and names != [tree["congestion_control"] for tree in trees]:
                 yield DifferingParameter(f"{tcp}variant", *names)
-
-
-def _sort_parameters_by_importance(rows: list[DifferingParameter]) -> list[DifferingParameter]:
-    return sorted(rows, key=_importance_of_parameter)
 
 
 def _importance_of_parameter(one: DifferingParameter) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 from ecnlab import _core
 from ecnlab.aqm.tracebacks import aqm_error_from_exception
 from ecnlab.backends.base import require_linux
-from ecnlab.errors import BackendError, Problem, ScenarioError, UnknownName, UsageError
+from ecnlab.errors import BackendError, Problem, ScenarioError, UsageError, require_known_name
 from ecnlab.netshell import process
 from ecnlab.netshell.live import LiveView
 from ecnlab.scenarios.load import Scenario
@@ -163,8 +163,8 @@ def _require_links_possible_in_shell(scenario: Scenario) -> None:
 
 def _create_namespaces(scenario: Scenario, spec: ShellSpec, within: str | None) -> _core.Shell:
     names = scenario.group_names
-    if spec.group is not None and spec.group not in names:
-        raise UnknownName("group", spec.group, names)
+    if spec.group is not None:
+        require_known_name("group", spec.group, names)
     group = 0 if spec.group is None else names.index(spec.group)
     try:
         return _core.Shell(scenario._core, group, spec.ecn, spec.congestion_control, within, spec.background)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
 from ecnlab.display.json_values import non_finite_to_none
-from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, require_no_problems
+from ecnlab.errors import Interrupted, Problem, TraceError, require_known_name, require_no_problems
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
 from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
@@ -131,8 +131,7 @@ class Trace:
 
     def columns(self, name: str) -> dict[str, list[Any]]:
         """A table as lists, without the import of polars. Raises UnknownName."""
-        if name not in self._tables:
-            raise UnknownName("table of a trace", name, self._tables)
+        require_known_name("table of a trace", name, self._tables)
         table = self._tables[name]
         return {column: table.column(column) for column in table.columns}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.aqm.tracebacks import aqm_error_from_exception
-from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
+from ecnlab.errors import Problem, ResultsError, UsageError, require_known_name
 from ecnlab.scenarios.load import Scenario
 from ecnlab.scenarios.load import scenario as scenario_from_tree
 from ecnlab.storage.results import Result, open_result
@@ -141,8 +141,8 @@ def replay(
     A `difference` of None means that every decision was the same.
     """
     found = open_result(result) if isinstance(result, (str, Path)) else result
-    if queue is not None and queue not in found.queue_names:
-        raise UnknownName("queue", queue, found.queue_names)
+    if queue is not None:
+        require_known_name("queue", queue, found.queue_names)
     wanted = found.seeds if seeds is None else list(seeds)
     if not wanted:
         raise UsageError("seeds: the list is empty; fix: name one, or omit the seeds")

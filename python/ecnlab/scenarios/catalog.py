@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.errors import UnknownName
+from ecnlab.errors import UnknownName, require_known_name
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,8 @@ KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app", "impairment", 
 
 def entries(kind: str | None = None) -> list[CatalogEntry]:
     """All entries, or those of a kind. Raises UnknownName for an unknown kind."""
-    if kind is not None and kind not in KINDS:
-        raise UnknownName("kind", kind, KINDS)
+    if kind is not None:
+        require_known_name("kind", kind, KINDS)
     return [entry for entry in _all_registry_entries() if kind in (None, entry.kind)]
 
 
@@ -267,8 +267,7 @@ def trace_tables() -> tuple[Table, ...]:
 def table(name: str) -> Table:
     """The table of that name. Raises UnknownName if there is none."""
     found = {table.name: table for table in tables()}
-    if name not in found:
-        raise UnknownName("table", name, found)
+    require_known_name("table", name, found)
     return found[name]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from ecnlab import _core
-from ecnlab.errors import UnknownName
+from ecnlab.errors import require_known_name
 
 # The factor of each unit in scenarios, as the engine declares it, to the corresponding unit of columns.
 UNITS: dict[str, tuple[float, str]] = {
@@ -40,9 +40,8 @@ def parse_quantity(text: str) -> tuple[float, str] | None:
 
 def unit_of(column: str) -> str:
     """The unit of a column: "bit/s", "s", "packets", ..., "1" for a ratio and "" for a name or seed. Raises UnknownName."""
-    if column not in _unit_by_column():
-        raise UnknownName("column", column, _unit_by_column())
-    return _unit_by_column()[column]
+    require_known_name("column", column, units := _unit_by_column())
+    return units[column]
 
 
 def column_display_factor_and_unit(column: str) -> tuple[float, str]:

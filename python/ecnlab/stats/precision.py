@@ -77,9 +77,8 @@ class PrecisionTarget:
             f"{self.measure.readable_name} is known to ± {relative_half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
         )
         factor, unit = (100, "%") if self.is_relative else display_unit_for_values(self.measure.quantity, [self.bound])
-        return Problem(
-            "until", None, f"{what}, and not to {self.bound * factor:g} {unit}; fix: give more --seeds, a longer run, or a wider bound"
-        )
+        asked = f"{self.bound * factor:g} {unit}"
+        return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
 
 
 def identical_seeds_problem(n: int) -> Problem:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.errors import ResultsError, ScenarioError, UnknownName
+from ecnlab.errors import ResultsError, ScenarioError, require_known_name
 from ecnlab.scenarios.units import parse_quantity
 from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, arithmetic_mean, steady_state_of_run
 
@@ -76,8 +76,7 @@ def steady_state_of(result: Result) -> SteadyState:
 
 def queue_length_series(result: Result, name: str) -> ObservedSeries | None:
     """The length series of a queue, as used for its steady state; None if no seed has it. Raises UnknownName for an unknown queue."""
-    if name not in result.queue_names:
-        raise UnknownName("queue", name, result.queue_names)
+    require_known_name("queue", name, result.queue_names)
     found = [one for one in _length_series_of_each_queue(result, _first_seeds_with_same_recording(result)) if one.name == f"queue {name}"]
     return _reduce_observations_by_means(found[0]) if found else None
 

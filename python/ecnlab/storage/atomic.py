@@ -214,7 +214,7 @@ def remove_folder(folder: Path) -> None:
     """
     import shutil
 
-    gone = folder.with_name(f".{folder.name}.{unique_writer_name()}.partial")
+    gone = partial_path(folder)
     with suppress(OSError):
         rename_with_retries(folder, gone)
         Thread(target=shutil.rmtree, args=(gone,), kwargs={"ignore_errors": True}).start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -14,7 +14,7 @@ from ecnlab.backends.base import SIMULATOR_NAME
 from ecnlab.backends.kernel_bugs import kernel_bug_warnings
 from ecnlab.display import html
 from ecnlab.display.json_values import non_finite_to_none
-from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
+from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError, require_known_name
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.units import unit_of
 from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval
@@ -122,8 +122,7 @@ class RecordedSeries:
         return self._result.table(_TABLE_OF_SERIES.get(name, name))
 
     def __contains__(self, name: str) -> bool:
-        if name not in _RECORD_OPTION_OF_SERIES:
-            raise UnknownName("series", name, _RECORD_OPTION_OF_SERIES)
+        require_known_name("series", name, _RECORD_OPTION_OF_SERIES)
         return self._result.has(_TABLE_OF_SERIES.get(name, name))
 
 
@@ -224,9 +223,7 @@ class Result:
 
     def recording(self, seed: int) -> Mapping[str, Any]:
         """The optional recordings of a seed. Raises UnknownName for an unfinished seed."""
-        if seed not in self._part_by_seed:
-            raise UnknownName("seed", str(seed), map(str, self.seeds))
-        return self._part_by_seed[seed].recording
+        return self._part_of_seed(seed).recording
 
     @property
     def fingerprints(self) -> dict[int, str]:
@@ -323,10 +320,12 @@ class Result:
 
     def _only_seeds(self, seeds: Sequence[int]) -> Result:
         """The result of some seeds. Raises UnknownName for an unfinished one."""
-        for seed in seeds:
-            if seed not in self._part_by_seed:
-                raise UnknownName("seed", str(seed), map(str, self.seeds))
-        return Result(self.header, {seed: self._part_by_seed[seed] for seed in seeds}, self.path, self._folder_warnings)
+        return Result(self.header, {seed: self._part_of_seed(seed) for seed in seeds}, self.path, self._folder_warnings)
+
+    def _part_of_seed(self, seed: int) -> FinishedSeeds:
+        if seed not in self._part_by_seed:
+            raise UnknownName("seed", str(seed), map(str, self.seeds))
+        return self._part_by_seed[seed]
 
     @property
     def tables(self) -> frozenset[str]:
@@ -358,8 +357,7 @@ class Result:
         declared = catalog.table(name)
         known = [column.name for column in declared.columns]
         for column in columns or ():
-            if column not in known:
-                raise UnknownName(f"column of the table {declared.name}", column, known)
+            require_known_name(f"column of the table {declared.name}", column, known)
         found: dict[int, _core.Table] = {}
         for part, own in self._only_seeds(seeds)._seeds_grouped_by_part(declared.name):
             found.update(part.table(name, columns).split_by_seed(own))
@@ -402,8 +400,7 @@ class Result:
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
         """The values of a quantity, one per seed in the order of `seeds`; arguments and errors as for `estimate`."""
         table, name = self._table_and_row_name(group, queue, band)
-        if quantity not in self._quantity_column_names(table):
-            raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_column_names(table))
+        require_known_name(f"quantity of the table {table}", quantity, self._quantity_column_names(table))
         found = self._values_by_name(table, quantity)
         if name not in found:
             raise UnknownName(KEY_COLUMNS[table][-1], name, found)
@@ -415,11 +412,9 @@ class Result:
         (sum x)^2 / (n sum x^2), Jain, Chiu and Hawe 1984; NaN if all values are 0. Raises UnknownName.
         """
         flows = self._columns_of_table("flows")
-        if quantity not in flows.column_names:
-            raise UnknownName("quantity of the table flows", quantity, flows.column_names)
+        require_known_name("quantity of the table flows", quantity, flows.column_names)
         for group in groups or ():
-            if group not in self.group_names:
-                raise UnknownName("group", group, self.group_names)
+            require_known_name("group", group, self.group_names)
         sums = {seed: [0.0, 0.0, 0.0] for seed in self.seeds}
         for seed, group, value in zip(flows["seed"], flows["group"], flows[quantity], strict=True):
             if groups is None or group in groups:
@@ -514,6 +509,17 @@ class Result:
         for seed, part in self._part_by_seed.items():
             seeds.setdefault(id(part), (part, []))[1].append(seed)
         return list(seeds.values())
+
+
+def rows_of_measures(result: Result) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each row of the tables of measures: its table, and the arguments of `Result.values` that name the row."""
+    yield "total", {}
+    for group in result.group_names:
+        yield "groups", {"group": group}
+    for queue in result.queue_names:
+        yield "queues", {"queue": queue}
+    for queue, band in result.band_names:
+        yield "bands", {"queue": queue, "band": band}
 
 
 def open_result(path: str | Path) -> Result:

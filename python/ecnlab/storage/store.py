@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.backends import base, simulator
+from ecnlab.backends import base
 from ecnlab.errors import Problem, ResultsError
 from ecnlab.scenarios.load import Scenario
 from ecnlab.storage.atomic import (
@@ -64,20 +64,19 @@ class ScenarioResultsFolder:
         Raises ResultsError if it cannot be written, holds results of another scenario or engine, or anything else.
         """
         header = run_header_of_scenario(scenario)
-        if (path / _HEADER_FILE).exists():
-            folder = ScenarioResultsFolder.open(path)
-            _require_same_header(folder, header)
-            remove_abandoned_partials(path)
-            return folder
-        _create_folder_with_header(path, _HEADER_FILE, header, "results folder")
+        if not (path / _HEADER_FILE).exists():
+            _create_folder_with_header(path, _HEADER_FILE, header, "results folder")
         folder = ScenarioResultsFolder.open(path)
         _require_same_header(folder, header)
+        remove_abandoned_partials(path)
         return folder
 
     @staticmethod
     def open(path: Path) -> ScenarioResultsFolder:
         """Open an existing folder. Raises ResultsError if it is not a results folder or has another format."""
-        header = _read_run_header(path)
+        if not (path / _HEADER_FILE).exists():
+            raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
+        header = read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")
         require_format(path, "results folder", header.get("format"), _core.FORMAT, "run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
             raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
@@ -240,7 +239,7 @@ def _require_same_header(folder: ScenarioResultsFolder, header: Mapping[str, Any
     what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
     if engines[0] == engines[1] and (changed := _names_of_changed_aqms(folder.header, header)):
         what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads"
-    ran = [run_header.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for run_header in (folder.header, header)]
+    ran = [run_header.get("backend", {"name": base.SIMULATOR_NAME}) for run_header in (folder.header, header)]
     if ran[0] != ran[1]:
         what = "another backend, {} instead of {}".format(*base.pair_of_distinct_identity_texts(*ran))
     raise ResultsError(
@@ -263,16 +262,12 @@ def _create_folder_with_header(path: Path, name: str, header: Mapping[str, Any],
     """Create a folder with the header file `name`. Raises ResultsError if it cannot be written or has foreign files."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        _require_empty_folder(path, name, what)
+        # A partial file of another process is no foreign file.
+        strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{name}.")]
+        refuse_foreign_files(path, [] if (path / name).exists() else strange, what)
         write_if_absent(path / name, to_json_bytes(header))
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
-
-
-def _require_empty_folder(path: Path, name: str, what: str) -> None:
-    """Check that a folder is empty except for a partial file of another process. Raises ResultsError."""
-    strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{name}.")]
-    refuse_foreign_files(path, [] if (path / name).exists() else strange, what)
 
 
 def _describe_foreign_folder(path: Path) -> str:
@@ -281,9 +276,3 @@ def _describe_foreign_folder(path: Path) -> str:
         if (path / name).is_file():
             return description
     return f"{_HEADER_FILE} is missing; fix: name a folder that a run has written"
-
-
-def _read_run_header(path: Path) -> dict[str, Any]:
-    if not (path / _HEADER_FILE).exists():
-        raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
-    return read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")

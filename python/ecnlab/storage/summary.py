@@ -6,7 +6,7 @@ The command prints them, and a notebook shows them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,39 +68,22 @@ _DATA_PACKET_NAMES = {"marks": "data packets marked", "drops": "data packets dro
 
 def result_tables(result: Result) -> list[TextTable]:
     """The tables of a result."""
-    whole, groups = result.estimate, [_estimate_lookup_for_group(result, name) for name in result.group_names]
-    queues = [_estimate_lookup_for_queue(result, name) for name in result.queue_names]
+    whole, groups = result.estimate, [partial(result.estimate, group=name) for name in result.group_names]
+    queues = [partial(result.estimate, queue=name) for name in result.queue_names]
     by_group = _GROUP_QUANTITIES + (_TRANSACTION_QUANTITIES if math.isfinite(whole("transaction_mean_s").mean) else ())
     lost = [quantity for quantity in _PATH_DROP_QUANTITIES if any(of(quantity).mean > 0 for of in queues)]
+    columns = [_all_flows_column_name(result), *result.group_names]
     shown = [
-        TextTable(
-            result_title(result),
-            [*_TEXT_COLUMNS, _all_flows_column_name(result), *result.group_names],
-            [_quantity_estimates_row(q, [whole, *groups], _DATA_PACKET_NAMES.get(q)) for q in by_group],
-            _TEXT_COLUMNS,
-        ),
+        _table_of_measures(result_title(result), columns, by_group, [whole, *groups], _DATA_PACKET_NAMES),
         _fairness_table(result),
-        TextTable(
-            "queues",
-            [*_TEXT_COLUMNS, *result.queue_names],
-            [_quantity_estimates_row(q, queues) for q in (*_QUEUE_QUANTITIES, *lost)],
-            _TEXT_COLUMNS,
-        ),
+        _table_of_measures("queues", result.queue_names, [*_QUEUE_QUANTITIES, *lost], queues, {}),
     ]
     if result.host_record_by_seed:
         shown.append(_host_lateness_table(result))
-    if not result.band_names:
-        return shown
-    bands = [_estimate_lookup_for_band(result, queue, band) for queue, band in result.band_names]
-    return [
-        *shown,
-        TextTable(
-            "bands",
-            [*_TEXT_COLUMNS, *map(".".join, result.band_names)],
-            [_quantity_estimates_row(q, bands) for q in _BAND_QUANTITIES],
-            _TEXT_COLUMNS,
-        ),
-    ]
+    if result.band_names:
+        bands = [partial(result.estimate, queue=queue, band=band) for queue, band in result.band_names]
+        shown.append(_table_of_measures("bands", map(".".join, result.band_names), _BAND_QUANTITIES, bands, {}))
+    return shown
 
 
 def _host_lateness_table(result: Result) -> TextTable:
@@ -145,27 +128,25 @@ def _decimals_for_scale(scale: float) -> int:
     return 0 if not scale > 0 else min(6, max(0, 1 - math.floor(math.log10(scale))))
 
 
-def _estimate_lookup_for_group(result: Result, name: str) -> _EstimateLookup:
-    return lambda quantity: result.estimate(quantity, group=name)
-
-
-def _estimate_lookup_for_queue(result: Result, name: str) -> _EstimateLookup:
-    return lambda quantity: result.estimate(quantity, queue=name)
-
-
-def _estimate_lookup_for_band(result: Result, queue: str, band: str) -> _EstimateLookup:
-    return lambda quantity: result.estimate(quantity, queue=queue, band=band)
-
-
 def _all_flows_column_name(result: Result) -> str:
     """Name of the column over all flows, distinct from all group names."""
     return "all" if "all" not in result.group_names else "all flows"
 
 
-def _quantity_estimates_row(quantity: str, estimates: Iterable[_EstimateLookup], name: str | None = None) -> list[str]:
-    found = [of(quantity) for of in estimates]
-    factor, unit = display_unit_for_values(quantity, [one.mean for one in found])
-    return [name or quantity_name(quantity), unit, *(format_estimate(one, factor) for one in found)]
+def _table_of_measures(
+    title: str,
+    columns: Iterable[str],
+    quantities: Iterable[str],
+    estimates: Sequence[_EstimateLookup],
+    names: Mapping[str, str],
+) -> TextTable:
+    """A row for each quantity, called as `names` say, and a column for each lookup of estimates."""
+    rows = []
+    for quantity in quantities:
+        found = [estimate_of(quantity) for estimate_of in estimates]
+        factor, unit = display_unit_for_values(quantity, [one.mean for one in found])
+        rows.append([names.get(quantity, quantity_name(quantity)), unit, *(format_estimate(one, factor) for one in found)])
+    return TextTable(title, [*_TEXT_COLUMNS, *columns], rows, _TEXT_COLUMNS)
 
 
 def _fairness_table(result: Result) -> TextTable:

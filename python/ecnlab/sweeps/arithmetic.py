@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ecnlab.errors import UnknownName, UsageError
+from ecnlab.errors import UsageError, require_known_name
 from ecnlab.scenarios.units import UNITS, parse_quantity
 
 ValueWithUnit = tuple[float, str]
@@ -71,8 +71,7 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
 
 
 def _value_of_parameter(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
-    if name not in names:
-        raise UnknownName("parameter of the sweep", name, names)
+    require_known_name("parameter of the sweep", name, names)
     value = names[name]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value, ""

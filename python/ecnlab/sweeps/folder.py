@@ -144,28 +144,25 @@ class StoredSweepTables:
 
     def points_table(self) -> pl.DataFrame:
         """A row for each point."""
-        return self._read_table_frame("points")
+        return self.table("points")
 
     def table(self, name: str) -> pl.DataFrame:
         """A table over all points."""
-        return self._read_table_frame(name)
+        import polars as pl
+
+        return pl.read_parquet(BytesIO(self._read_verified_table_file(f"{name}.parquet")))
 
     def summary(self, confidence: float) -> pl.DataFrame:
         """All quantities at all points. Raises ResultsError for a confidence level other than the folder's."""
         if confidence != CONFIDENCE:
             raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; fix: for others run the sweep in Python")
-        return self._read_table_frame("summary")
+        return self.table("summary")
 
     def result(self, point: int) -> Result:
         """Raises ResultsError: the folder has tables, not runs."""
         raise ResultsError(
             f"{self._path} has the tables of all points but not their runs; fix: call ecnlab.sweep(...) with the same arguments"
         )
-
-    def _read_table_frame(self, name: str) -> pl.DataFrame:
-        import polars as pl
-
-        return pl.read_parquet(BytesIO(self._read_verified_table_file(f"{name}.parquet")))
 
     def _read_verified_table_file(self, name: str) -> bytes:
         """Read and verify a file. Raises ResultsError if it is damaged."""

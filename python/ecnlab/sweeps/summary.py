@@ -37,18 +37,8 @@ def sweep_tables(sweep: Sweep) -> list[TextTable]:
         for point in points.values()
     ]
     headings = [f"{name} ({unit})" if unit else name for name, (_, unit) in units.items()]
-    return (
-        [
-            TextTable(
-                _sweep_table_title(sweep, len(rows)),
-                [*headings, *map(_quantity_heading, SHOWN_QUANTITIES)],
-                rows[:_MAX_SHOWN_POINTS],
-                headings,
-            )
-        ]
-        if rows
-        else []
-    )
+    header = [*headings, *map(_quantity_heading, SHOWN_QUANTITIES)]
+    return [TextTable(_sweep_table_title(sweep, len(rows)), header, rows[:_MAX_SHOWN_POINTS], headings)] if rows else []
 
 
 def sweep_to_dict(sweep: Sweep) -> dict[str, Any]:
@@ -56,13 +46,10 @@ def sweep_to_dict(sweep: Sweep) -> dict[str, Any]:
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
     for row in sweep.points.iter_rows(named=True):
-        values = {name: row[name] for name in names}
         points[row["point"]] = {
             "point": row["point"],
-            "parameters": values,
-            "key": row["key"],
-            "seeds": row["seeds"],
-            "alike": row["alike"],
+            "parameters": {name: row[name] for name in names},
+            **{name: row[name] for name in ("key", "seeds", "alike")},
         }
     for row in sweep.summary().iter_rows(named=True):
         home = points[row["point"]].setdefault(row["table"], {})
@@ -83,11 +70,9 @@ def _backend_and_lateness_text(sweep: Sweep) -> str:
     """Backend and worst lateness of all runs; empty for the simulator."""
     late = sweep.about.get(lateness.LATENESS_KEY, {})
     percentiles = ", ".join(f"{step} {lateness.seconds_to_milliseconds_text(late[step])}" for step in lateness.PERCENTILES if step in late)
-    return (
-        f"; on {base.backend_identity_text(sweep.backend)}" + (f", lateness in the worst run {percentiles}" if percentiles else "")
-        if "kernel" in sweep.backend
-        else ""
-    )
+    if "kernel" not in sweep.backend:
+        return ""
+    return f"; on {base.backend_identity_text(sweep.backend)}" + (f", lateness in the worst run {percentiles}" if percentiles else "")
 
 
 def _parameter_value_cell(value: Any, factor: float) -> str:
