@@ -16,6 +16,8 @@ const HOSTS: &[&str] = &[
     r#"profile = "linux-7.2", variant = "prague", quirks = { fin = false }"#,
     r#"profile = "linux-7.2", variant = "prague-2020", quirks = { fin = false }"#,
     r#"profile = "linux-7.2", ecn = true, ecn_echo = "accurate", quirks = { fin = false, accecn_option = "off" }"#,
+    r#"profile = "linux-7.2", ecn = true, ecn_echo = "accurate", quirks = { fin = false, accecn_option = "minimum" }"#,
+    r#"profile = "rfc", ecn = true, ecn_echo = "accurate", handshake = "three-way", timestamps = true, quirks = { fin = false, accecn_option = "minimum" }"#,
     r#"profile = "rfc", ecn = true, ecn_echo = "accurate", handshake = "three-way", timestamps = true, quirks = { fin = false }"#,
     r#"profile = "rfc", variant = "cubic", ecn = true, ecn_echo = "accurate", handshake = "three-way", timestamps = true, quirks = { fin = false }"#,
 ];

@@ -330,3 +330,31 @@ fn sender_and_receiver_alone_agree_with_linux_7_2_in_every_accurate_ecn_case() {
         .collect();
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// A connection of two hosts of Linux 7.2 with `tcp_ecn_option = 1`, which were run by `uml`. The record has packets alone; a receiver needs
+/// no window of the sender, so any state will do.
+fn minimal_option_case(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/records/{name}.json.gz"));
+    let mut case: Value = serde_json::from_str(&text(&path)).unwrap();
+    let columns = case["state_columns"].as_array().unwrap().iter().map(|column| match column.as_str().unwrap() {
+        "t_us" => case["packets"][1][3].clone(),
+        "why" => json!("ack"),
+        _ => json!(1),
+    });
+    case["states"] = json!([columns.collect::<Vec<_>>()]);
+    case
+}
+
+#[test]
+fn a_receiver_with_minimal_use_has_the_accurate_ecn_option_on_the_acks_on_which_linux_7_2_has_it() {
+    for (name, acks, with_option) in [("accecn-minimum-marks", 829, 304), ("accecn-minimum-small", 43, 15)] {
+        let mut case = minimal_option_case(name);
+        let sent: Vec<_> = case["packets"].as_array().unwrap().iter().filter(|packet| packet[1] == json!(1)).collect();
+        assert_eq!((acks, with_option), (sent.len(), sent.iter().filter(|packet| packet[18].is_array()).count()), "{name}");
+        assert_eq!(Verdict::Exact, verdict(&case, CaseMode::Receiver), "{name}");
+        for side in 0..2 {
+            case["tcp"]["sysctl"][side]["value"] = json!("2");
+        }
+        assert!(difference(&case, CaseMode::Receiver).contains("Accurate ECN option"), "{name}");
+    }
+}

@@ -636,6 +636,18 @@ mod tests {
     }
 
     #[test]
+    fn each_use_of_the_accurate_ecn_option_is_a_value_of_one_sysctl() {
+        for (used, value) in [("off", "0"), ("minimum", "1"), ("full", "2"), ("always", "3")] {
+            let kernel = KernelFeatures { has_accurate_ecn: true, ..kernel() };
+            let tcp =
+                format!("tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\", quirks = {{ accecn_option = \"{used}\" }} }}");
+            let host = map_to_host_settings(&scenario(&tcp), &kernel).unwrap().remove(0);
+            let set: Vec<_> = host.sysctls.iter().filter(|sysctl| sysctl.name == "tcp_ecn_option").map(|sysctl| &sysctl.value).collect();
+            assert_eq!(vec![value], set, "{used}: a value of another line would be written over it");
+        }
+    }
+
+    #[test]
     fn a_largest_window_is_of_the_data_that_packets_bring() {
         let clamp = |family| {
             let kernel = KernelFeatures { family, ..kernel() };

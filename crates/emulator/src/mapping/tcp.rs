@@ -366,10 +366,14 @@ const FIXED_SYSCTLS: &[(&str, &str)] = &[
 
 /// Settings of a group's hosts, if no parameter is refused.
 pub fn host_settings(settings: &TcpSettings, family: AddressFamily) -> HostSettings {
-    let always = FIXED_SYSCTLS.iter().map(|&(name, value)| Sysctl { name, value: value.to_owned(), may_lack: true });
-    let asked = host_sysctls(settings, family).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false });
+    let asked: Vec<Sysctl> =
+        host_sysctls(settings, family).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false }).collect();
+    // Those that a kernel may lack are written last, and must not overwrite what the scenario asks for.
+    let is_asked = |name: &str| asked.iter().any(|sysctl| sysctl.name == name);
+    let fixed = FIXED_SYSCTLS.iter().filter(|(name, _)| !is_asked(name));
+    let always: Vec<Sysctl> = fixed.map(|&(name, value)| Sysctl { name, value: value.to_owned(), may_lack: true }).collect();
     HostSettings {
-        sysctls: always.chain(asked).collect(),
+        sysctls: always.into_iter().chain(asked).collect(),
         ecn: tcp_ecn_values(settings),
         route: RouteMetrics {
             initcwnd: Some(settings.initial_window as u32),
@@ -404,6 +408,7 @@ fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static 
     let (start, most, is_tuned) = receive_buffer_settings(settings, family);
     let option = match settings.quirks.accecn_option {
         AccEcnOptionUse::Off => Some("0"),
+        AccEcnOptionUse::Minimum => Some("1"),
         // The kernel's default.
         AccEcnOptionUse::Full => None,
         AccEcnOptionUse::Always => Some("3"),

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use ecnlab_transport::application::{AppEvent, Application, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex, WriteTimes};
 use ecnlab_transport::{AccurateReceiver, AppWrite, ReverseAccurateStart};
-use ecnlab_units::{Rng, Span, Time};
+use ecnlab_units::{Rng, Time};
 
 use super::Simulation;
 use super::fast_path::AppFlowFastPath;
@@ -307,8 +307,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
             newest_tsval: 0,
             withholds_ect: self.simulation.flows[to as usize].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
         };
-        let rtt = Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO);
-        let opening = HandshakeResult { ecn: opener.negotiated_ecn(), rtt, accurate };
+        let opening = HandshakeResult { ecn: opener.negotiated_ecn(), rtt: opener.known_min_rtt(), accurate };
         let now = self.simulation.now;
         self.simulation.unpair_directions(at);
         self.simulation.unpair_directions(to);

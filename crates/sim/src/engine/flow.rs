@@ -201,7 +201,7 @@ impl FlowState {
         sink.suppress_close_on_fin();
         if opening.ecn == NegotiatedEcn::Accurate {
             let ReverseAccurateStart { received_ce, uses_option, .. } = opening.accurate;
-            sink.set_accurate_receiver(AccurateReceiver::for_reverse_direction(&settings, received_ce, uses_option));
+            sink.set_accurate_receiver(AccurateReceiver::for_reverse_direction(&settings, received_ce, uses_option, opening.rtt));
         }
         let clock = HostClock::new(&settings, self.clock_phases[0]);
         let sender = Sender::for_reverse_direction(settings, demand, clock, opening.rtt, opening.accurate, now);

@@ -6,11 +6,13 @@
 //! ACK at once     CE after a packet without it; the second CE    a change of the codepoint; the sixth CE
 //!                 since the last ACK
 //! option          on every ACK with room for the counters that changed; before a third SACK block
+//!   minimum       only on two ACKs after CE or a change of the codepoint, on one after the opening and after 2^22 bytes of one codepoint,
+//!                 and a third of the handshake's RTT after the last one (Linux tcp_ecn_received_counters, tcp_accecn_option_beacon_check)
 //! ```
 //!
 //! The receiver reads ACE of the sender's packets too, which counts the marks on the ACKs.
 
-use ecnlab_units::Ecn;
+use ecnlab_units::{Ecn, Span};
 
 use crate::accurate_ecn::{self as accurate, INITIAL_BYTES, OptionSeen, ReportedMarkCounters};
 use crate::segment::{AccEcnOption, Ack, Segment, SegmentType};
@@ -32,6 +34,14 @@ const MAX_PENDING_MARKS_LINUX: u64 = 6;
 
 /// Retransmissions of the SYN-ACK by the timer that keep the ACE field.
 const SYN_ACK_RETRANSMISSIONS_WITH_ACE: u32 = 1;
+
+/// ACKs with the option after CE or a change of the codepoint, and after the opening or so many bytes of a codepoint (Linux
+/// accecn_opt_demand).
+const OPTIONS_AFTER_CHANGE: u32 = 2;
+const OPTIONS_AFTER_BYTES: u32 = 1;
+const LOG2_BYTES_WITHOUT_OPTION: u32 = 22;
+/// Options in a round trip that nothing demands (Linux sysctl tcp_ecn_option_beacon).
+const OPTIONS_PER_RTT: u64 = 3;
 
 /// State of a receiver with Accurate ECN.
 #[derive(Debug)]
@@ -57,6 +67,10 @@ pub struct AccurateReceiver {
     option_is_dropped: bool,
     last_option_with_dsack: bool,
     last_dsack: Option<u64>,
+    /// ACKs for which the option is demanded, the time of the last one with it, and the RTT of the handshake, in microseconds.
+    demanded_options: u32,
+    last_option_at: Option<u64>,
+    handshake_rtt: Option<u64>,
     is_open: bool,
     syn_ack_retransmissions: u32,
     syn_ack_timeouts: u32,
@@ -81,19 +95,24 @@ impl AccurateReceiver {
             option_is_dropped: false,
             last_option_with_dsack: false,
             last_dsack: None,
+            demanded_options: 0,
+            last_option_at: None,
+            handshake_rtt: None,
             is_open: false,
             syn_ack_retransmissions: 0,
             syn_ack_timeouts: 0,
         }
     }
 
-    /// Receiver of the other direction of an open connection; `ce` packets with CE have reached its host.
-    pub fn for_reverse_direction(settings: &TcpSettings, ce: u64, uses_option: bool) -> AccurateReceiver {
+    /// Receiver of the other direction of an open connection; `ce` packets with CE have reached its host, and `rtt` is that of the handshake.
+    pub fn for_reverse_direction(settings: &TcpSettings, ce: u64, uses_option: bool, rtt: Option<Span>) -> AccurateReceiver {
         let seen = if uses_option { OptionSeen::Counters } else { OptionSeen::None };
         let ect = settings.ect_codepoint.ecn();
         AccurateReceiver {
             ce,
             feedback: ReportedMarkCounters::new(0, seen, 0),
+            demanded_options: OPTIONS_AFTER_BYTES,
+            handshake_rtt: rtt.map(micros_of_span),
             is_open: true,
             ..AccurateReceiver::new(settings, &Segment { ecn: ect, ..Segment::plain(0, 0) }, ect)
         }
@@ -117,10 +136,31 @@ impl AccurateReceiver {
     pub fn uses_option(&self) -> bool {
         let is_allowed = match self.option_use {
             AccEcnOptionUse::Off => false,
-            AccEcnOptionUse::Full => !self.option_is_dropped,
+            AccEcnOptionUse::Minimum | AccEcnOptionUse::Full => !self.option_is_dropped,
             AccEcnOptionUse::Always => true,
         };
         is_allowed && self.feedback.option_seen() != OptionSeen::None
+    }
+
+    /// Sets the RTT of the handshake, by which minimal use repeats the option.
+    pub fn set_handshake_rtt(&mut self, rtt: Span) {
+        self.handshake_rtt = Some(micros_of_span(rtt));
+    }
+
+    /// Whether an ACK that is sent now has the option, if the hosts use it.
+    fn is_option_due(&self, now_micros: u64) -> bool {
+        if self.option_use != AccEcnOptionUse::Minimum || self.demanded_options > 0 {
+            return true;
+        }
+        let (Some(rtt), Some(last)) = (self.handshake_rtt, self.last_option_at) else { return true };
+        now_micros.saturating_sub(last) * OPTIONS_PER_RTT >= rtt
+    }
+
+    /// Demands the option after a packet with CE or a changed codepoint.
+    fn demand_options_after(&mut self, changes: bool, is_marked: bool) {
+        if changes || is_marked {
+            self.demanded_options = OPTIONS_AFTER_CHANGE;
+        }
     }
 
     /// Whether the path changes the ECN field, so that packets of the host are not ECN-capable.
@@ -191,6 +231,7 @@ impl AccurateReceiver {
     pub fn on_segment(&mut self, segment: &Segment, payload: u32, is_newer: bool) -> bool {
         let opens = !std::mem::replace(&mut self.is_open, true);
         if opens {
+            self.demanded_options = OPTIONS_AFTER_BYTES;
             self.on_first_segment(segment);
         }
         if segment.accecn_option {
@@ -200,10 +241,15 @@ impl AccurateReceiver {
         self.ce += u64::from(is_marked);
         self.pending_ce += u64::from(is_marked);
         if let Some(counter) = accurate::counter_of(segment.ecn).filter(|_| payload > 0) {
+            let before = self.bytes[counter];
             self.bytes[counter] += u64::from(payload);
+            if (before ^ self.bytes[counter]) >> LOG2_BYTES_WITHOUT_OPTION != 0 {
+                self.demanded_options = self.demanded_options.max(OPTIONS_AFTER_BYTES);
+            }
             self.required_counters = self.required_counters.max(counter as u32 + 1);
         }
         let changes = self.last_ecn != segment.ecn;
+        self.demand_options_after(changes, is_marked);
         let was_marked = std::mem::replace(&mut self.last_ecn, segment.ecn) == Ecn::Ce;
         let must_ack = match self.rules {
             //= RFC 9768, section 3.2.2.5.1: a mark after none is acknowledged at once
@@ -224,6 +270,7 @@ impl AccurateReceiver {
         self.ce += u64::from(ecn == Ecn::Ce);
         self.pending_ce += u64::from(ecn == Ecn::Ce);
         let changes = std::mem::replace(&mut self.last_ecn, ecn) != ecn;
+        self.demand_options_after(changes, ecn == Ecn::Ce);
         changes && self.rules == AccEcnRules::Linux
     }
 
@@ -235,12 +282,13 @@ impl AccurateReceiver {
     }
 
     /// Sets ACE and the option of an ACK that is sent now, and its size. Of three SACK blocks the last may have to go.
-    pub fn complete_ack(&mut self, ack: &mut Ack, base_size: u32, has_dsack: bool) {
+    pub fn complete_ack(&mut self, ack: &mut Ack, base_size: u32, has_dsack: bool, now_micros: u64) {
         ack.set_ace(accurate::ace_from_ce_packets(self.ce));
         self.pending_ce = 0;
         let used = if self.timestamps { TIMESTAMPS_BYTES } else { 0 };
         let mut blocks = ack.sacks.as_slice().len();
-        let counters = if self.uses_option() { fitting_counters(used, &mut blocks, self.required_counters) } else { None };
+        let has_option = self.uses_option() && self.is_option_due(now_micros);
+        let counters = if has_option { fitting_counters(used, &mut blocks, self.required_counters) } else { None };
         ack.sacks.truncate(blocks);
         let sack_bytes = sack_option_bytes(blocks);
         let option_bytes = counters.map_or(0, |count| padded_accecn_option_bytes(count, blocks));
@@ -252,9 +300,15 @@ impl AccurateReceiver {
             });
             ack.accecn = AccEcnOption::new(bytes);
             self.required_counters = 0;
+            self.demanded_options = self.demanded_options.saturating_sub(1);
+            self.last_option_at = Some(now_micros);
         }
         self.last_option_with_dsack = counters.is_some() && has_dsack;
     }
+}
+
+fn micros_of_span(span: Span) -> u64 {
+    span.picos() / Span::from_micros(1).picos()
 }
 
 fn sack_option_bytes(blocks: usize) -> u32 {
@@ -304,5 +358,68 @@ mod tests {
     #[test]
     fn counters_that_changed_do_not_displace_the_first_two_blocks() {
         assert_eq!((2, None), counters(12, 2, 3));
+    }
+
+    const RTT: Span = Span::from_millis(30);
+    const PAYLOAD: u32 = 1448;
+
+    /// An open receiver with minimal use of the option, whose ACK at 0 ms had it, and nothing demanded since.
+    fn receiver_with_minimal_use() -> AccurateReceiver {
+        let mut settings = crate::profile::tcp_settings_of("linux-7.2");
+        settings.quirks.accecn_option = AccEcnOptionUse::Minimum;
+        let mut receiver = AccurateReceiver::new(&settings, &Segment { ecn: Ecn::Ect0, ..Segment::plain(0, 0) }, Ecn::NotEct);
+        receiver.set_handshake_rtt(RTT);
+        let third = Segment { segment_type: SegmentType::PureAck, ecn: Ecn::Ect0, accecn_option: true, ..Segment::plain(1, 52) };
+        receiver.on_segment(&third, 0, true);
+        assert!(ack_has_option(&mut receiver, 0), "one after the opening");
+        receiver
+    }
+
+    fn arrive(receiver: &mut AccurateReceiver, ecn: Ecn, count: u32) {
+        for _ in 0..count {
+            receiver.on_segment(&Segment { ecn, ..Segment::plain(2, 1500) }, PAYLOAD, true);
+        }
+    }
+
+    fn ack_has_option(receiver: &mut AccurateReceiver, now_ms: u64) -> bool {
+        let mut ack = Ack::plain(3, 52);
+        receiver.complete_ack(&mut ack, 52, false, now_ms * 1000);
+        assert_eq!(if ack.accecn.is_present() { 64 } else { 52 }, ack.size);
+        ack.accecn.is_present()
+    }
+
+    #[test]
+    fn minimal_use_sends_the_option_three_times_in_a_round_trip() {
+        let mut receiver = receiver_with_minimal_use();
+        let sent: Vec<u64> = (1..=40).filter(|&now| ack_has_option(&mut receiver, now)).collect();
+        assert_eq!(vec![10, 20, 30, 40], sent);
+    }
+
+    #[test]
+    fn minimal_use_sends_the_option_twice_after_a_mark_and_after_a_change_of_the_codepoint() {
+        let mut receiver = receiver_with_minimal_use();
+        let mut after = |ecn| {
+            arrive(&mut receiver, ecn, 1);
+            [1, 1, 1].map(|now| ack_has_option(&mut receiver, now))
+        };
+        let twice = [true, true, false];
+        assert_eq!([[false; 3], twice, twice, twice, [false; 3]], [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ect0].map(&mut after));
+    }
+
+    #[test]
+    fn minimal_use_sends_the_option_after_four_megabytes_of_a_codepoint() {
+        let mut receiver = receiver_with_minimal_use();
+        let until = (1 << LOG2_BYTES_WITHOUT_OPTION) / PAYLOAD;
+        arrive(&mut receiver, Ecn::Ect0, until);
+        assert!(!ack_has_option(&mut receiver, 1));
+        arrive(&mut receiver, Ecn::Ect0, 1);
+        assert_eq!([true, false], [1, 1].map(|now| ack_has_option(&mut receiver, now)));
+    }
+
+    #[test]
+    fn minimal_use_without_an_rtt_sends_the_option_always() {
+        let mut receiver = receiver_with_minimal_use();
+        receiver.handshake_rtt = None;
+        assert!(ack_has_option(&mut receiver, 0));
     }
 }

@@ -92,6 +92,8 @@ struct AccurateState {
     counters: Option<AccurateReceiver>,
     newest_sent_ms: u64,
     header: u32,
+    /// Time of the only SYN-ACK, until it is answered.
+    syn_ack_sent_at: Option<Time>,
 }
 
 /// A segment whose ACK is delayed.
@@ -161,6 +163,7 @@ impl Receiver {
                     counters: None,
                     newest_sent_ms: 0,
                     header: settings.quirks.header_size,
+                    syn_ack_sent_at: None,
                 })
             }),
         }
@@ -182,7 +185,7 @@ impl Receiver {
             }
             replies.on_segment(segment);
         }
-        let must_ack = self.accurate.is_some() && self.count_ecn(segment, sent);
+        let must_ack = self.accurate.is_some() && self.count_ecn(segment, sent, now);
         if segment.segment_type == SegmentType::PureAck {
             return ReceiveOutcome::default();
         }
@@ -293,9 +296,12 @@ impl Receiver {
         if let Some(segment_type) = self.syn_fin_replies.as_mut().and_then(|replies| replies.on_timer(now)) {
             let ece = segment_type == SegmentType::Syn && self.ecn_echo.is_negotiated();
             let mut ack = Ack { segment_type, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.rcv_nxt, self.ack_size) };
-            if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut())
+            if let Some(accurate) = self.accurate.as_mut()
+                && let Some(counters) = accurate.counters.as_mut()
                 && segment_type == SegmentType::Syn
             {
+                // An answer may be to either SYN-ACK.
+                accurate.syn_ack_sent_at = None;
                 counters.record_syn_ack_timeout();
                 counters.complete_syn_ack(&mut ack);
             } else {
@@ -311,9 +317,12 @@ impl Receiver {
 
     /// Counts the ECN field of a segment with Accurate ECN; returns whether the segment must be acknowledged at once.
     #[inline(never)]
-    fn count_ecn(&mut self, segment: &Segment, sent: Time) -> bool {
+    fn count_ecn(&mut self, segment: &Segment, sent: Time, now: Time) -> bool {
         let Some(accurate) = &mut self.accurate else { return false };
         let Some(counters) = &mut accurate.counters else { return false };
+        if let Some(sent) = accurate.syn_ack_sent_at.take() {
+            counters.set_handshake_rtt(now.since(sent));
+        }
         let sent_ms = accurate.clock.millis(sent);
         let is_newer = accurate.settings.timestamps && sent_ms > accurate.newest_sent_ms;
         accurate.newest_sent_ms = accurate.newest_sent_ms.max(sent_ms);
@@ -327,7 +336,7 @@ impl Receiver {
     fn set_accurate_ack_fields(&mut self, ack: &mut Ack, now: Time) {
         let Some(accurate) = &mut self.accurate else { return };
         let Some(counters) = &mut accurate.counters else { return };
-        counters.complete_ack(ack, self.ack_size, false);
+        counters.complete_ack(ack, self.ack_size, false, accurate.clock.micros(now));
         ack.ecn = counters.codepoint(accurate.settings.ect_codepoint.ecn());
         ack.tsval_ms = if accurate.settings.timestamps { accurate.clock.millis(now) as u32 + 1 } else { 1 };
     }
@@ -431,7 +440,7 @@ impl Receiver {
         self.rcv_nxt = self.rcv_nxt.max(1);
         let agreed = segment.ece && segment.cwr && self.accepts_ecn;
         self.ecn_echo.set_negotiated(agreed);
-        self.negotiate_accurate(segment, delivered > 0);
+        self.negotiate_accurate(segment, delivered > 0, now);
         if let Some(replies) = &mut self.syn_fin_replies {
             replies.on_reply_sent(SegmentType::Syn, now);
         }
@@ -451,13 +460,14 @@ impl Receiver {
 
     /// Agrees to Accurate ECN if a SYN asks for it. The first SYN decides; later ones only change what the SYN-ACK reflects (RFC 9768,
     /// section 3.1).
-    fn negotiate_accurate(&mut self, syn: &Segment, is_first: bool) {
+    fn negotiate_accurate(&mut self, syn: &Segment, is_first: bool, now: Time) {
         let accepts = self.accepts_ecn;
         let wants = self.accurate.is_some() && accepts;
         if is_first {
             self.ecn_echo.set_accurate_negotiated(wants && accurate_codes::asks_for_accurate(syn.ace()));
         }
         let Some(accurate) = self.accurate.as_mut().filter(|_| wants) else { return };
+        accurate.syn_ack_sent_at = is_first.then_some(now);
         match &mut accurate.counters {
             None if is_first && accurate_codes::asks_for_accurate(syn.ace()) => {
                 accurate.counters = Some(AccurateReceiver::new(&accurate.settings, syn, Ecn::NotEct));

@@ -289,6 +289,11 @@ impl Sender {
         self.tcb.rtt_stats().min_rtt()
     }
 
+    /// The same, if there was a sample.
+    pub fn known_min_rtt(&self) -> Option<Span> {
+        Some(self.min_rtt()).filter(|&rtt| rtt > Span::ZERO)
+    }
+
     /// Prague's state, if that is the congestion control.
     pub fn prague_state(&self) -> Option<&PragueState> {
         self.tcb.prague_state()

@@ -75,7 +75,7 @@ words! {
 
 words! {
     /// Use of the Accurate ECN option.
-    pub enum AccEcnOptionUse { Off = "off", Full = "full", Always = "always" }
+    pub enum AccEcnOptionUse { Off = "off", Minimum = "minimum", Full = "full", Always = "always" }
 }
 
 words! {
@@ -331,11 +331,11 @@ impl TcpSettings {
         self.uses_ect_on_all_packets() && self.ecn_response != EcnResponseName::Prague
     }
 
-    /// Bytes of each data packet for the Accurate ECN option, if both hosts use it.
+    /// Bytes of each data packet for the Accurate ECN option, if both hosts use it on every packet.
     pub fn accecn_option_bytes(&self) -> u32 {
         let agrees = self.quirks.receiver_ecn && self.quirks.receiver_accurate_ecn;
-        let uses = self.wants_accurate_ecn() && agrees && self.quirks.accecn_option != AccEcnOptionUse::Off;
-        if uses { PADDED_ACCECN_OPTION_BYTES } else { 0 }
+        let is_on_data = matches!(self.quirks.accecn_option, AccEcnOptionUse::Full | AccEcnOptionUse::Always);
+        if self.wants_accurate_ecn() && agrees && is_on_data { PADDED_ACCECN_OPTION_BYTES } else { 0 }
     }
 
     /// Application data in a full segment without the Accurate ECN option, in bytes.

@@ -21,8 +21,8 @@ parameters! {
         #[source("RFC 9768, section 3.1.2; Linux sysctl tcp_ecn, 1 and 2")]
         #[when(ecn = "true", ecn_echo = "accurate")]
         pub receiver_accurate_ecn: bool = "true";
-        /// The Accurate ECN option: off; on every packet where it fits and the peer has sent it; or always, also after a sign that the
-        /// path drops it.
+        /// The Accurate ECN option: off; minimum, on the third packet and on the ACKs for which Linux schedules it; full, on every packet
+        /// where it fits and the peer has sent it; or always, also after a sign that the path drops it.
         #[source("RFC 9768, section 3.2.3; Linux sysctl tcp_ecn_option")]
         #[when(ecn = "true", ecn_echo = "accurate")]
         pub accecn_option: AccEcnOptionUse = "full";

@@ -23,7 +23,7 @@ use crate::settings::{AccEcnOptionUse, AccEcnRules, PADDED_ACCECN_OPTION_BYTES, 
 const SYN_RETRANSMISSIONS_WITH_OFFER: u64 = 1;
 
 /// State of a sender with Accurate ECN.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AccurateSender {
     feedback: ReportedMarkCounters,
     /// Packets without data that came with CE.
@@ -39,8 +39,8 @@ pub struct AccurateSender {
     uses_option: bool,
     /// The peer began to send the option after data was divided into segments without it: only packets with room carry it.
     sees_option_late: bool,
-    sends_options: bool,
-    rules: Option<AccEcnRules>,
+    option_use: AccEcnOptionUse,
+    rules: AccEcnRules,
 }
 
 /// What the direction that opened a connection has learnt, for the other direction.
@@ -61,15 +61,41 @@ pub struct ReverseAccurateStart {
 impl AccurateSender {
     pub fn for_settings(settings: &TcpSettings) -> Option<Box<AccurateSender>> {
         settings.wants_accurate_ecn().then(|| {
-            let sends_options = settings.quirks.accecn_option != AccEcnOptionUse::Off;
+            let option_use = settings.quirks.accecn_option;
             // Until the SYN-ACK data is laid out as for packets with the option.
             Box::new(AccurateSender {
-                uses_option: sends_options,
-                sends_options,
-                rules: Some(settings.quirks.accecn_rules),
-                ..AccurateSender::default()
+                feedback: ReportedMarkCounters::default(),
+                received_ce: 0,
+                newly_delivered: 0,
+                newly_marked: 0,
+                sacked: RangeSet::default(),
+                duplicates: 0,
+                early_writes: Vec::new(),
+                uses_option: option_use != AccEcnOptionUse::Off,
+                sees_option_late: false,
+                option_use,
+                rules: settings.quirks.accecn_rules,
             })
         })
+    }
+
+    /// Whether the host may send options.
+    fn sends_options(&self) -> bool {
+        self.option_use != AccEcnOptionUse::Off
+    }
+
+    /// Whether every packet of the sender carries the option.
+    fn has_option_on_every_packet(&self) -> bool {
+        self.uses_option && self.option_use != AccEcnOptionUse::Minimum
+    }
+
+    /// Takes note of an option on an ACK, if the peer had none on the SYN-ACK.
+    fn see_late_option(&mut self) {
+        match self.option_use {
+            AccEcnOptionUse::Off => {}
+            AccEcnOptionUse::Minimum => self.uses_option = true,
+            AccEcnOptionUse::Full | AccEcnOptionUse::Always => self.sees_option_late |= !self.uses_option,
+        }
     }
 
     /// Segments that an ACK delivers, for recoveries that do not count them. A duplicate ACK counts as one.
@@ -120,14 +146,14 @@ impl Tcb {
         self.accurate.as_ref().map_or([0; 3], |accurate| accurate.feedback.bytes())
     }
 
-    /// Whether data carries the Accurate ECN option.
+    /// Whether both hosts use the Accurate ECN option.
     pub fn uses_accecn_option(&self) -> bool {
         self.accurate.as_ref().is_some_and(|accurate| accurate.uses_option)
     }
 
-    /// Bytes of the option on a packet of the sender.
+    /// Bytes of the option on each packet of the sender.
     pub(super) fn accecn_option_bytes(&self) -> u32 {
-        if self.uses_accecn_option() { PADDED_ACCECN_OPTION_BYTES } else { 0 }
+        if self.accurate.as_ref().is_some_and(|accurate| accurate.has_option_on_every_packet()) { PADDED_ACCECN_OPTION_BYTES } else { 0 }
     }
 
     /// Takes up the other direction of an open connection.
@@ -164,14 +190,14 @@ impl Tcb {
         let syn_sent = if self.settings.uses_ect_on_all_packets() { self.settings.ect_codepoint.ecn() } else { Ecn::NotEct };
         let marked = ack.ecn == Ecn::Ce;
         // RFC 9768, section 3.2.2.3. Linux asks only where the SYN-ACK is marked.
-        let asks = self.settings.quirks.ecn_fallback && (marked || sender.rules != Some(AccEcnRules::Linux));
+        let asks = self.settings.quirks.ecn_fallback && (marked || sender.rules != AccEcnRules::Linux);
         let is_valid = !asks || accurate::reflected(ack.ace()).is_none_or(|got| accurate::is_valid_transition(syn_sent, got));
         if !is_valid {
             self.ecn.withhold_ect();
         }
         sender.received_ce += u64::from(marked && is_valid);
         sender.feedback.see_option(&ack.accecn);
-        sender.uses_option = sender.sends_options && ack.accecn.is_present();
+        sender.uses_option = sender.sends_options() && ack.accecn.is_present();
         if !sender.uses_option {
             self.lay_out_without_option();
         }
@@ -208,7 +234,7 @@ impl Tcb {
         let payload = u64::from(self.send_buffer.full_payload());
         let sent_bytes = self.snd_max * payload;
         let Some(sender) = &mut self.accurate else { return 0 };
-        let linux = sender.rules == Some(AccEcnRules::Linux);
+        let linux = sender.rules == AccEcnRules::Linux;
         (sender.newly_delivered, sender.newly_marked) = (delivered, 0);
         if !sender.feedback.is_newest(ack.tsval_ms, delivered > 0) {
             return 0;
@@ -226,7 +252,9 @@ impl Tcb {
             acks_syn: false,
         });
         sender.newly_marked = marked;
-        sender.sees_option_late |= sender.sends_options && ack.accecn.is_present() && !sender.uses_option;
+        if ack.accecn.is_present() {
+            sender.see_late_option();
+        }
         // Marked bytes without marked packets (RFC 9768, section 3.2.3.2): the path changes ACE.
         if !linux && marked == 0 && sender.feedback.bytes()[accurate::CE] > known_bytes && ack.accecn.is_present() {
             self.ecn.withhold_ect();
@@ -254,12 +282,21 @@ impl Tcb {
         }
     }
 
+    /// Sets the option on the third packet, which carries it in minimal use too (section 3.2.3.3).
+    pub(super) fn with_option_on_third_packet(&self, mut ack: Segment) -> Segment {
+        if self.uses_accecn_option() && !ack.accecn_option {
+            ack.accecn_option = true;
+            ack.size += PADDED_ACCECN_OPTION_BYTES;
+        }
+        ack
+    }
+
     /// Sets ACE and the option on a packet of the sender.
     #[inline(never)]
     pub(super) fn with_accurate_fields(&self, mut segment: Segment) -> Segment {
         if let Some(sender) = self.accurate.as_ref().filter(|_| self.ecn.in_use()) {
             segment.set_ace(accurate::ace_from_ce_packets(sender.received_ce));
-            segment.accecn_option = sender.uses_option;
+            segment.accecn_option = sender.has_option_on_every_packet();
             if sender.sees_option_late && segment.size + PADDED_ACCECN_OPTION_BYTES <= self.settings.packet_size {
                 segment.accecn_option = true;
                 segment.size += PADDED_ACCECN_OPTION_BYTES;

@@ -135,6 +135,7 @@ impl Tcb {
         if self.uses_accurate_ecn() {
             //= RFC 9768, section 3.2.2.1: the third ACK reflects the SYN-ACK
             ack.set_ace(accurate_ecn::reflect(syn_ack.ecn));
+            ack = self.with_option_on_third_packet(ack);
         }
         out.send(ack);
         self.counters.sent += 1;

@@ -254,8 +254,8 @@ impl ReplyReceiver {
         if ack.segment_type != SegmentType::Syn {
             self.receiver.count_pure_ack_ecn(ack.ecn);
         } else if sender.uses_accurate_ecn() && self.receiver.accurate_counters().is_none() {
-            let (ce, option) = (sender.received_ce_acks(), sender.uses_accecn_option());
-            self.receiver.set_accurate_counters(AccurateReceiver::for_reverse_direction(&self.settings, ce, option));
+            let (ce, option, rtt) = (sender.received_ce_acks(), sender.uses_accecn_option(), sender.known_min_rtt());
+            self.receiver.set_accurate_counters(AccurateReceiver::for_reverse_direction(&self.settings, ce, option, rtt));
         }
     }
 

@@ -184,7 +184,7 @@ fn set_ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
 /// The Accurate ECN option of both sides, which must be the same.
 fn translate_accecn_option(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     let [a, b] = Side::BOTH.map(|side| tcp.sysctl(side, TCP_ECN_OPTION).unwrap_or("2"));
-    let uses = [("0", "off"), ("2", "full"), ("3", "always")];
+    let uses = [("0", "off"), ("1", "minimum"), ("2", "full"), ("3", "always")];
     match uses.iter().find(|(value, _)| *value == a && a == b) {
         Some((_, used)) => set("accecn_option", used),
         None => return Err(format!("not built: {TCP_ECN_OPTION} = {a} on side a and {b} on side b")),

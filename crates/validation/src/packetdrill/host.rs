@@ -132,6 +132,7 @@ fn settings(script: &Script, role: Role) -> Result<TcpSettings, String> {
     set("ecn_fallback", if sysctl("net.ipv4.tcp_ecn_fallback") == Some("0") { "false" } else { "true" })?;
     let option = match sysctl("net.ipv4.tcp_ecn_option").unwrap_or("2") {
         "0" => "off",
+        "1" => "minimum",
         "2" => "full",
         "3" => "always",
         other => return Err(format!("tcp_ecn_option = {other}")),
@@ -285,8 +286,8 @@ impl Host {
             let settings = self.settings.for_reverse_direction(ecn);
             let mut receiver = Receiver::new(&settings, self.clock);
             if ecn == NegotiatedEcn::Accurate {
-                let (ce, option) = (sender.received_ce_acks(), sender.uses_accecn_option());
-                receiver.set_accurate_counters(AccurateReceiver::for_reverse_direction(&settings, ce, option));
+                let (ce, option, rtt) = (sender.received_ce_acks(), sender.uses_accecn_option(), sender.known_min_rtt());
+                receiver.set_accurate_counters(AccurateReceiver::for_reverse_direction(&settings, ce, option, rtt));
             }
             receiver.suppress_close_on_fin();
             self.receiver = Some(receiver);

@@ -337,6 +337,9 @@ impl LinuxReceiver {
     fn on_open(&mut self, sent: Time, now: Time) {
         self.is_open = true;
         let rtt = self.syn_fin_replies.on_handshake_done(self.timestamps, now);
+        if let Some((accurate, rtt)) = self.accurate.as_mut().zip(rtt) {
+            accurate.set_handshake_rtt(rtt);
+        }
         self.rcv_rtt.measure_reverse_delay(sent);
         if let Some(room) = &mut self.receive_buffer {
             room.on_open(self.received_bytes);
@@ -487,7 +490,7 @@ impl LinuxReceiver {
             sacks,
         };
         if let Some(accurate) = &mut self.accurate {
-            accurate.complete_ack(&mut ack, self.ack_size, has_dsack);
+            accurate.complete_ack(&mut ack, self.ack_size, has_dsack, self.clock.micros(self.timestamp));
         }
         ack
     }
