@@ -38,6 +38,9 @@ ProgressCallback = Callable[[float], bool]
 # Upper limit of a backend's time parameters, in seconds: half a year, which fits the engine's picosecond clock.
 MAX_DURATION_S = 1.5e7
 
+# Plain values that identify a backend in the key of a result.
+BackendIdentity = Mapping[str, Any]
+
 # Identity keys left out of texts: the name, printed before the others, and digests.
 _HIDDEN_IDENTITY_KEYS = ("name", "program")
 
@@ -147,18 +150,18 @@ def backend_to_dict(backend: Backend) -> dict[str, Any]:
     return {"name": backend.name, **backend.identity()}
 
 
-def backend_identity_text(identity: Mapping[str, Any]) -> str:
+def backend_identity_text(identity: BackendIdentity) -> str:
     """The recorded identity of a backend as text: "live (kernel 6.18.5)"."""
     return _identity_text(identity, _HIDDEN_IDENTITY_KEYS)
 
 
-def pair_of_distinct_identity_texts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
+def pair_of_distinct_identity_texts(a: BackendIdentity, b: BackendIdentity) -> tuple[str, str]:
     """Two different identities as two different texts: with the digest of the guest program where only that differs."""
     texts = backend_identity_text(a), backend_identity_text(b)
     return texts if texts[0] != texts[1] else (_identity_text(a, ("name",)), _identity_text(b, ("name",)))
 
 
-def _identity_text(identity: Mapping[str, Any], hidden: Container[str]) -> str:
+def _identity_text(identity: BackendIdentity, hidden: Container[str]) -> str:
     more = ", ".join(_format_identity_item(key, value) for key, value in identity.items() if key not in hidden)
     return f"{identity['name']} ({more})" if more else str(identity["name"])
 

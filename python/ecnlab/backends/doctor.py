@@ -38,6 +38,9 @@ _SYSCTLS_THAT_FORBID_NAMESPACES = {
     "/proc/sys/user/max_net_namespaces": ("0", "sysctl -w user.max_net_namespaces=10000"),
 }
 
+# Facts by name; those of the `probe` module have an error instead of a value if a probe failed.
+MachineFacts = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class BackendCheck:
@@ -107,7 +110,7 @@ def gather_machine_facts() -> dict[str, Any]:
     }
 
 
-def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
+def backend_checks_from_facts(found: MachineFacts) -> Iterator[BackendCheck]:
     """Derive the checks from the facts of a machine."""
     yield BackendCheck(SIMULATOR_NAME, "engine", f"{_core.VERSION}, build {_core.BUILD}")
     yield BackendCheck(SIMULATOR_NAME, "cores", f"{found['cores']}, one run for each at a time")
@@ -117,7 +120,7 @@ def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck
         yield from _uml_build_checks(found)
 
 
-def _checks_of_live_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
+def _checks_of_live_backend(found: MachineFacts) -> Iterator[BackendCheck]:
     is_linux = found["system"] == "Linux"
     yield BackendCheck(LIVE_NAME, "kernel", f"{found['system']} {found['kernel']}", is_linux, "live needs Linux")
     if not is_linux:
@@ -137,7 +140,7 @@ def _checks_of_live_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     yield _real_time_check(found)
 
 
-def _namespace_check(found: Mapping[str, Any]) -> BackendCheck:
+def _namespace_check(found: MachineFacts) -> BackendCheck:
     name = "namespaces"
     if _has_network_capabilities(found):
         return BackendCheck(LIVE_NAME, name, "network namespaces, as root")
@@ -155,7 +158,7 @@ def _namespace_check(found: Mapping[str, Any]) -> BackendCheck:
     return BackendCheck(LIVE_NAME, name, f"none: {_probe_error_text(found['user_net'])}", False, f"{by_root}; uml needs none")
 
 
-def _has_network_capabilities(found: Mapping[str, Any]) -> bool:
+def _has_network_capabilities(found: MachineFacts) -> bool:
     """Whether network namespaces can be created without a user namespace."""
     return found["net"] == "yes" and not any(name in found["lacks"] for name in _NETWORK_CAPABILITIES)
 
@@ -165,7 +168,7 @@ def _capabilities_remedy(capabilities: Sequence[str]) -> str:
     return f"give the process {' and '.join(capabilities)} (for a container: {added})"
 
 
-def _tun_check(found: Mapping[str, Any]) -> BackendCheck:
+def _tun_check(found: MachineFacts) -> BackendCheck:
     name = "TUN devices"
     if found["tun"] == "yes":
         return BackendCheck(LIVE_NAME, name, "/dev/net/tun opens")
@@ -180,7 +183,7 @@ def _tun_check(found: Mapping[str, Any]) -> BackendCheck:
     return BackendCheck(LIVE_NAME, name, f"/dev/net/tun does not open: {_probe_error_text(found['tun'])}", False, remedy)
 
 
-def _congestion_control_check(settings: Mapping[str, Any]) -> BackendCheck:
+def _congestion_control_check(settings: MachineFacts) -> BackendCheck:
     allowed = settings["allowed"]
     lacking = [name for name in _WELL_KNOWN_CONGESTION_CONTROLS if name not in allowed]
     state = f"hosts can have {', '.join(allowed)}" if allowed else "hosts cannot choose any"
@@ -191,7 +194,7 @@ def _congestion_control_check(settings: Mapping[str, Any]) -> BackendCheck:
     return BackendCheck(LIVE_NAME, "congestion controls", state, False, remedy, needed=not allowed)
 
 
-def _real_time_check(found: Mapping[str, Any]) -> BackendCheck:
+def _real_time_check(found: MachineFacts) -> BackendCheck:
     if found["real_time"] == "yes":
         return BackendCheck(LIVE_NAME, "real-time class", "SCHED_FIFO is permitted", needed=False)
     by_limit = "run as root, or let your user have it in /etc/security/limits.conf: NAME - rtprio 10"
@@ -201,11 +204,11 @@ def _real_time_check(found: Mapping[str, Any]) -> BackendCheck:
     return BackendCheck(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error_text(found['real_time'])}", False, remedy, needed=False)
 
 
-def _is_linux_on_x86_64(found: Mapping[str, Any]) -> bool:
+def _is_linux_on_x86_64(found: MachineFacts) -> bool:
     return bool(found["system"] == "Linux" and found["machine"] == "x86_64")
 
 
-def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
+def _checks_of_uml_backend(found: MachineFacts) -> Iterator[BackendCheck]:
     fits = _is_linux_on_x86_64(found)
     yield BackendCheck(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
     if not fits:
@@ -230,7 +233,7 @@ def _guest_program_check(built: str | None) -> BackendCheck:
     return BackendCheck(UML_NAME, name, process.GUEST_FILE)
 
 
-def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
+def _uml_build_checks(found: MachineFacts) -> Iterator[BackendCheck]:
     missing = found["missing"]
     packages = " ".join(dict.fromkeys(missing.values()))
     state = f"missing: {', '.join(missing)}" if missing else "gcc, make and the other tools are installed"

@@ -159,19 +159,14 @@ class _ClusterPool:
         self._fits = {worker: self._fits.get(worker, builds.get(worker) == _ENGINE_BUILD) for worker in threads}
         self._threads = sum(threads[worker] for worker in self._workers_of_this_build())
         self._looked = monotonic()
-        for number in self._cancel_jobs_of_lost_workers():
+        fit = set(self._workers_of_this_build())
+        lost = [number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])]
+        for number in self._cancel_and_list_retryable_jobs(lost):
             self._submit_job(number)
 
     def _workers_of_this_build(self) -> list[str]:
         """The workers with this build of the engine."""
         return [worker for worker, fits in self._fits.items() if fits]
-
-    def _cancel_jobs_of_lost_workers(self) -> list[int]:
-        """Jobs whose workers are all lost; a job that has lost workers too often fails."""
-        fit = set(self._workers_of_this_build())
-        return self._cancel_and_list_retryable_jobs(
-            [number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])]
-        )
 
     def _cancel_and_list_retryable_jobs(self, numbers: Sequence[int]) -> list[int]:
         """Jobs to submit again, without those that were submitted too often."""

@@ -41,27 +41,25 @@ def run_job_from_stdin() -> int:
     except EcnlabError as error:
         send_message(to_parent, error)
         return 0
-    job = Job(scenario.on_backend(backend_in_this_process(scenario.backend)), seed)
+    backend = _LiveInThisProcess(scenario.backend.lateness_budget_s, scenario.backend.ip)
+    job = Job(scenario.on_backend(backend), seed)
     outcome = run_job(job, _progress_callback_over_pipe(from_parent, to_parent), tracing)
     if outcome is not None:
         send_message(to_parent, outcome)
     return 0
 
 
-def backend_in_this_process(backend: Live) -> Live:
+class _LiveInThisProcess(Live):
     """The same backend, whose runs do not start a child process."""
 
-    class LiveInThisProcess(Live):
-        def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
-            """Run a scenario in this process, which stays in the new namespaces. Raises BackendError and the engine's errors."""
-            try:
-                with nullcontext() if tracing is None else tracing.lock_partial_trace_file(seed) as trace:
-                    run, about = _core.run_live(scenario._core, seed, watch, trace, self.lateness_budget_s, self.ip)
-            except _core.SystemRefusal as refusal:
-                raise BackendError(f"live cannot be used here: {refusal}; fix: run ecnlab doctor") from None
-            return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))
-
-    return LiveInThisProcess(backend.lateness_budget_s, backend.ip)
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
+        """Run a scenario in this process, which stays in the new namespaces. Raises BackendError and the engine's errors."""
+        try:
+            with nullcontext() if tracing is None else tracing.lock_partial_trace_file(seed) as trace:
+                run, about = _core.run_live(scenario._core, seed, watch, trace, self.lateness_budget_s, self.ip)
+        except _core.SystemRefusal as refusal:
+            raise BackendError(f"live cannot be used here: {refusal}; fix: run ecnlab doctor") from None
+        return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))
 
 
 def _progress_callback_over_pipe(from_parent: IO[bytes], to_parent: IO[bytes]) -> ProgressCallback:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,6 +40,7 @@ from ecnlab.storage.store import ScenarioResultsFolder, Store, run_header_of_sce
 from ecnlab.storage.tables import (
     FinishedRun,
     FinishedSeeds,
+    Recording,
     SeedTablesInMemory,
     choose_part_for_each_seed,
     recording_as_json,
@@ -385,7 +386,7 @@ class _InMemoryRunStore:
     def __init__(self) -> None:
         self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
 
-    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+    def has_run(self, key: str, seed: int, recording: Recording) -> bool:
         """Whether a run with at least this recording is stored."""
         return any(recording_includes(run.recording, recording) for run in self._runs.get((key, seed), ()))
 
@@ -414,7 +415,7 @@ class _OnDiskRunStore(_InMemoryRunStore):
         self._size = 0
         self._scenarios: dict[str, Scenario] = {}
 
-    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+    def has_run(self, key: str, seed: int, recording: Recording) -> bool:
         return self.batches.has_run(key, seed, recording) or super().has_run(key, seed, recording)
 
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
@@ -512,7 +513,7 @@ class _RunTask:
     job: Job
     store: _InMemoryRunStore
     tracing: TraceOutput | None
-    recording: Mapping[str, Any]
+    recording: Recording
 
     @property
     def is_stored(self) -> bool:

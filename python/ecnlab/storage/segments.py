@@ -40,7 +40,15 @@ from ecnlab.storage.atomic import (
     write_unflushed,
 )
 from ecnlab.storage.folders import read_json_object, read_verified_part, to_json_bytes, unreadable_file_error
-from ecnlab.storage.tables import FinishedRun, SeedRunStatistics, column_metadata, join_tables, recording_as_json, recording_includes
+from ecnlab.storage.tables import (
+    FinishedRun,
+    Recording,
+    SeedRunStatistics,
+    column_metadata,
+    join_tables,
+    recording_as_json,
+    recording_includes,
+)
 
 _BATCH_FILE = "batch.json"
 _SCENARIOS_FILE = "scenarios.json"
@@ -82,7 +90,7 @@ class StoredSeeds:
 
     batch: Path
     key: str
-    recording: Mapping[str, Any]
+    recording: Recording
     seed_run_statistics: Mapping[int, SeedRunStatistics]
     row_groups: Mapping[str, int]
     files: Mapping[str, TableFileExtents]
@@ -249,7 +257,7 @@ class BatchCollection:
         """Stored parts of a scenario."""
         return self._parts.get(key, [])
 
-    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+    def has_run(self, key: str, seed: int, recording: Recording) -> bool:
         """Whether a run with at least this recording is stored."""
         return any(
             seed in part.seed_run_statistics and recording_includes(part.recording, recording) for part in self.parts_of_scenario(key)

@@ -49,11 +49,14 @@ _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 _ENTRY_OF_BUILD = re.compile(rf"batch-.*|\.(batch-|{_PRESENCE_FILE}\.).*\.partial")
 _REQUIRED_HEADER_KEYS = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
 
+# Content of run.json, as `run_header_of_scenario` makes it.
+RunHeader = Mapping[str, Any]
+
 
 class ScenarioResultsFolder:
     """A results folder and its header."""
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, header: RunHeader) -> None:
         self.path = path
         self.header = header
 
@@ -232,7 +235,7 @@ def _has_only_build_folders(path: Path) -> bool:
     return bool(builds) and sound and all(_ENTRY_OF_BUILD.fullmatch(entry.name) for build in builds for entry in build.iterdir())
 
 
-def _require_same_header(folder: ScenarioResultsFolder, header: Mapping[str, Any]) -> None:
+def _require_same_header(folder: ScenarioResultsFolder, header: RunHeader) -> None:
     if folder.header.get("hash") == header["hash"]:
         return
     engines = [(run_header.get("engine"), run_header.get("build")) for run_header in (folder.header, header)]
@@ -247,7 +250,7 @@ def _require_same_header(folder: ScenarioResultsFolder, header: Mapping[str, Any
     )
 
 
-def _names_of_changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _names_of_changed_aqms(before: RunHeader, now: RunHeader) -> list[str]:
     """Names of the user's AQMs, if they are the only difference between two headers."""
     in_force = [
         {key: value for key, value in run_header.get("parameters", {}).items() if key not in ("name", "record")}
@@ -258,7 +261,7 @@ def _names_of_changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) ->
     return sorted(name for name in digests[1] if digests[0][name] != digests[1][name]) if same else []
 
 
-def _create_folder_with_header(path: Path, name: str, header: Mapping[str, Any], what: str) -> None:
+def _create_folder_with_header(path: Path, name: str, header: RunHeader, what: str) -> None:
     """Create a folder with the header file `name`. Raises ResultsError if it cannot be written or has foreign files."""
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,9 @@ FinishedSeeds: TypeAlias = "SeedTablesInMemory | StoredSeeds"
 
 KEY_COLUMN = "key"
 
+# The optional recordings of a run: the options of [record].
+Recording = Mapping[str, Any]
+
 _NUMPY_TYPES = {"real": "<f8", "count": "<u8", "index": "<u4", "name": "<u4"}
 
 
@@ -47,7 +50,7 @@ class FinishedRun:
     """A finished run: its scenario's key, optional recordings, record, and tables by name."""
 
     key: str
-    recording: Mapping[str, Any]
+    recording: Recording
     record: SeedRunStatistics
     tables: Mapping[str, _core.Table]
 
@@ -92,17 +95,17 @@ def column_metadata(table: str) -> list[tuple[str, str]]:
     return [("units", json.dumps(units)), ("meanings", json.dumps({column.name: column.doc for column in declared}))]
 
 
-def recording_includes(recording: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def recording_includes(recording: Recording, wanted: Recording) -> bool:
     """Whether a recording has everything in `wanted`."""
     return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
 
 
-def recording_as_json(recording: Mapping[str, Any]) -> str:
+def recording_as_json(recording: Recording) -> str:
     """A recording as text, without options of figures."""
     return json.dumps({key: value for key, value in recording.items() if key != "plot"}, sort_keys=True)
 
 
-def choose_part_for_each_seed(parts: Iterable[FinishedSeeds], wanted: Mapping[str, Any]) -> dict[int, FinishedSeeds]:
+def choose_part_for_each_seed(parts: Iterable[FinishedSeeds], wanted: Recording) -> dict[int, FinishedSeeds]:
     """Choose the stored part to read each seed from, among those with at least the recording `wanted`.
 
     Prefers parts with most tables, then the recording that most seeds have, so that series of seeds have the same sample times.

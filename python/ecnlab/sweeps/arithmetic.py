@@ -10,11 +10,11 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ecnlab.errors import UsageError, require_known_name
 from ecnlab.scenarios.units import UNITS, parse_quantity
+from ecnlab.sweeps.values import Values
 
 ValueWithUnit = tuple[float, str]
 
@@ -35,7 +35,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "round": round, "floor": math.floor, "ceil": math.ceil}
 
 
-def evaluate_expression(expression: str, names: Mapping[str, Any]) -> int | float | str:
+def evaluate_expression(expression: str, names: Values) -> int | float | str:
     """Evaluate an expression to a scenario value; `names` are the parameters' values. Raises UsageError."""
     try:
         tree = ast.parse(_QUANTITY_LITERAL.sub(r"quantity('\1 \2')", expression.strip()), mode="eval")
@@ -50,7 +50,7 @@ def evaluate_expression(expression: str, names: Mapping[str, Any]) -> int | floa
     return f"{plain} {_QUANTITY_NAME[unit]}" if unit else plain
 
 
-def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
+def _evaluate_node(node: ast.expr, names: Values) -> ValueWithUnit:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number, ""
@@ -70,7 +70,7 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
     raise ValueError
 
 
-def _value_of_parameter(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
+def _value_of_parameter(name: str, names: Values) -> ValueWithUnit:
     require_known_name("parameter of the sweep", name, names)
     value = names[name]
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -16,7 +16,7 @@ from typing import Any
 
 from ecnlab.errors import UsageError, require_no_problems
 from ecnlab.scenarios.load import numpy_to_python_value
-from ecnlab.sweeps.values import ValueKindAndUnit, format_axis_value, parse_axis_values_text
+from ecnlab.sweeps.values import ValueKindAndUnit, Values, format_axis_value, parse_axis_values_text
 
 # Column names of the sweep's tables.
 RESERVED_NAMES = frozenset(
@@ -53,7 +53,7 @@ class SweepAxis:
     name: str
     values: tuple[Any, ...]
     keys: tuple[str, ...] = ()
-    bundles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bundles: Mapping[str, Values] = field(default_factory=dict)
 
     @property
     def value_kind(self) -> ValueKindAndUnit:
@@ -70,7 +70,7 @@ class SweepAxis:
         return dict(self.bundles[value]) if self.bundles else dict.fromkeys(self.keys, value)
 
 
-def parse_grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
+def parse_grid_axes(grid: Values) -> list[SweepAxis]:
     """Parse a grid into axes. Raises UsageError that lists all errors."""
     if not isinstance(grid, Mapping):
         raise UsageError(f"grid: must be a dict from keys to lists of values, not {type(grid).__name__}")
@@ -85,7 +85,7 @@ def parse_grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
     return axes
 
 
-def extend_axes_by_listed_points(axes: Sequence[SweepAxis], points: Sequence[Mapping[str, Any]]) -> list[SweepAxis]:
+def extend_axes_by_listed_points(axes: Sequence[SweepAxis], points: Sequence[Values]) -> list[SweepAxis]:
     """Extend the axes by the values of listed points, and add an axis for each key that only these set. Raises UsageError."""
     found = {axis.name: list(axis.values) for axis in axes}
     problems: list[str] = []
@@ -163,7 +163,7 @@ def _is_list_like(given: Any) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping))
 
 
-def _parse_axis_keys(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _parse_axis_keys(given: Values) -> tuple[str, ...]:
     strange = [name for name in given if name not in ("key", "keys", "values")]
     keys = given.get("keys", [given["key"]] if "key" in given else [])
     if strange or ("key" in given and "keys" in given) or not _is_list_like(keys) or isinstance(keys, str):

@@ -16,11 +16,10 @@ from ecnlab.scenarios.load import Scenario, leaf_values_with_paths, numpy_to_pyt
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.sweeps.arithmetic import evaluate_expression
 from ecnlab.sweeps.axes import SweepAxis, extend_axes_by_listed_points, parse_grid_axes, short_column_names
-from ecnlab.sweeps.values import format_axis_value
+from ecnlab.sweeps.values import Values, format_axis_value
 
 MAX_POINTS = 100_000
 
-Values = Mapping[str, Any]
 Derived = Mapping[str, str | Callable[[Values], Any]]
 
 

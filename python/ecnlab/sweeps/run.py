@@ -148,7 +148,8 @@ def run_sweep_plan(
     results = dict(zip(unlike, outcome.results, strict=True))
     about = _sweep_header(plan, seeds, plan.base.name if name is None else name)
     about["warnings"] += [vars(warning) for warning in _warnings_of_results(plan, results)]
-    about |= _worst_lateness_record(results.values())
+    late = lateness.worst_lateness_by_percentile(record for result in results.values() for record in result.host_record_by_seed.values())
+    about |= {lateness.LATENESS_KEY: late} if late else {}
     about["failures"] = [vars(missing) for missing in _failed_runs_at_points(plan, outcome.failures)]
     done = Sweep(about, SweepTablesOfRuns(plan, parameters_of_plan(plan), results, more))
     return done if home is None else folder.write_sweep(done, home)
@@ -175,12 +176,6 @@ def _warnings_of_results(plan: SweepPlan, results: Mapping[str, Result]) -> list
     """Warnings that only runs can show, such as identical seeds."""
     warnings = [(warning, point) for point in plan.points for warning in results[point.scenario.hash].warnings]
     return plan.merge_problems_of_points((warning, point) for warning, point in warnings if warning not in point.scenario.warnings)
-
-
-def _worst_lateness_record(results: Iterable[Result]) -> dict[str, Any]:
-    """The worst lateness over all runs, at each percentile; empty for the simulator."""
-    late = lateness.worst_lateness_by_percentile([about for result in results for about in result.host_record_by_seed.values()])
-    return {lateness.LATENESS_KEY: late} if late else {}
 
 
 def _failed_runs_at_points(plan: SweepPlan, failures: Iterable[Failure]) -> list[FailedSweepRun]:

@@ -27,7 +27,8 @@ def sweep_tables(sweep: Sweep) -> list[TextTable]:
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
     for row in summary.filter(summary["table"] == "total").iter_rows(named=True) if summary.height else ():
-        points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate_from_row(row)
+        point = points.setdefault(row["point"], {name: row[name] for name in names})
+        point[row["quantity"]] = Estimate(row["mean"], row["sd"], row["half_width"], row["n"])
     units = {one.name: display_factor_and_unit(one.unit) for one in sweep.parameters}
     rows = [
         [
@@ -89,7 +90,3 @@ def _estimate_cell(point: Mapping[str, Any], quantity: str) -> str:
 def _quantity_heading(quantity: str) -> str:
     unit = column_display_factor_and_unit(quantity)[1]
     return quantity_name(quantity) + (f" ({unit})" if unit not in ("1", "packets") else "")
-
-
-def _estimate_from_row(row: Mapping[str, Any]) -> Estimate:
-    return Estimate(row["mean"], row["sd"], row["half_width"], row["n"])

@@ -19,6 +19,9 @@ from typing import Any
 from ecnlab.errors import UsageError
 from ecnlab.scenarios.units import NUMBER_PATTERN, UNIT_PATTERN, parse_quantity
 
+# Values by name of a parameter, or by key of a scenario.
+Values = Mapping[str, Any]
+
 _MAX_VALUES = 100_000
 _RANGE_PATTERN = re.compile(rf"\s*({NUMBER_PATTERN})\s*\.\.\s*({NUMBER_PATTERN})(?:\s+step\s+({NUMBER_PATTERN}))?\s*{UNIT_PATTERN}\s*")
 

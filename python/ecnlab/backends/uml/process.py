@@ -17,7 +17,7 @@ import signal
 import subprocess
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +26,7 @@ from time import monotonic
 from typing import IO, Any
 
 from ecnlab import _core
+from ecnlab.backends.base import ProgressCallback
 from ecnlab.backends.uml import console, tmpdir
 from ecnlab.backends.uml.kernels import BuiltKernel
 from ecnlab.errors import BackendError
@@ -56,9 +57,6 @@ _EXTERNAL_SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGXC
 
 # A UML process reports progress a hundred times per run; one that is silent for this long hangs. Each simulated second adds to the limit.
 _SILENCE_TIMEOUT_S, _SILENCE_TIMEOUT_PER_SIMULATED_S = 60.0, 10.0
-
-# Called with the simulated seconds so far; returns whether to stop the run.
-ProgressCallback = Callable[[float], bool]
 
 
 class UmlStoppedByCallback(Exception):
