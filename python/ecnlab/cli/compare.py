@@ -13,6 +13,7 @@ from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
+    from ecnlab.comparison.model import Comparison
     from ecnlab.execution.workers import Workers
     from ecnlab.scenarios.load import Scenario
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @options.aqm_option
 @options.seed_option("those of a folder, else --seeds 10")
 @options.seeds_option("those of a folder, else 10")
-@click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
+@options.repeatable_option("--quantity", "quantities", "NAME", "Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
 @options.add_backend_options_per_side
 @options.workers_options
@@ -52,7 +53,6 @@ def compare(
     compared point by point. Values of one seed are paired, so that shared random draws cancel. The largest change is listed first.
     With --backend twice, A runs on the first backend and B, by default the same scenario, on the second.
     """
-    from ecnlab.cli import comparison
     from ecnlab.comparison import compare as comparing
 
     other = _second_side_with_overrides(a, b, overrides, aqms, number=len(backends))
@@ -75,7 +75,7 @@ def compare(
     if as_json:
         output.print_json(found.to_dict())
     elif not quiet:
-        comparison.print_comparison(found, everything=everything or bool(quantities))
+        _print_comparison(found, everything=everything or bool(quantities))
 
 
 def _second_side_with_overrides(a: str, b: str | None, overrides: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
@@ -94,3 +94,23 @@ def _second_side_with_overrides(a: str, b: str | None, overrides: dict[str, str]
         raise UsageError(f"--set: {side} is a finished run; fix: name its scenario file")
     with options.name_set_option_in_problems(overrides):
         return load(side, overrides, aqms=aqms)
+
+
+def _print_comparison(found: Comparison, *, everything: bool) -> None:
+    """Print a comparison as text; all of it, or the parameters and rows that matter most."""
+    from ecnlab.comparison import summary
+
+    for name, title in zip(found.names, found.titles, strict=True):
+        output.print_line(f"{name}: {title}")
+    for note in found.notes:
+        output.print_line(f"note: {note}")
+    output.print_tables(summary.differing_parameter_tables(found, everything=everything))
+    if not found.rows:
+        output.print_line("no quantity is in both")
+        return
+    if everything:
+        output.print_tables(summary.difference_tables(found, found.rows, len(found.rows)))
+    else:
+        output.print_tables(summary.main_quantity_tables(found))
+        output.print_tables(summary.difference_tables(found, found.differing_rows, summary.MAX_SHOWN_ROWS))
+    output.print_line(found.difference_count_text() + ("" if everything else "; --all shows everything"))

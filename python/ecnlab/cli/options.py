@@ -79,8 +79,8 @@ def resolve_example_argument(_context: click.Context, _option: click.Parameter, 
 
 def aqm_option(command: Decorated) -> Decorated:
     """`--aqm FILE:CLASS`, as the command's parameter `aqms`."""
-    words = "Load a user-defined AQM, e.g. my_aqm.py:MyAqm; repeatable."
-    return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(redirect_prints_to_stderr(command))
+    option = repeatable_option("--aqm", "aqms", "FILE:CLASS", "Load a user-defined AQM, e.g. my_aqm.py:MyAqm; repeatable.")
+    return cast("Decorated", option(redirect_prints_to_stderr(command)))
 
 
 def backend_options(command: Decorated) -> Decorated:
@@ -110,7 +110,7 @@ def _add_backend_options(command: Decorated, words: str, *, per_side: bool) -> D
             raise UsageError(f"--backend: is given {len(chosen)} times; fix: give one for both sides, or one for each")
         return command(*args, backends=backends_from_options(chosen, ip, kernel, lateness), **given)
 
-    choice = click.option("--backend", "names", metavar="NAME", multiple=True, help=words)
+    choice = repeatable_option("--backend", "names", "NAME", words)
     decorated: Any = call_command_with_backends
     for option in reversed((choice, click.option("--on", multiple=True, hidden=True), *_BACKEND_OPTIONS)):
         decorated = option(decorated)
@@ -138,6 +138,11 @@ def workers_options(command: Decorated) -> Decorated:
 def out_option(metavar: str, words: str) -> Decorator[Any]:
     """`--out`, the file or folder to write."""
     return click.option("--out", type=PATH, metavar=metavar, help=words)
+
+
+def repeatable_option(option: str, parameter: str, metavar: str, words: str) -> Decorator[Any]:
+    """An option that may be given several times, as the command's `parameter`."""
+    return click.option(option, parameter, metavar=metavar, multiple=True, help=words)
 
 
 def set_option(words: str) -> Decorator[Any]:

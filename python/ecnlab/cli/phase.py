@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @click.command(no_args_is_help=True)
 @click.argument("files", metavar="[FILE]...", nargs=-1, callback=options.resolve_example_argument)
-@click.option("--study", "studies", metavar="NAME", multiple=True, help="Every scenario of this study's main set-up; repeatable.")
+@options.repeatable_option("--study", "studies", "NAME", "Every scenario of this study's main set-up; repeatable.")
 @options.aqm_option
 @options.seeds_option("10")
-@click.option("--measure", "measures", metavar="NAME", multiple=True, help="Only this measure, e.g. goodput_bps; repeatable.")
+@options.repeatable_option("--measure", "measures", "NAME", "Only this measure, e.g. goodput_bps; repeatable.")
 @click.option("--jitter", metavar="TIME", default="packet", help="The maximum of the processing time (default: packet).")
 @click.option("--all", "everything", is_flag=True, help="Show every scenario, also those without a phase effect.")
 @options.workers_options

@@ -21,18 +21,18 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=options.PATH)
-@click.option("--figure", "figures", metavar="NAME", multiple=True, help="Run: only this kind of figure; repeatable.")
-@click.option("--y", "quantities", metavar="QUANTITY", multiple=True, help="Sweep: quantity on the y axis, e.g. goodput_bps; repeatable.")
+@options.repeatable_option("--figure", "figures", "NAME", "Run: only this kind of figure; repeatable.")
+@options.repeatable_option("--y", "quantities", "QUANTITY", "Sweep: quantity on the y axis, e.g. goodput_bps; repeatable.")
 @click.option(
     "--x",
     metavar="PARAMETER",
     help="Sweep: parameter on the x axis (default: the first numeric one that is in neither --by nor --panels).",
 )
-@click.option(
+@options.repeatable_option(
     "--by",
-    metavar="PARAMETER",
-    multiple=True,
-    help="Sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others). Twice: the first sets "
+    "by",
+    "PARAMETER",
+    "Sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others). Twice: the first sets "
     "the colour, the second marker and dash.",
 )
 @click.option("--panels", metavar="PARAMETER", help="Sweep: a panel for each value, all with the same axes; values as for --by.")
@@ -40,7 +40,7 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 @click.option("--group", metavar="NAME", help="Sweep: quantity of this group.")
 @click.option("--queue", metavar="NAME", help="Sweep: quantity of this queue.")
 @click.option("--band", metavar="QUEUE.BAND", help="Sweep: quantity of this band.")
-@click.option("--where", metavar="PARAMETER=VALUE", multiple=True, help="Sweep: only points with this value; repeatable.")
+@options.repeatable_option("--where", "where", "PARAMETER=VALUE", "Sweep: only points with this value; repeatable.")
 @click.option("--format", "formats", type=click.Choice(_FORMATS), multiple=True, help="File format (default: svg); repeatable.")
 @click.option("--width", metavar="LENGTH", help="Width of a figure, e.g. 8.5cm or 3.4in.")
 @click.option("--titles", is_flag=True, help="Print the scenario's title above each figure.")

@@ -56,12 +56,11 @@ _NOTHING_TO_DRAW = Problem(
     help="Write each packet's events: an ns-2 trace (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two. "
     "On uml also a folder of cases for `ecnlab validate linux` (.cases).",
 )
-@click.option(
+@options.repeatable_option(
     "--trace-link",
     "trace_links",
-    metavar="NAME",
-    multiple=True,
-    help="Link in the trace (default: all; in a capture those with a queue, in both directions); repeatable.",
+    "NAME",
+    "Link in the trace (default: all; in a capture those with a queue, in both directions); repeatable.",
 )
 @click.option(
     "--trace-bytes",

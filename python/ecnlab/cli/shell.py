@@ -84,25 +84,20 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
 @click.option("--rate", metavar="RATE", help="Rate of the link, instead of FILE, e.g. 10Mbps.")
 @click.option("--up-rate", metavar="RATE", help="Rate towards the server (default: that of --rate).")
 @click.option("--delay", metavar="TIME", help="One-way delay (default: 0 ms); the RTT is twice that.")
-@click.option(
+@options.repeatable_option(
     "--aqm",
     "aqms",
-    metavar="NAME|FILE:CLASS",
-    multiple=True,
-    help="AQM of both directions, built-in or user-defined (default: droptail). With FILE: load a user-defined AQM; repeatable.",
+    "NAME|FILE:CLASS",
+    "AQM of both directions, built-in or user-defined (default: droptail). With FILE: load a user-defined AQM; repeatable.",
 )
 @click.option("--limit", metavar="AMOUNT", help="Buffer of each direction (default: 250 packets).")
-@click.option(
-    "--queue",
-    "keys",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Another parameter of the queues of both directions, e.g. max_th=30; repeatable.",
+@options.repeatable_option(
+    "--queue", "keys", "KEY=VALUE", "Another parameter of the queues of both directions, e.g. max_th=30; repeatable."
 )
 @options.set_option("Change one parameter, e.g. link.path.reverse.queue.limit=50; repeatable.")
 @click.option("--group", metavar="NAME", help="Group of flows in FILE whose path the program uses (default: the first).")
 @click.option("--background", is_flag=True, help="Also send the flows of FILE, simulated, over the same links.")
-@click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server at the far end, e.g. 'iperf3 -s'; repeatable.")
+@options.repeatable_option("--server", "servers", "COMMAND", "Run a server at the far end, e.g. 'iperf3 -s'; repeatable.")
 @click.option("--ecn/--no-ecn", default=True, help="Request and accept ECN on connections (default: on).")
 @click.option("--cc", "congestion_control", metavar="NAME", help="Default congestion control, e.g. cubic.")
 @click.option("--seed", metavar="N", default="1", help="Seed of the links' random streams (default: 1).")

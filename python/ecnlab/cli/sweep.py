@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=options.PATH, callback=options.resolve_example_argument)
-@click.option(
+@options.repeatable_option(
     "--vary",
-    metavar="KEY=VALUES",
-    multiple=True,
-    help="Vary one parameter, e.g. link.bottleneck.queue.max_p=0.1,0.5 or flows.far.count=10..40 step 10; repeatable.",
+    "vary",
+    "KEY=VALUES",
+    "Vary one parameter, e.g. link.bottleneck.queue.max_p=0.1,0.5 or flows.far.count=10..40 step 10; repeatable.",
 )
 @options.set_option("Change one parameter at all points; repeatable.")
 @options.aqm_option
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @options.backend_options
 @options.workers_options
 @options.store_option
-@click.option("--table", "tables", metavar="NAME", multiple=True, help="Also write this table, e.g. flows; repeatable.")
+@options.repeatable_option("--table", "tables", "NAME", "Also write this table, e.g. flows; repeatable.")
 @options.out_option("DIR", "The sweep's folder (default: results/sweep-NAME).")
 @options.json_option
 @options.quiet_option
