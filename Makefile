@@ -93,15 +93,15 @@ test: $(DEVELOPER_READY) $(BUILT) $(GUEST) ## all tests, Rust and Python
 	@echo "Testing the package and the command ..."
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-# Clippy uses the build scripts and macros that the tests have compiled.
+# Clippy uses the build scripts and macros that the tests have compiled. Types are checked beside it, since that takes one core.
 lint: $(DEVELOPER_READY) $(BUILT) ## formatting, lints and types
 	cargo fmt --check
-	cargo clippy --quiet --workspace --all-targets --profile tests -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m mypy.stubtest ecnlab._core
+	@($(BIN)/mypy && $(BIN)/python -m mypy.stubtest ecnlab._core) & types=$$!; \
+		echo cargo clippy; cargo clippy --quiet --workspace --all-targets --profile tests -- -D warnings; clippy=$$?; \
+		wait $$types && exit $$clippy
 
 bench: $(DEVELOPER_READY) $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
 	$(BIN)/python benches/bench.py
