@@ -49,9 +49,21 @@ impl OverflowedBins {
 impl<const BITS: u32> Histogram<BITS> {
     #[inline(always)]
     pub fn record(&mut self, span: Span) {
+        self.record_in_bin(span, Self::bin_index(span.picos() / 1_000));
+    }
+
+    /// Records a span here and in a histogram with wider bins, whose bin follows from that of this one.
+    #[inline(always)]
+    pub fn record_with_coarser<const FEWER_BITS: u32>(&mut self, coarser: &mut Histogram<FEWER_BITS>, span: Span) {
+        let bin = Self::bin_index(span.picos() / 1_000);
+        self.record_in_bin(span, bin);
+        coarser.record_in_bin(span, Self::coarser_bin_index::<FEWER_BITS>(bin));
+    }
+
+    #[inline(always)]
+    fn record_in_bin(&mut self, span: Span, bin: u32) {
         self.count += 1;
         self.add_to_sum([span.picos(), 0]);
-        let bin = Self::bin_index(span.picos() / 1_000);
         match self.bins.get_mut(bin.wrapping_sub(self.first_bin) as usize) {
             Some(count) if *count < u16::MAX => *count += 1,
             _ => self.add_to_bin(bin, 1),
@@ -163,6 +175,13 @@ impl<const BITS: u32> Histogram<BITS> {
         (shift << BITS) + (nanos >> shift) as u32
     }
 
+    /// Index of the bin of a histogram with fewer bits that has a bin of this one. The first bins of this one have a nanosecond each.
+    #[inline(always)]
+    fn coarser_bin_index<const FEWER_BITS: u32>(bin: u32) -> u32 {
+        let fewer = const { BITS - FEWER_BITS };
+        if bin < 1 << BITS { Histogram::<FEWER_BITS>::bin_index(u64::from(bin)) } else { (bin >> fewer) + (fewer << FEWER_BITS) }
+    }
+
     /// Least number of nanoseconds in a bin.
     fn bin_lower_bound(bin: u32) -> u64 {
         let octaves = (bin >> BITS).saturating_sub(1);
@@ -199,6 +218,21 @@ mod tests {
             let bin_midpoint = Histogram::<8>::bin_midpoint(Histogram::<8>::bin_index(nanos));
             assert!((bin_midpoint - nanos as f64).abs() <= nanos as f64 / 500.0, "{nanos}: {bin_midpoint}");
         }
+    }
+
+    #[test]
+    fn a_coarser_histogram_counts_as_it_would_alone() {
+        let (mut fine, mut coarse) = (Histogram::<8>::default(), Histogram::<5>::default());
+        let (mut fine_alone, mut coarse_alone) = (fine.clone(), coarse.clone());
+        let nanos = (0..3000).chain((11..53).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 12345 % (1 << bit)]));
+        for span in nanos.map(|nanos| Span::from_picos(nanos * 1_000 + 999)) {
+            fine.record_with_coarser(&mut coarse, span);
+            fine_alone.record(span);
+            coarse_alone.record(span);
+        }
+        assert_eq!(fine_alone.non_zero_bins().collect::<Vec<_>>(), fine.non_zero_bins().collect::<Vec<_>>());
+        assert_eq!(coarse_alone.non_zero_bins().collect::<Vec<_>>(), coarse.non_zero_bins().collect::<Vec<_>>());
+        assert_eq!((coarse_alone.count(), coarse_alone.mean_s()), (coarse.count(), coarse.mean_s()));
     }
 
     #[test]

@@ -77,13 +77,11 @@ impl<P: Probe> Simulation<P> {
         if packet.segment_type() != SegmentType::PureAck {
             let (new_bytes, carried) = flow.sender.bytes_delivered_by_segment(&segment, arrival.delivered, flow.sink.rcv_nxt());
             let first_bytes = if segment.retransmission || packet.flags.is_duplicate() { 0 } else { carried };
-            let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent_at) };
+            let delivery = Delivery { size: packet.size, new_bytes, first_bytes };
             if let Some(since) = flow.measures.on_delivery(&delivery, self.now) {
                 self.probe.on_lockout(packet.flow, since, self.now);
             }
-            if flow.row_policy != RowPolicy::NotCounted {
-                self.groups[flow.group as usize].delay.record(delivery.delay);
-            }
+            self.groups[flow.group as usize].record_delay(flow, self.now.since(packet.sent_at));
             delivered_bytes = if flow.app_kind == AppWriteTiming::WantsDeliveries { new_bytes } else { 0 };
         }
         self.update_sink_timer(packet.flow, before);

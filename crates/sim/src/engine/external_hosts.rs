@@ -213,16 +213,12 @@ impl<P: Probe> Simulation<P> {
             let flow = &mut self.flows[packet.flow as usize];
             flow.received_packets += 1;
             if packet.segment_type() != SegmentType::PureAck {
-                let delay = self.now.since(packet.sent_at);
                 flow.measures.on_delivery_without_new_bytes(&Delivery {
                     size: packet.size,
                     new_bytes: 0,
                     first_bytes: packet.first_time_payload(),
-                    delay,
                 });
-                if flow.row_policy != RowPolicy::NotCounted {
-                    self.groups[flow.group as usize].delay.record(delay);
-                }
+                self.groups[flow.group as usize].record_delay(flow, self.now.since(packet.sent_at));
             }
         }
         let (ece, cwr) = (bits.ece(), bits.cwr());

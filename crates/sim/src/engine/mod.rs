@@ -40,7 +40,7 @@ use crate::component::{ComponentId, ComponentKind};
 use crate::external_hosts::SimOutput;
 use crate::link::{Link, LinkQueue};
 use crate::measures::{BinnedFairness, CompletionsBySize, Histogram, NetworkNames, Report};
-use crate::network::MaxProcessingTime;
+use crate::network::{MaxProcessingTime, RowPolicy};
 use crate::packet::PacketArena;
 use crate::probe::Probe;
 
@@ -129,6 +129,18 @@ struct GroupMeasures {
     completions: CompletionsBySize,
     marks: u64,
     drops: u64,
+}
+
+impl GroupMeasures {
+    /// Records the one-way delay of a packet in the rows to which its flow belongs.
+    #[inline(always)]
+    fn record_delay(&mut self, flow: &mut FlowState, delay: Span) {
+        match flow.row_policy {
+            RowPolicy::OwnRow => self.delay.record_with_coarser(&mut flow.measures.delay, delay),
+            RowPolicy::GroupOnly => self.delay.record(delay),
+            RowPolicy::NotCounted => {}
+        }
+    }
 }
 
 /// Marks the end of a route.

@@ -17,7 +17,6 @@ pub struct Delivery {
     pub new_bytes: u64,
     /// Application data of a packet that was not a retransmission.
     pub first_bytes: u32,
-    pub delay: Span,
 }
 
 /// Measures of a flow since the measured interval began. Fields that arrivals of data and ACKs change come last, before the endpoints of the
@@ -41,6 +40,7 @@ pub struct FlowMeasures {
     pub lockouts: u32,
     /// Begin of the current transfer, or `NEVER`; of datagrams, the time of the last one.
     transfer_began: Time,
+    /// One-way delays, of a flow with a row.
     pub delay: Histogram<5>,
     /// `max(1 s, 10 RTT)`: a longer interval without delivery is a lockout.
     lockout_threshold: Span,
@@ -113,7 +113,6 @@ impl FlowMeasures {
     pub fn on_delivery_without_new_bytes(&mut self, delivery: &Delivery) {
         self.bytes[0] += u64::from(delivery.size);
         self.bytes[2] += u64::from(delivery.first_bytes);
-        self.delay.record(delivery.delay);
     }
 
     /// Counts new readable data; returns the begin of the lockout that they ended, if any.
