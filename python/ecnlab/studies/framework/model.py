@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NeedKey = tuple[Any, ...]
 ResultsByKey = Mapping[NeedKey, "Result"]
-ScenarioRewriting = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+ScenarioTree = Mapping[str, Any]
+ScenarioRewriting = Callable[[ScenarioTree], ScenarioTree]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class RequiredScenario:
     They are compared and hashed by identity; identical scenarios run once for all items and claims that require them.
     """
 
-    scenario: Mapping[str, Any]
+    scenario: ScenarioTree
     every_seed: bool = True
 
 

@@ -17,7 +17,7 @@ from ecnlab.scenarios.load import Scenario, scenario
 from ecnlab.storage.results import Result
 from ecnlab.storage.store import Store
 from ecnlab.storage.tables import recording_includes
-from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting
+from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting, ScenarioTree
 
 Recording = Mapping[str, Any]
 RecordPlace = tuple[str, str, tuple[int, ...]]
@@ -28,7 +28,7 @@ class ScenarioRequest:
     """A required scenario with its seeds and recordings."""
 
     scenario: Scenario
-    tree: Mapping[str, Any]
+    tree: ScenarioTree
     seeds: tuple[int, ...]
 
     @property
@@ -74,7 +74,7 @@ class StudyPlan:
         self.backend = backend
         self.is_rewritten = rewritten is not None
         self._rewritten = rewritten or (lambda tree: tree)
-        self._read: dict[str, tuple[Scenario, Mapping[str, Any]]] = {}
+        self._read: dict[str, tuple[Scenario, ScenarioTree]] = {}
         self._wanted: dict[RecordPlace, ScenarioRequest] = {}
         self._places: dict[RequiredScenario, RecordPlace] = {}
         self.add_required_scenarios(needs)

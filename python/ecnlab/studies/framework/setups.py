@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from itertools import product
-from typing import Any
 
 from ecnlab.scenarios.load import scenario
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import Claim, ClaimDecision, SingleSetupDecision, combine_setup_verdicts, decide_claims
-from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario, ScenarioRewriting, Study
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario, ScenarioRewriting, ScenarioTree, Study
+from ecnlab.studies.framework.rewritings import apply_rewritings
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +43,11 @@ def setups_from_open_parameters(parameters: Sequence[OpenParameter]) -> Iterator
     main = {parameter.name: parameter.main for parameter in parameters}
     seen = [main]
     yield _setup_from_values(parameters, main)
-    for values in (*_one_value_changed_at_a_time(parameters, main), *_corner_value_combinations(parameters)):
+    changed = [{**main, parameter.name: value} for parameter in parameters for value in parameter.values]
+    for values in (*changed, *_corner_value_combinations(parameters)):
         if values not in seen:
             seen.append(values)
             yield _setup_from_values(parameters, values)
-
-
-def _one_value_changed_at_a_time(parameters: Sequence[OpenParameter], main: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{**main, parameter.name: value} for parameter in parameters for value in parameter.values]
 
 
 def _corner_value_combinations(parameters: Sequence[OpenParameter]) -> list[dict[str, str]]:
@@ -61,28 +58,16 @@ def _corner_value_combinations(parameters: Sequence[OpenParameter]) -> list[dict
 
 def _setup_from_values(parameters: Sequence[OpenParameter], values: Mapping[str, str]) -> ParameterSetup:
     rewritings = [parameter.values[values[parameter.name]] for parameter in parameters]
-
-    def apply_all_values(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        return reduce(lambda rewritten, rewriting: rewriting(rewritten), rewritings, tree)
-
-    return ParameterSetup(values, "", apply_all_values)
+    return ParameterSetup(values, "", partial(apply_rewritings, rewritings))
 
 
-def _with_processing_jitter(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**tree, "processing_jitter": "packet"}
-
-
-def _with_later_measuring_start(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    if any(_has_file_transfer(group) for group in tree["flows"]):
+def _with_later_measuring_start(tree: ScenarioTree) -> ScenarioTree:
+    apps = [group.get("app") for group in tree["flows"]]
+    if any(isinstance(app, Mapping) and app["kind"] == "file" for app in apps):
         return tree
     read = scenario(tree)
     start_s = read.measure_from_s + LATER_START_SHARE * (read.duration_s - read.measure_from_s)
     return {**tree, "measure_from": f"{start_s:g} s"}
-
-
-def _has_file_transfer(group: Mapping[str, Any]) -> bool:
-    app = group.get("app")
-    return isinstance(app, Mapping) and app["kind"] == "file"
 
 
 LATER_START_SHARE = 0.25
@@ -92,7 +77,7 @@ ROBUSTNESS_CHECKS = (
         "random processing time",
         "Each sender's host takes a random time of up to one packet's transmission time for each packet, as Floyd and Jacobson (1992) "
         "advise against phase effects.",
-        _with_processing_jitter,
+        lambda tree: {**tree, "processing_jitter": "packet"},
     ),
     InadmissibleSetup(
         "measured later",
@@ -128,11 +113,11 @@ class StudySetups:
             own = self._by_text.setdefault((self._scenario_as_text(need), need.every_seed), need)
             tree = setup.rewriting(need.scenario)
             text = json.dumps(tree)
-            self._rewritten[key] = need if text == self._scenario_as_text(own) else self._cached_required_scenario(text, tree, need)
+            unchanged = text == self._scenario_as_text(own)
+            self._rewritten[key] = (
+                need if unchanged else self._by_text.setdefault((text, need.every_seed), RequiredScenario(tree, need.every_seed))
+            )
         return self._rewritten[key]
-
-    def _cached_required_scenario(self, text: str, tree: Mapping[str, Any], need: RequiredScenario) -> RequiredScenario:
-        return self._by_text.setdefault((text, need.every_seed), RequiredScenario(tree, need.every_seed))
 
     def _scenario_as_text(self, need: RequiredScenario) -> str:
         if need not in self._texts:

@@ -8,6 +8,7 @@ import pytest
 import ecnlab
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.framework.rewritings import apply_rewritings
 from ecnlab.studies.papers.rfc2884 import STUDY, choices, testbed
 from ecnlab.studies.papers.rfc2884.choices import ADMITTED_THRESHOLDS, CANDIDATE_THRESHOLDS, STRICTEST_SETUPS, red_thresholds_rewriting
 from ecnlab.studies.papers.rfc2884.fairness import CANDIDATE_NEEDS, forced_drop_share
@@ -48,9 +49,9 @@ def test_the_router_is_linux_red_of_its_time() -> None:
 
 
 def test_each_value_changes_what_it_names_and_the_others_stay() -> None:
-    scenario = choices.apply_rewritings([choices.red_weight_rewriting(5), red_thresholds_rewriting(RedThresholds(90, 30))], _NEED.scenario)
+    scenario = apply_rewritings([choices.red_weight_rewriting(5), red_thresholds_rewriting(RedThresholds(90, 30))], _NEED.scenario)
     assert (thresholds_of_red_queue(_queue_tree(scenario)), weight_log_of_red_queue(_queue_tree(scenario))) == (RedThresholds(90, 30), 5)
-    back = choices.apply_rewritings(
+    back = apply_rewritings(
         [red_thresholds_rewriting(testbed.TESTBED_THRESHOLDS), choices.red_weight_rewriting(testbed.TESTBED_WEIGHT)], scenario
     )
     assert back == _NEED.scenario

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from ecnlab.plot import series, style
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters
 from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, ResultsByKey, StudyItem
 from ecnlab.studies.papers.aecn import schemes
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _SCHEMES = ("ECN", "RED")
 _END_S = 100.0
@@ -50,8 +47,6 @@ def queue_over_time_item(number: str, name: str, flows: int, max_p: float, netwo
 
 
 def _draw_rates_over_time(results: ResultsByKey, quantity: str) -> DrawnItemContent:
-    import polars as pl
-
     figure, axes = style.figure_with_panels(2, 1, shape=0.95, sharex=True, sharey=True)
     for axis, name in zip(axes, _SCHEMES, strict=True):
         series.draw_rates(axis, results[name,].series.rate, quantity, networks.GROUPS, schemes.GROUP_PALETTE)
@@ -65,8 +60,6 @@ def _draw_rates_over_time(results: ResultsByKey, quantity: str) -> DrawnItemCont
 
 
 def _rate_over_time_frame(results: ResultsByKey, name: str, group: str, quantity: str) -> pl.DataFrame:
-    import polars as pl
-
     rates = results[name,].series.rate
     means = series.mean_over_seeds(rates.filter(rates["group"] == group), quantity).rename({"mean": quantity})
     return means.select(pl.lit(name).alias("scheme"), pl.lit(group).alias("group"), pl.all())

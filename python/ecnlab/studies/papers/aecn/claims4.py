@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import (
     COUNT,
     MBPS,
@@ -31,9 +31,6 @@ from ecnlab.studies.framework.claims import (
 from ecnlab.studies.papers.aecn.chapter4 import FLOW_COUNTS, MAX_PS, SWEPT_MAX_PS, THRESHOLD_PAIRS, chapter4_measure, one_way_delay_measure
 from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 _HIGH_MAX_PS = (0.5, 0.8)
 _SCHEMES = ("ECN", "RED")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import fmean, linear_regression
-from typing import TYPE_CHECKING
 
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import (
     COUNT,
     DIMENSIONLESS,
@@ -41,10 +41,6 @@ from ecnlab.studies.papers.aecn.ratios import ALPHAS, aecn_measure_at_alpha
 from ecnlab.studies.papers.aecn.refinements import BASE_MAX_PS, MAX_THS, ROBUST_MIN_THS, aecn2_measure, aecn3_measure, aecn4_measure
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 from ecnlab.studies.papers.aecn.sweeps import DELAY, FLOW_COUNTS, FLOW_COUNTS_WITHOUT_LOCKOUT, MAX_PS, smallest_over_largest_group
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
-
 
 _JAIN_UNIT, _GROUP_NAMES = "Jain's index", "smallest over largest group"
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+import polars as pl
+
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.aecn import schemes
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 # Half of the smallest pause that the thesis names, from second 67 to 78.
 PAUSE_S = 11 / 2
@@ -29,8 +28,6 @@ def longest_drop_period_s(result: Result) -> list[float]:
 
 def _drop_period_lengths_by_seed(result: Result) -> list[Sequence[int]]:
     """The lengths of each seed's periods."""
-    import polars as pl
-
     drops = result.series.events.filter(
         pl.col("kind") == "drop", pl.col("packet") == "data", pl.col("time_s") >= result.header["measure_from_s"]
     )

@@ -5,61 +5,33 @@ The values were written down before the claims were run with seeds 101 to 120; S
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Tree
 from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.rewritings import leave_scenario_unchanged, rewriting_of_each, with_settings
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.beyond.measures import scenario_on_several_routers
 from ecnlab.studies.papers.aecn.chapter4 import DELAY_FIGURE_MAX_P
 
 
-def _unchanged_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    return tree
-
-
-def _has_aecn_queue(tree: Mapping[str, Any]) -> bool:
-    return any(link["queue"].get("aqm") == "aecn" for link in tree["link"])
-
-
-def _queue_settings_rewriting(aqms: tuple[str, ...], settings: Tree) -> ScenarioRewriting:
-    """Set these parameters in every queue with one of these AQMs."""
-
-    def set_queue_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        links = [{**link, "queue": {**link["queue"], **settings}} if link["queue"].get("aqm") in aqms else link for link in tree["link"]]
-        return {**tree, "link": links}
-
-    return set_queue_parameters
-
-
-def _aecn2_settings_rewriting(settings: Tree) -> ScenarioRewriting:
-    """Set these parameters in every queue of AECN2."""
-
-    def set_aecn2_queue_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        balanced = any(link["queue"].get("balance") == "population" for link in tree["link"])
-        return _queue_settings_rewriting(("aecn",), settings)(tree) if balanced else tree
-
-    return set_aecn2_queue_parameters
+def _queue_settings_rewriting(settings: Tree, key: str = "aqm", values: tuple[str, ...] = ("aecn",)) -> ScenarioRewriting:
+    """Set these parameters in every queue whose parameter `key` has one of these values."""
+    return rewriting_of_each("link", lambda link: with_settings(link, "queue", settings) if link["queue"].get(key) in values else link)
 
 
 def _tcp_settings_rewriting(settings: Tree) -> ScenarioRewriting:
     """Set these parameters in every TCP sender."""
-
-    def set_tcp_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**tree, "flows": [{**flow, "tcp": {**flow["tcp"], **settings}} if "tcp" in flow else flow for flow in tree["flows"]]}
-
-    return set_tcp_parameters
+    return rewriting_of_each("flows", lambda flow: with_settings(flow, "tcp", settings) if "tcp" in flow else flow)
 
 
 def _aecn_reported_rtt_rewriting(rtt: str) -> ScenarioRewriting:
     """Set another round-trip time in the packets that an AECN queue reads."""
-    return lambda tree: _tcp_settings_rewriting({"quirks": {"rtt_report": rtt}})(tree) if _has_aecn_queue(tree) else tree
+    of_all = _tcp_settings_rewriting({"quirks": {"rtt_report": rtt}})
+    return lambda tree: of_all(tree) if any(link["queue"].get("aqm") == "aecn" for link in tree["link"]) else tree
 
 
 def _delay_figure_max_p_rewriting(max_p: float) -> ScenarioRewriting:
     """Set another max_p in the runs of Figure 4.10 only."""
-    of_all = _queue_settings_rewriting(("red", "ecn"), {"max_p": max_p})
+    of_all = _queue_settings_rewriting({"max_p": max_p}, values=("red", "ecn"))
     return lambda tree: of_all(tree) if tree["name"].endswith(DELAY_FIGURE_MAX_P) else tree
 
 
@@ -68,7 +40,7 @@ OPEN_PARAMETERS = (
         name="max_p of Figure 4.10",
         paper="nothing: the caption of Figure 4.10 names min_th and max_th alone (section 4.4.3, page 34)",
         reason="The three values of Figure 4.7, to which the sentence compares Figure 4.10.",
-        values={"0.1": _delay_figure_max_p_rewriting(0.1), "0.5": _unchanged_scenario, "0.8": _delay_figure_max_p_rewriting(0.8)},
+        values={"0.1": _delay_figure_max_p_rewriting(0.1), "0.5": leave_scenario_unchanged, "0.8": _delay_figure_max_p_rewriting(0.8)},
         main="0.5",
     ),
     OpenParameter(
@@ -80,7 +52,7 @@ OPEN_PARAMETERS = (
             "gives the fragile group the most. Appendix B is not what was run to the letter: it compares the draw with max_p, not with "
             "the probability that it has just computed."
         ),
-        values={"router": _queue_settings_rewriting(("aecn",), {"count": "router"}), "group": _unchanged_scenario},
+        values={"router": _queue_settings_rewriting({"count": "router"}), "group": leave_scenario_unchanged},
         main="group",
     ),
     OpenParameter(
@@ -90,7 +62,7 @@ OPEN_PARAMETERS = (
             "(section 5.2.3.1, page 45); “tcph->r_rtt() = v_baseRTT_” (appendix A)"
         ),
         reason="The text names the last one. The printed code sends the base time, which a round of one packet sets anew.",
-        values={"last": _aecn_reported_rtt_rewriting("last"), "base": _unchanged_scenario},
+        values={"last": _aecn_reported_rtt_rewriting("last"), "base": leave_scenario_unchanged},
         main="base",
     ),
     OpenParameter(
@@ -100,7 +72,7 @@ OPEN_PARAMETERS = (
             "“belta=2.5; //rob_fq.length() / avg_fq_len” (appendix B)"
         ),
         reason="The algorithm divides and does not mention whole numbers. The comment in appendix B divides two integers of C.",
-        values={"whole": _aecn2_settings_rewriting({"ratios": "whole"}), "real": _unchanged_scenario},
+        values={"whole": _queue_settings_rewriting({"ratios": "whole"}, "balance", ("population",)), "real": leave_scenario_unchanged},
         main="real",
     ),
 )
@@ -114,7 +86,7 @@ ALTERNATIVES = (
             "thesis' date, 2 May 2001, and “If the average queue size exceeds max_th, all incoming packets will be dropped” (footnote, "
             "page 3; likewise section 5.2.1, page 43), which gentle does not do."
         ),
-        rewriting=_queue_settings_rewriting(("red", "ecn", "aecn"), {"gentle": True}),
+        rewriting=_queue_settings_rewriting({"gentle": True}, values=("red", "ecn", "aecn")),
     ),
     InadmissibleSetup(
         name="senders of ns-2 2.35",
@@ -130,7 +102,7 @@ ALTERNATIVES = (
             "For: the thesis' robust flows have 50 ms without queues, and at 60 flows more than 75 ms at times with them, so that the "
             "router takes some for average ones. Against: section 5.4 (page 50) and appendix B both print 75 ms."
         ),
-        rewriting=_queue_settings_rewriting(("aecn",), {"average_rtt": "90 ms"}),
+        rewriting=_queue_settings_rewriting({"average_rtt": "90 ms"}),
     ),
     InadmissibleSetup(
         name="smallest round-trip time in a packet",

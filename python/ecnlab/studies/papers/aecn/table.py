@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     ReportTable,
@@ -16,9 +16,6 @@ from ecnlab.studies.framework.model import (
 )
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.published import TABLE_5_1
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 # Variants of Jain's index, by averaging interval and quantity.
 JAIN_DEFINITIONS = {

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from ecnlab.plot import series, style
 from ecnlab.scenarios.networks import CHAPTER_4
 from ecnlab.stats.estimates import mean_with_interval
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey, StudyItem, format_with_interval
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import THROUGHPUT
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
-
-    from ecnlab.storage.results import Result
 
 # The thesis calls its experiment typical without naming it; this is the one of Figures 4.18 and 4.19.
 _FLOWS, _MAX_P, _THRESHOLDS = 60, 0.5, (10, 30)
@@ -33,8 +33,6 @@ def _warm_up_scenarios(record: dict[str, object], *, every_seed: bool) -> dict[t
 
 
 def _draw_warm_up_queues(results: ResultsByKey) -> DrawnItemContent:
-    import polars as pl
-
     frames = {name: results[name,].only(results[name,].seeds[0]).series.queue for name in _SCHEMES}
     figure, axes = style.figure_with_panels(2, 1, shape=0.95, sharex=True, sharey=True)
     for axis, (name, frame) in zip(axes, frames.items(), strict=True):
@@ -48,8 +46,6 @@ def _draw_warm_up_queues(results: ResultsByKey) -> DrawnItemContent:
 
 
 def _draw_warm_up_throughput(results: ResultsByKey) -> DrawnItemContent:
-    import polars as pl
-
     figure, (axes,) = style.figure_with_panels()
     rates = pl.concat(_total_throughput(results[name,]).with_columns(pl.lit(name).alias("group")) for name in _SCHEMES)
     series.draw_rates(axes, rates, THROUGHPUT, _SCHEMES, schemes.SCHEME_PALETTE)
@@ -64,8 +60,6 @@ def _draw_warm_up_throughput(results: ResultsByKey) -> DrawnItemContent:
 
 def _total_throughput(result: Result) -> pl.DataFrame:
     """The throughput of all groups together for each seed and second."""
-    import polars as pl
-
     groups = result.series.rate.group_by("seed", "time_s", maintain_order=True).agg(THROUGHPUT)
     return groups.with_columns(pl.col(THROUGHPUT).list.sum())
 
@@ -78,8 +72,6 @@ def _mean_throughput_of_span_text(rates: pl.DataFrame, name: str, start: float, 
 
 
 def _mean_throughput_over_time_frame(rates: pl.DataFrame, name: str) -> pl.DataFrame:
-    import polars as pl
-
     means = series.mean_over_seeds(rates.filter(rates["group"] == name), THROUGHPUT).rename({"mean": THROUGHPUT})
     return means.select(pl.lit(name).alias("scheme"), pl.all())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
@@ -18,9 +18,6 @@ from ecnlab.studies.papers.amecn.networks import (
     single_link_scenario,
 )
 from ecnlab.studies.papers.amecn.published import LOAD_BACK_S, SCHEMES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ALTERNATIVE_CHOICES = (
     CHOSEN_CHOICE,

@@ -6,15 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from ecnlab.scenarios.networks import BOTTLENECK
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import ResultOfNeed, ValueBySeed
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.amecn.networks import HOP_NAMES
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 ValuesOfResult = Callable[["Result"], list[float]]
 
@@ -54,8 +53,6 @@ def average_queue_return_time(low: float, high: float, change_s: float, latest_s
 
 def _average_queue_samples(result: Result, start_s: float, end_s: float) -> Iterator[list[tuple[float, float]]]:
     """Times and the AQM's average queue in a time interval, for each seed."""
-    import polars as pl
-
     span = (pl.col("queue") == BOTTLENECK) & pl.col("time_s").is_between(start_s, end_s, closed="left")
     samples = result.series.queue.filter(span).select("seed", "time_s", "average_packets")
     for seed in result.seeds:

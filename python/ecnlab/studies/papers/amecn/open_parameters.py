@@ -7,13 +7,9 @@ from typing import Any
 
 from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.rewritings import leave_scenario_unchanged, rewriting_of_each, with_settings
 
 _MECN_AQMS = ("mecn", "amecn")
-
-
-def leave_scenario_unchanged(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The scenario of the main set-up."""
-    return tree
 
 
 def queue_settings_rewriting(aqms: tuple[str, ...], **parts: Any) -> ScenarioRewriting:
@@ -33,20 +29,16 @@ def queue_settings_rewriting(aqms: tuple[str, ...], **parts: Any) -> ScenarioRew
 def changed_groups_rewriting(change: Callable[[Tree], Tree], *, of: str) -> ScenarioRewriting:
     """Rewrite every group of flows in scenarios with a group named `of`; other scenarios are unchanged."""
 
-    def change_all_groups(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        groups = tree["flows"]
-        return {**tree, "flows": [change(group) for group in groups]} if any(group["name"] == of for group in groups) else tree
-
-    return change_all_groups
+    of_all = rewriting_of_each("flows", change)
+    return lambda tree: of_all(tree) if any(group["name"] == of for group in tree["flows"]) else tree
 
 
 def _long_flow_window_rewriting(packets: int) -> ScenarioRewriting:
     """Limit the windows of the long flows of Figures 5 to 8, the only scenarios with a group "more"."""
 
-    def limit_window(group: Tree) -> Tree:
-        return {**group, "tcp": {**group["tcp"], "max_rwnd": packets}} if group["name"] in ("long", "back") else group
-
-    return changed_groups_rewriting(limit_window, of="more")
+    return changed_groups_rewriting(
+        lambda group: with_settings(group, "tcp", {"max_rwnd": packets}) if group["name"] in ("long", "back") else group, of="more"
+    )
 
 
 def _reverse_flow_count_rewriting(count: int) -> ScenarioRewriting:
@@ -57,7 +49,7 @@ def _reverse_flow_count_rewriting(count: int) -> ScenarioRewriting:
 def _source_delay_rewriting(delay: str) -> ScenarioRewriting:
     """Set the delay of the sources in Figures 5 to 8."""
     ends = {"long": "access", "more": "access", "back": "exit"}
-    return changed_groups_rewriting(lambda group: {**group, ends[group["name"]]: {**group[ends[group["name"]]], "delay": delay}}, of="more")
+    return changed_groups_rewriting(lambda group: with_settings(group, ends[group["name"]], {"delay": delay}), of="more")
 
 
 SPACING = OpenParameter(
@@ -162,7 +154,7 @@ ALTERNATIVES = (
             "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: the sources have one "
             "delay d (section 4.1). Figures 9 to 12 have round-trip times that differ."
         ),
-        changed_groups_rewriting(lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}, of="more"),
+        changed_groups_rewriting(lambda group: with_settings(group, "access", {"spread": "5.333 ms"}), of="more"),
     ),
     InadmissibleSetup(
         "sources 31 ms away (Figures 5 to 8)",

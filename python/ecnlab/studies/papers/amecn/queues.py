@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ecnlab.plot import series, style
 from ecnlab.scenarios.networks import BOTTLENECK
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, format_with_interval
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import DURATION_S, changing_load_scenario
 from ecnlab.studies.papers.amecn.published import CHANGE_S, LOAD_BACK_S, LOAD_NAMES, SCHEMES, TARGET_RANGE, UTILISATION_PERCENT
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 _BUFFER_PACKETS = 40
 _LOAD_TEXTS = {"rise": "20 more flows from 25 s on", "fall": "20 more flows until 25 s"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
@@ -10,9 +10,6 @@ from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, format_with_interval
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import COMPARED_SCHEMES, PACKET_BITS, RATE_BPS, parking_lot_scenario, single_link_scenario
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TARGETS_MS = (10, 20, 30, 40, 60, 80, 100, 120)
 PARKING_TARGETS_MS = (10, 20, 40, 60, 80)
@@ -134,8 +131,6 @@ def _parking_lot_table(results: ResultsByKey) -> ReportTable:
 
 def _estimates_frame(results: ResultsByKey, quantities: dict[str, measures.ValuesOfResult]) -> pl.DataFrame:
     """Every quantity of every scenario: scheme, target, quantity, mean, sd, half width, number of seeds."""
-    import polars as pl
-
     found = {(*key, name): result.estimate_of(measure(result)) for key, result in results.items() for name, measure in quantities.items()}
     rows = [(*key, value.mean, value.sd, value.half_width, value.n) for key, value in found.items()]
     return pl.DataFrame(rows, schema=["scheme", "target_ms", "quantity", "mean", "sd", "half_width", "n"], orient="row")

@@ -13,7 +13,7 @@ from typing import Any
 
 from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.framework.claims import CombinedMeasure, MeasuredQuantity, MeasureRatio, ScenarioMeasure, ratio_or_nan
-from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.framework.model import RequiredScenario, ScenarioTree
 from ecnlab.studies.papers.l4s.published import Pair, Sender
 
 PRAGUE, PRAGUE_2020, CUBIC = "prague", "prague-2020", "cubic"
@@ -163,7 +163,7 @@ def flow_group(name: str, sender: Sender) -> Tree:
     }
 
 
-def with_dualpi2_of_linux_7_2(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_dualpi2_of_linux_7_2(tree: ScenarioTree) -> ScenarioTree:
     """A scenario with the queue of Linux 7.2 instead of that of 2020."""
     if not tree["name"].endswith(OF_2020):
         return tree

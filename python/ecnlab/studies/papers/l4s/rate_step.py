@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import polars as pl
+
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import MS, ScenarioMeasure, estimate_of_quantity
@@ -80,8 +82,6 @@ def _value_of_waits(fold: Callable[[Sequence[float]], float]) -> Callable[[Resul
 
 def _largest_waits_after_step(result: Result) -> Iterator[list[float]]:
     """The largest sojourn time of each sample after the step, for each seed."""
-    import polars as pl
-
     after = (pl.col("queue") == BOTTLENECK) & (pl.col("time_s") > _STEP_S) & pl.col("sojourn_max_s").is_not_nan()
     samples = result.series.queue.filter(after).select("seed", "sojourn_max_s")
     for seed in result.seeds:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from statistics import linear_regression
 
+import polars as pl
+
 from ecnlab.scenarios.networks import Tree
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import CombinedMeasure, MeasuredQuantity, MeasureRatio, ScenarioMeasure, ratio_or_nan
@@ -76,8 +78,6 @@ def _codepoint_scenario(control: str, peer_agrees: bool) -> RequiredScenario:
 
 def _share_of_ect1(result: Result) -> list[float]:
     """ECT(1) among the data packets that arrive at the bottleneck."""
-    import polars as pl
-
     is_data = (pl.col("event") == "arrival") & (pl.col("size_bytes") > _SMALLEST_DATA_PACKET_BYTES)
     data = result.series.arrivals.filter(is_data)
     by_seed = [data.filter(pl.col("seed") == seed) for seed in result.seeds]
@@ -285,8 +285,6 @@ def _burst_scenario(control: str, rate_mbps: int) -> RequiredScenario:
 
 def _largest_wait_at_host(result: Result) -> list[float]:
     """The largest wait in the queue of the host's link in the measured time."""
-    import polars as pl
-
     samples = result.series.queue.filter((pl.col("queue") == _HOST_LINK) & (pl.col("time_s") > 10)).drop_nans("sojourn_max_s")
     return [max(samples.filter(pl.col("seed") == seed)["sojourn_max_s"].to_list(), default=math.nan) for seed in result.seeds]
 

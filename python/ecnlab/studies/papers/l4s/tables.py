@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from ecnlab.plot import style
 from ecnlab.plot.style import Palette
 from ecnlab.stats.estimates import Estimate
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import MBPS, claimed_between, estimate_of_quantity
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
@@ -35,9 +37,6 @@ from ecnlab.studies.papers.l4s.network import (
     two_flows,
 )
 from ecnlab.studies.papers.l4s.published import ReferenceRow, read_reference_rows
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 TOLERANCE = 0.10
 WITHIN_TOLERANCE = claimed_between(-100 * TOLERANCE, 100 * TOLERANCE)
@@ -227,8 +226,6 @@ def _rows_of_panel(title: str) -> list[ComparedRow]:
 
 
 def _draw_shares(results: ResultsByKey) -> DrawnItemContent:
-    import polars as pl
-
     runs = {need: results[key] for key, need in _needs_of_shares().items()}
     figure, panels = style.figure_with_panels(2, 2, shape=0.95)
     data = []

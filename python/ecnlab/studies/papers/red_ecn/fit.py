@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import polars as pl
+
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem
 from ecnlab.studies.papers.red_ecn.network import CHOSEN_CHOICE, OpenParameterChoice, goodput_per_source, table_row_scenario
 from ecnlab.studies.papers.red_ecn.published import PUBLISHED_KBPS, SUSPECTED_MISPRINTS, TableRow
@@ -69,8 +71,6 @@ def _rms_error_cells(distances: Sequence[float]) -> list[str]:
 
 
 def _fit_table_content(results: ResultsByKey) -> DrawnItemContent:
-    import polars as pl
-
     found = {choice.name: _rms_errors_by_table(_relative_errors(results, choice)) for choice in FITTED_CHOICES}
     header = ["alternative", "Table I", "Table I but ECN at 100 ms", "Table II"]
     table = ReportTable("distance from the published numbers (%)", header, [[name, *_rms_error_cells(row)] for name, row in found.items()])

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import Tree
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import ScenarioMeasure
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbps_by_row
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 SOURCE_COUNT = 10
 # min_th, max_th and the buffer are the paper's, the rest ns-2's defaults; RED is not gentle, as in the paper's figure 2.

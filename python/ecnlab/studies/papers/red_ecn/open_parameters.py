@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ecnlab.scenarios.networks import BOTTLENECK, Tree
 from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.rewritings import leave_scenario_unchanged, rewriting_of_each, with_settings
 
 
-def keep_scenario_unchanged(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The scenario of the main set-up."""
-    return tree
-
-
-def _rewrite_tables_named(section: str, name: str, change: Callable[[Tree], Tree]) -> ScenarioRewriting:
-    """Rewrite the links or groups of flows of this name."""
-
-    def change_named_tables(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        parts = tree[section]
-        if all(part["name"] != name for part in parts):
-            return tree
-        return {**tree, section: [change(part) if part["name"] == name else part for part in parts]}
-
-    return change_named_tables
-
-
-def _bottleneck_rate_rewriting(rate: str) -> ScenarioRewriting:
-    return _rewrite_tables_named("link", BOTTLENECK, lambda link: {**link, "rate": rate})
+def _rewriting_of_named(section: str, name: str, change: Callable[[Tree], Tree]) -> ScenarioRewriting:
+    """Change the links or groups of flows of this name."""
+    return rewriting_of_each(section, lambda part: change(part) if part["name"] == name else part)
 
 
 def _queue_parameters_rewriting(**parts: Any) -> ScenarioRewriting:
-    return _rewrite_tables_named("link", BOTTLENECK, lambda link: {**link, "queue": {**link["queue"], **parts}})
+    return _rewriting_of_named("link", BOTTLENECK, lambda link: with_settings(link, "queue", parts))
 
 
 def _tcp_parameters_rewriting(**parts: Any) -> ScenarioRewriting:
-    return _rewrite_tables_named("flows", "bulk", lambda group: {**group, "tcp": {**group["tcp"], **parts}})
+    return _rewriting_of_named("flows", "bulk", lambda group: with_settings(group, "tcp", parts))
 
 
 def _datagram_source_count_rewriting(count: int) -> ScenarioRewriting:
-    return _rewrite_tables_named("flows", "bursts", lambda group: {**group, "count": count})
+    return _rewriting_of_named("flows", "bursts", lambda group: {**group, "count": count})
 
 
 def _duration_rewriting(duration: str) -> ScenarioRewriting:
@@ -53,7 +38,10 @@ RATE = OpenParameter(
         "Ten sources got 145.68 kbit/s each at 50 ms (Table I), so the rate is above 1.457 Mbit/s. The two usual rates just above are 1.5 "
         "Mbit/s and a T1's 1.544. At 1.6 and 2 Mbit/s our sources get far more than Table I has (Table F)."
     ),
-    values={"1.5 Mbit/s": keep_scenario_unchanged, "1.544 Mbit/s": _bottleneck_rate_rewriting("1.544 Mbps")},
+    values={
+        "1.5 Mbit/s": leave_scenario_unchanged,
+        "1.544 Mbit/s": _rewriting_of_named("link", BOTTLENECK, lambda link: {**link, "rate": "1.544 Mbps"}),
+    },
     main="1.5 Mbit/s",
 )
 TCP = OpenParameter(
@@ -69,7 +57,7 @@ TCP = OpenParameter(
     values={
         "Tahoe": _tcp_parameters_rewriting(variant="tahoe"),
         "Reno, at most 20 packets": _tcp_parameters_rewriting(max_rwnd=20),
-        "Reno": keep_scenario_unchanged,
+        "Reno": leave_scenario_unchanged,
     },
     main="Reno",
 )
@@ -77,7 +65,7 @@ DURATION = OpenParameter(
     name="duration",
     paper="“send data continuously throughout the simulation” (section III.A). No duration.",
     reason="100 s is usual in such studies, as in the three others here. Half and twice of it bound the effect of slow start.",
-    values={"50 s": _duration_rewriting("50 s"), "100 s": keep_scenario_unchanged, "200 s": _duration_rewriting("200 s")},
+    values={"50 s": _duration_rewriting("50 s"), "100 s": leave_scenario_unchanged, "200 s": _duration_rewriting("200 s")},
     main="100 s",
 )
 BURSTS = OpenParameter(
@@ -88,7 +76,7 @@ BURSTS = OpenParameter(
         "datagrams sends 50 kbit/s in the mean, so that is 5 to 8 sources; more are possible, since datagrams are dropped too. 10 would be "
         "as many as there are TCP sources."
     ),
-    values={"6": _datagram_source_count_rewriting(6), "8": keep_scenario_unchanged, "10": _datagram_source_count_rewriting(10)},
+    values={"6": _datagram_source_count_rewriting(6), "8": leave_scenario_unchanged, "10": _datagram_source_count_rewriting(10)},
     main="8",
 )
 OPEN_PARAMETERS = (RATE, TCP, DURATION, BURSTS)
@@ -129,6 +117,6 @@ ALTERNATIVES = (
             "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: “All links from bulk "
             "traffic sources to R1 have a delay of 10ms” (section III.A)."
         ),
-        _rewrite_tables_named("flows", "bulk", lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}),
+        _rewriting_of_named("flows", "bulk", lambda group: with_settings(group, "access", {"spread": "5.333 ms"})),
     ),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+
+import polars as pl
 
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import BOTTLENECK
 from ecnlab.stats.estimates import Estimate, mean_with_interval
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     NeedKey,
@@ -24,11 +27,7 @@ from ecnlab.studies.papers.red_ecn.network import goodput_per_source, table_row_
 from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, ns2_throughput_kbps_by_row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-
-    from ecnlab.storage.results import Result
 
 # From the smallest to the largest delay of section III.A, including those of the tables.
 SWEPT_DELAYS_MS = (25, 50, 100, 175, 250, 375, 500)
@@ -41,8 +40,6 @@ def _estimate_kbps(results: ResultsByKey, key: NeedKey) -> Estimate:
 
 
 def _draw_throughput_by_delay(results: ResultsByKey, experiment: int) -> DrawnItemContent:
-    import polars as pl
-
     figure, (axes,) = style.figure_with_panels()
     curves = [
         lines.Curve(scheme, SWEPT_DELAYS_MS, [_estimate_kbps(results, (scheme, delay)) for delay in SWEPT_DELAYS_MS]) for scheme in SCHEMES

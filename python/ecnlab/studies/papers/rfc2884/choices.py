@@ -9,10 +9,9 @@ weight and the other delay too. Table 4.4.2 shows the shares of all candidates.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
-from typing import Any
 
-from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting, ScenarioTree
+from ecnlab.studies.framework.rewritings import rewriting_of_each, with_settings
 from ecnlab.studies.papers.rfc2884 import testbed
 from ecnlab.studies.papers.rfc2884.router import (
     LIMIT_PACKETS,
@@ -21,8 +20,6 @@ from ecnlab.studies.papers.rfc2884.router import (
     thresholds_of_red_queue,
     weight_log_of_red_queue,
 )
-
-Scenario = Mapping[str, Any]
 
 # Pairs with max = 3 min, which tc-red(8) has by default and Floyd recommended in 1997; other ratios of at least 2, below which Floyd and
 # Jacobson 1993 do not go; and 5 and 25, which the study had until November 2026. With more than 90 packets the queue alone takes 0.7 s, as
@@ -34,69 +31,47 @@ CANDIDATE_THRESHOLDS = tuple(
 MAX_FORCED_SHARE = 0.01
 
 
-def _change_red_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Scenario:
-    network = scenario["network"]
-    return {**scenario, "network": {**network, "queue": change(network["queue"])}}
+def _red_queue_rewriting(change: ScenarioRewriting) -> ScenarioRewriting:
+    """A scenario with another RED at the router."""
+    return lambda scenario: with_settings(scenario, "network", {"queue": change(scenario["network"]["queue"])})
 
 
 def red_thresholds_rewriting(thresholds: RedThresholds) -> ScenarioRewriting:
     """A scenario with other thresholds and its own weight."""
-    return lambda scenario: _change_red_queue(
-        scenario, lambda red: red_queue_with_thresholds_and_weight(red, thresholds, weight_log_of_red_queue(red))
-    )
+    return _red_queue_rewriting(lambda red: red_queue_with_thresholds_and_weight(red, thresholds, weight_log_of_red_queue(red)))
 
 
 def red_weight_rewriting(weight: int) -> ScenarioRewriting:
     """A scenario with the weight 2^-weight and its own thresholds."""
-    return lambda scenario: _change_red_queue(
-        scenario, lambda red: red_queue_with_thresholds_and_weight(red, thresholds_of_red_queue(red), weight)
-    )
+    return _red_queue_rewriting(lambda red: red_queue_with_thresholds_and_weight(red, thresholds_of_red_queue(red), weight))
 
 
 def linux_red_slope_rewriting(slope: str) -> ScenarioRewriting:
     """A scenario with this slope of RED's probability (`linux-red`, parameter `slope`)."""
-    return lambda scenario: _change_red_queue(scenario, lambda red: {**red, "slope": slope})
+    return _red_queue_rewriting(lambda red: {**red, "slope": slope})
 
 
 def router_delay_rewriting(delay: str) -> ScenarioRewriting:
     """A scenario in which router R2 adds this delay in each direction."""
-    return lambda scenario: {**scenario, "network": {**scenario["network"], "delay": delay}}
+    return lambda scenario: with_settings(scenario, "network", {"delay": delay})
 
 
-def tcp_parameters_rewriting(changes: Mapping[str, Any], applies: Callable[[Mapping[str, Any]], bool]) -> ScenarioRewriting:
+def tcp_parameters_rewriting(changes: ScenarioTree, applies: Callable[[ScenarioTree], bool]) -> ScenarioRewriting:
     """A scenario in which the hosts to which it applies have other TCP parameters."""
-
-    def set_tcp_parameters_of_hosts(scenario: Scenario) -> Scenario:
-        flows = [{**flow, "tcp": {**flow["tcp"], **changes}} if applies(flow["tcp"]) else flow for flow in scenario["flows"]]
-        return {**scenario, "flows": flows}
-
-    return set_tcp_parameters_of_hosts
+    return rewriting_of_each("flows", lambda flow: with_settings(flow, "tcp", changes) if applies(flow["tcp"]) else flow)
 
 
-def with_ns2_red(scenario: Scenario) -> Scenario:
-    """A scenario with ns-2's RED: the same thresholds and weight, counted in packets, and no signal before 1/p_b packets."""
-
-    def to_ns2_red_queue(red: Mapping[str, Any]) -> Mapping[str, Any]:
-        thresholds = thresholds_of_red_queue(red)
-        return {
-            "aqm": "ecn",
-            "limit": LIMIT_PACKETS,
-            "min_th": thresholds.min_packets,
-            "max_th": thresholds.max_packets,
-            "w_q": 2.0 ** -weight_log_of_red_queue(red),
-            "max_p": red["probability"],
-        }
-
-    return _change_red_queue(scenario, to_ns2_red_queue)
-
-
-def _has_linux_2_0_profile(tcp: Mapping[str, Any]) -> bool:
-    return bool(tcp["profile"] == "linux-2.0")
-
-
-def apply_rewritings(rewritings: Sequence[ScenarioRewriting], scenario: Scenario) -> Scenario:
-    """A scenario rewritten by several functions in order."""
-    return reduce(lambda found, rewriting: rewriting(found), rewritings, scenario)
+def _to_ns2_red_queue(red: ScenarioTree) -> ScenarioTree:
+    """ns-2's RED with the same thresholds and weight, counted in packets, and no signal before 1/p_b packets."""
+    thresholds = thresholds_of_red_queue(red)
+    return {
+        "aqm": "ecn",
+        "limit": LIMIT_PACKETS,
+        "min_th": thresholds.min_packets,
+        "max_th": thresholds.max_packets,
+        "w_q": 2.0 ** -weight_log_of_red_queue(red),
+        "max_p": red["probability"],
+    }
 
 
 ADMITTED_THRESHOLDS = tuple(RedThresholds(most, least) for least, most in ((5, 60), (10, 60), (20, 60), (25, 75), (30, 90)))
@@ -155,7 +130,7 @@ ALTERNATIVES = (
         "signals a third as often at the same average. For it: nothing in the RFC. Against it: section 4 has Linux 2.1 for the router, and "
         "Linux's net/sched/sch_red.c draws gaps evenly on 1 .. 1/p_b. Its header credits ECN to J Hadi Salim, the RFC's first author "
         "(August 1998). That the testbed ran this code is an inference.",
-        rewriting=with_ns2_red,
+        rewriting=_red_queue_rewriting(_to_ns2_red_queue),
     ),
     InadmissibleSetup(
         name="thresholds 10 and 30",
@@ -170,7 +145,7 @@ ALTERNATIVES = (
         "for the opposite, “The packet was not carrying any data”; a tcp_input.c of Linux 2.1 has the condition as the comment; and "
         "section 5.2 of the RFC counts retransmissions after three duplicates and finds hardly any others. The file has no version, and "
         "2.0.32 itself was not seen.",
-        rewriting=tcp_parameters_rewriting({"dupthresh": 1000}, _has_linux_2_0_profile),
+        rewriting=tcp_parameters_rewriting({"dupthresh": 1000}, lambda tcp: bool(tcp["profile"] == "linux-2.0")),
     ),
     InadmissibleSetup(
         name="a mark may leave a window of 1",

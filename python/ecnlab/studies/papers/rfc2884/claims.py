@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import (
     COUNT,
     DIMENSIONLESS,
@@ -42,9 +42,6 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     sum_of_columns,
     transaction_rate_measure,
 )
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 PER_SECOND = DisplayUnit(1, "1/s", 2)
 FAST_RETRANSMITS, TIMEOUT_RETRANSMITS = "retransmitted_fast", "retransmitted_timeout"

@@ -15,13 +15,13 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
+from ecnlab.studies.framework.rewritings import apply_rewritings
 from ecnlab.studies.papers.rfc2884 import testbed
 from ecnlab.studies.papers.rfc2884.choices import (
     ADMITTED_THRESHOLDS,
     CANDIDATE_THRESHOLDS,
     MAX_FORCED_SHARE,
     STRICTEST_SETUPS,
-    apply_rewritings,
     red_thresholds_rewriting,
 )
 from ecnlab.studies.papers.rfc2884.claims import congestion_signals_measure

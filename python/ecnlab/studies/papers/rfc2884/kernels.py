@@ -10,9 +10,9 @@ Files are a fifth as long and the check of fairness half, since a kernel takes s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ecnlab.scenarios.networks import Tree
+from ecnlab.studies.framework.model import ScenarioTree
 from ecnlab.studies.papers.rfc2884.testbed import BULK_S, FAIRNESS_S, FILE_MB, HOST_TCP, START_S
 
 FILE_DIVISOR, FAIRNESS_DIVISOR = 5, 2
@@ -36,7 +36,7 @@ KERNEL_HOSTS: Mapping[str, Tree] = {
 }
 
 
-def scenario_on_kernels(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+def scenario_on_kernels(scenario: ScenarioTree) -> ScenarioTree:
     """A scenario of the testbed for backends whose hosts are real kernels."""
     flows = [_flow_group_on_kernels(flow) for flow in scenario["flows"]]
     title = str(scenario["name"]).replace(f"{FILE_MB} MB", f"{FILE_MB // FILE_DIVISOR} MB")
@@ -51,7 +51,7 @@ def _duration_on_kernels(duration: str) -> str:
     return f"{START_S + FAIRNESS_S // FAIRNESS_DIVISOR} s" if seconds == START_S + FAIRNESS_S else duration
 
 
-def _flow_group_on_kernels(flow: Mapping[str, Any]) -> Tree:
+def _flow_group_on_kernels(flow: ScenarioTree) -> Tree:
     tcp = {key: value for key, value in flow["tcp"].items() if key != "ecn"}
     hosts = next(name for name, settings in HOST_TCP.items() if settings == tcp)
     ecn = flow["tcp"]["ecn"]

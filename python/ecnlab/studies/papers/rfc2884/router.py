@@ -6,11 +6,10 @@ and weight are set here, and the burst is computed from them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ecnlab.scenarios.networks import Tree
+from ecnlab.studies.framework.model import ScenarioTree
 
 PACKET_BYTES = 1500
 LIMIT_PACKETS = 200
@@ -58,18 +57,18 @@ def linux_red_queue(thresholds: RedThresholds, weight: int, max_p: float) -> Tre
     }
 
 
-def red_queue_with_thresholds_and_weight(red: Mapping[str, Any], thresholds: RedThresholds, weight: int) -> Tree:
+def red_queue_with_thresholds_and_weight(red: ScenarioTree, thresholds: RedThresholds, weight: int) -> Tree:
     """Such a queue with these thresholds and this weight, otherwise unchanged."""
     of_both = linux_red_queue(thresholds, weight, red["probability"])
     return {**red, **{key: of_both[key] for key in ("min", "max", "burst")}}
 
 
-def thresholds_of_red_queue(red: Mapping[str, Any]) -> RedThresholds:
+def thresholds_of_red_queue(red: ScenarioTree) -> RedThresholds:
     """The thresholds of such a queue."""
     return RedThresholds(_bytes_to_packets(red["max"]), _bytes_to_packets(red["min"]))
 
 
-def weight_log_of_red_queue(red: Mapping[str, Any]) -> int:
+def weight_log_of_red_queue(red: ScenarioTree) -> int:
     """The weight of such a queue, as the logarithm of its inverse."""
     return weight_log_of_burst(_bytes_to_packets(red["min"]), red["burst"])
 

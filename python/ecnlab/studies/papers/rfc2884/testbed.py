@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import Tree
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import MeasuredQuantity, RelativeChange, ScenarioMeasure
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884.router import RedThresholds, linux_red_queue
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 # TCP of the testbed's hosts, by the RFC's name (section 4).
 HOST_TCP: Mapping[str, Tree] = {
@@ -147,7 +147,6 @@ def windows_with_several_drops(need: RequiredScenario, group: str) -> ScenarioMe
     """
 
     def windows_with_several_drops_by_seed(result: Result) -> list[float]:
-        import polars as pl
 
         (flow,) = result.table("flows").filter(pl.col("group") == group)["flow"].unique()
         drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop") & (pl.col("packet") == "data"))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
 from ecnlab.stats.estimates import Estimate, mean_with_interval, paired_difference
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PERCENT, DisplayUnit, ratio_or_nan
 from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult, result_column_getter
 from ecnlab.studies.papers.today import scenarios
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 PER_SECOND = DisplayUnit(1, "1/s", 2)
 

@@ -20,12 +20,12 @@ from ecnlab.studies.framework.claims import (
     claimed_between,
 )
 from ecnlab.studies.framework.claims import RelativeChange as Relative
+from ecnlab.studies.framework.model import ScenarioRewriting
 from ecnlab.studies.framework.panels import PanelMeasure
 from ecnlab.studies.papers.aecn.beyond import power, targets, traffic
 from ecnlab.studies.papers.aecn.beyond.groups import DELAY_SPREAD_CHANGES, GROUP_SIZE_CHANGES, UNEQUAL_SIZES
 from ecnlab.studies.papers.aecn.beyond.measures import EVENNESS, GOODPUT, JAIN, scenario_on_changed_network, scenario_on_several_routers
 from ecnlab.studies.papers.aecn.beyond.routers import LONG_FLOW_SHARE, SEVERAL_ROUTERS
-from ecnlab.studies.papers.aecn.beyond.scenarios import Change
 
 _UNEQUAL_GROUP_CHANGES = {f"groups {name}": GROUP_SIZE_CHANGES[name] for name in UNEQUAL_SIZES}
 _SPREAD_DELAY_CHANGES = {f"spread {share:g} %": change for share, change in DELAY_SPREAD_CHANGES.items() if share}
@@ -39,7 +39,7 @@ _PARTIAL_ECN_CHANGES = {f"{share:g} % with ECN": change for share, change in tra
 
 
 def _gain_over_scheme_statements(
-    measure: PanelMeasure, changes: Mapping[str, Change], at: float = 0, scheme: str = "AECN", against: str = "ECN"
+    measure: PanelMeasure, changes: Mapping[str, ScenarioRewriting], at: float = 0, scheme: str = "AECN", against: str = "ECN"
 ) -> list[ClaimStatement]:
     """The statements that a scheme's measure is more than `at` per cent above another's on each network."""
     return [

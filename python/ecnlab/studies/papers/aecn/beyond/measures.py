@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PERCENT, DisplayUnit, ratio_or_nan
-from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting
 from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult, result_column_getter
+from ecnlab.studies.framework.rewritings import leave_scenario_unchanged
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.beyond import scenarios
-from ecnlab.studies.papers.aecn.beyond.scenarios import Change
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 REPORT_PART = "Beyond the thesis"
 KBPS_A_FLOW = DisplayUnit(1e-3, "kbit/s", 1)
@@ -25,7 +22,7 @@ _FIRST_QUEUE = schemes.GOODPUT
 
 
 def scenario_on_changed_network(
-    scheme: str, change: Change = scenarios.leave_scenario_unchanged, flows: int = scenarios.FLOW_COUNT
+    scheme: str, change: ScenarioRewriting = leave_scenario_unchanged, flows: int = scenarios.FLOW_COUNT
 ) -> RequiredScenario:
     """A scheme on the changed network, over all seeds; cached, so that equal arguments give one object."""
     return _cached_scenario_on_changed_network(scheme, change, flows)
@@ -38,7 +35,7 @@ def scenario_on_several_routers(scheme: str) -> RequiredScenario:
 
 
 @cache
-def _cached_scenario_on_changed_network(scheme: str, change: Change, flows: int) -> RequiredScenario:
+def _cached_scenario_on_changed_network(scheme: str, change: ScenarioRewriting, flows: int) -> RequiredScenario:
     return RequiredScenario(change(scenarios.thesis_network(scheme, flows)))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from ecnlab.plot import lines, style
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.stats.estimates import Estimate
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import MS
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
@@ -30,11 +33,6 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     quotient_of_values,
     scenario_on_changed_network,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ecnlab.storage.results import Result
 
 FLOW_COUNTS = (30, 60, 120, 240, 480)
 ESTIMATED_FLOW_COUNTS = (15, 30, 60, 120, 240, 480)
@@ -73,8 +71,6 @@ _SAMPLED_NEEDS = {flows: RequiredScenario(scenarios.thesis_network("SRED", flows
 
 def sred_flow_count_estimate(result: Result) -> Sequence[float]:
     """SRED's estimate of the number of flows from 20 s on, one per seed: 1 over the mean hit ratio."""
-    import polars as pl
-
     hits = result.series.gauge.filter((pl.col("gauge") == "hits") & (pl.col("time_s") >= result.header["measure_from_s"]))
     by_seed = dict(hits.group_by("seed").agg(pl.col("value")).iter_rows())
     return [1 / fmean(by_seed[seed]) for seed in result.seeds]

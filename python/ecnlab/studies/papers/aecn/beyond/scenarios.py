@@ -6,11 +6,13 @@ Each change takes a scenario and gives another one, so that every scheme meets t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import CHAPTER_5, Tree
+from ecnlab.studies.framework.model import ScenarioRewriting
+from ecnlab.studies.framework.rewritings import leave_scenario_unchanged, rewriting_of_each, with_settings
 from ecnlab.studies.papers.aecn import schemes
 
 FLOW_COUNT = 60
@@ -33,8 +35,6 @@ SCHEME_PALETTE = Palette(
     {"AECN2": "-.", "RED": "--", "SRED": ":"},
 )
 
-Change = Callable[[Tree], Tree]
-
 
 def queue_of_scheme(scheme: str) -> Tree:
     """The queue of a scheme; the thesis' schemes have base max_p 0.5 and its usual thresholds."""
@@ -54,34 +54,26 @@ def thesis_network(scheme: str, flows: int = FLOW_COUNT, record: Tree | None = N
     )
 
 
-def group_sizes_change(counts: Mapping[str, int]) -> Change:
+def group_sizes_change(counts: Mapping[str, int]) -> ScenarioRewriting:
     """Groups of these sizes instead of equal ones, with the same total access capacity."""
     rate = f"{CHAPTER_5.access_mbps / sum(counts.values())!r} Mbps"
 
-    def resize_all_groups(tree: Tree) -> Tree:
-        return _replace_each_flow_group(
-            tree, lambda flow: {**flow, "count": counts[flow["name"]], "access": {**flow["access"], "rate": rate}}
-        )
-
-    return resize_all_groups
+    return rewriting_of_each("flows", lambda flow: {**with_settings(flow, "access", {"rate": rate}), "count": counts[flow["name"]]})
 
 
-def spread_access_delays_change(share: float) -> Change:
+def spread_access_delays_change(share: float) -> ScenarioRewriting:
     """Access delays drawn uniformly from the group's delay plus or minus this `share` of it."""
 
     def uniform_delay_text(group: str) -> str:
         middle = CHAPTER_5.delays_ms[group]
         return f"uniform {middle * (1 - share):g} ms to {middle * (1 + share):g} ms"
 
-    def spread_delays_of_all_groups(tree: Tree) -> Tree:
-        return _replace_each_flow_group(
-            tree, lambda flow: {**flow, "access": {**flow["access"], "delay": uniform_delay_text(flow["name"])}}
-        )
-
-    return spread_delays_of_all_groups if share else leave_scenario_unchanged
+    if not share:
+        return leave_scenario_unchanged
+    return rewriting_of_each("flows", lambda flow: with_settings(flow, "access", {"delay": uniform_delay_text(flow["name"])}))
 
 
-def datagram_sources_change(kind: str, load: float, sources: int = 10) -> Change:
+def datagram_sources_change(kind: str, load: float, sources: int = 10) -> ScenarioRewriting:
     """Sources of datagrams beside the TCP flows that offer this share of the bottleneck together and answer to nothing.
 
     `kind` is "cbr", a constant rate, or "pareto", bursts and pauses of 0.5 s in the mean, both with a heavy tail (shape 1.5).
@@ -94,7 +86,7 @@ def datagram_sources_change(kind: str, load: float, sources: int = 10) -> Change
     return lambda tree: {**tree, "flows": [*tree["flows"], flow]} if load else tree
 
 
-def share_of_ecn_flows_change(share: float) -> Change:
+def share_of_ecn_flows_change(share: float) -> ScenarioRewriting:
     """Only this share of each group uses ECN; the other flows form a group with the suffix ` plain`."""
 
     def split_group_by_ecn(flow: Tree) -> list[Tree]:
@@ -104,11 +96,6 @@ def share_of_ecn_flows_change(share: float) -> Change:
         return [part for part in parts if part["count"]]
 
     return lambda tree: {**tree, "flows": [part for flow in tree["flows"] for part in split_group_by_ecn(flow)]}
-
-
-def leave_scenario_unchanged(tree: Tree) -> Tree:
-    """The scenario as it is."""
-    return tree
 
 
 def several_routers_network(scheme: str, flows: int = 20, hops: int = 3) -> Tree:
@@ -137,7 +124,3 @@ _HEAVY_TAILED_BURSTS: Tree = {"on": "pareto 0.5 s, shape 1.5", "off": "pareto 0.
 def _group_over_links(name: str, flows: int, first: str, last: str, delay: str, tcp: Tree) -> Tree:
     access = {"to": first, "rate": "1.5 Mbps", "delay": delay, "spread": "1 ns"}
     return {"name": name, "count": flows, "to": last, "access": access, "tcp": tcp, "start": ["0 s", "2 s"]}
-
-
-def _replace_each_flow_group(tree: Tree, of: Callable[[Tree], Tree]) -> Tree:
-    return {**tree, "flows": [of(flow) for flow in tree["flows"]]}
