@@ -34,43 +34,35 @@ def _runs(_need: RequiredScenario) -> Any:
 def test_the_other_seeds_choose_the_setting() -> None:
     # Seed 1 alone is larger in the second setting.
     settings = [Known({1: 1.0, 2: 5.0, 3: 6.0}), Known({1: 9.0, 2: 2.0, 3: 1.0})]
-    assert MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs) == {1: 1.0, 2: 2.0, 3: 1.0}
-
-
-def test_another_quantity_is_taken_where_the_first_is_least() -> None:
-    throughput = [Known({1: 3.0, 2: 3.0}), Known({1: 1.0, 2: 1.0})]
-    goodput = [Known({1: 10.0, 2: 11.0}), Known({1: 20.0, 2: 21.0})]
-    assert MeasureAtExtremeSetting(min, throughput, goodput).values_by_seed(_runs) == {1: 20.0, 2: 21.0}
+    assert MeasureAtExtremeSetting(max, settings).values_by_seed(_runs) == {1: 1.0, 2: 2.0, 3: 1.0}
 
 
 def test_only_settings_below_zero_are_ranked() -> None:
     goodput = [Known({1: 1.0, 2: 1.0}, 1.0), Known({1: 5.0, 2: 6.0}, 5.0), Known({1: 7.0, 2: 8.0}, 7.0)]
     throughput = [Known({1: 2.0, 2: 2.0}, 2.0), Known({1: -1.0, 2: -1.0}, -1.0), Known({1: -3.0, 2: -3.0}, -3.0)]
-    least = MeasureAtExtremeSetting(min, goodput, goodput, below_zero=throughput)
+    least = MeasureAtExtremeSetting(min, goodput, below_zero=throughput)
     assert least.values_by_seed(_runs) == {1: 5.0, 2: 6.0}
     assert least.ns2_mean() == pytest.approx(5)
-    nowhere = MeasureAtExtremeSetting(
-        min, goodput, goodput, below_zero=[Known({1: 2.0, 2: 2.0}), Known({1: 0.5, 2: 0.5}), Known({1: 3.0, 2: 3.0})]
-    )
+    nowhere = MeasureAtExtremeSetting(min, goodput, below_zero=[Known({1: 2.0, 2: 2.0}), Known({1: 0.5, 2: 0.5}), Known({1: 3.0, 2: 3.0})])
     assert nowhere.values_by_seed(_runs) == {1: 5.0, 2: 6.0}
 
 
 def test_one_seed_chooses_for_itself() -> None:
     settings = [Known({1: 1.0}), Known({1: 2.0})]
-    assert MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs) == {1: 2.0}
+    assert MeasureAtExtremeSetting(max, settings).values_by_seed(_runs) == {1: 2.0}
 
 
 def test_only_seeds_that_all_settings_have_count() -> None:
     settings = [Known({1: 1.0, 2: 1.0, 3: 1.0}), Known({2: 2.0, 3: 2.0})]
-    assert MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs) == {2: 2.0, 3: 2.0}
+    assert MeasureAtExtremeSetting(max, settings).values_by_seed(_runs) == {2: 2.0, 3: 2.0}
 
 
 def test_a_setting_without_a_number_leaves_none() -> None:
     settings = [Known({1: math.nan, 2: 1.0}), Known({1: 2.0, 2: 2.0})]
-    assert math.isnan(MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs)[2])
+    assert math.isnan(MeasureAtExtremeSetting(max, settings).values_by_seed(_runs)[2])
 
 
 def test_ns2_s_means_choose_its_setting() -> None:
-    ranked = [Known({}, 1.0), Known({}, 2.0)]
-    assert MeasureAtExtremeSetting(max, ranked, [Known({}, 7.0), Known({}, 8.0)]).ns2_mean() == pytest.approx(8)
-    assert MeasureAtExtremeSetting(max, [*ranked, Known({})], [*ranked, Known({})]).ns2_mean() is None
+    known = [Known({}, 1.0), Known({}, 2.0)]
+    assert MeasureAtExtremeSetting(max, known).ns2_mean() == pytest.approx(2)
+    assert MeasureAtExtremeSetting(max, [*known, Known({})]).ns2_mean() is None

@@ -6,7 +6,7 @@ import polars as pl
 
 from ecnlab.plot import series, style
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters
+from ecnlab.scenarios.networks import ThesisNetworkParameters
 from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, ResultsByKey, StudyItem
 from ecnlab.studies.papers.aecn import schemes
 
@@ -54,15 +54,18 @@ def _draw_rates_over_time(results: ResultsByKey, quantity: str) -> DrawnItemCont
         axis.set_title(name, loc="left")
     axes[0].set_xlabel("")
     style.shared_legend_of_panels(figure, axes[0])
-    return DrawnItemContent(
-        figure, data=pl.concat(_rate_over_time_frame(results, name, group, quantity) for name in _SCHEMES for group in networks.GROUPS)
-    )
+    frames = [
+        mean_rate_frame(results[name,].series.rate, group, quantity, scheme=name, group=group)
+        for name in _SCHEMES
+        for group in networks.GROUPS
+    ]
+    return DrawnItemContent(figure, data=pl.concat(frames))
 
 
-def _rate_over_time_frame(results: ResultsByKey, name: str, group: str, quantity: str) -> pl.DataFrame:
-    rates = results[name,].series.rate
+def mean_rate_frame(rates: pl.DataFrame, group: str, quantity: str, /, **labels: str) -> pl.DataFrame:
+    """A group's rate against time, its mean over seeds with its interval, behind columns with these labels."""
     means = series.mean_over_seeds(rates.filter(rates["group"] == group), quantity).rename({"mean": quantity})
-    return means.select(pl.lit(name).alias("scheme"), pl.lit(group).alias("group"), pl.all())
+    return means.select(*(pl.lit(label).alias(name) for name, label in labels.items()), pl.all())
 
 
 def _draw_queue_over_time(results: ResultsByKey, name: str) -> DrawnItemContent:
@@ -75,15 +78,3 @@ def _draw_queue_over_time(results: ResultsByKey, name: str) -> DrawnItemContent:
         axes.axhline(threshold, color="black", linewidth=0.6, linestyle="--")
     style.legend_above(axes)
     return DrawnItemContent(figure, data=frame)
-
-
-QUEUE_ECN_240 = queue_over_time_item("4.3", "ECN", 240, 0.5, CHAPTER_4)
-QUEUE_RED_240 = queue_over_time_item("4.4", "RED", 240, 0.5, CHAPTER_4)
-QUEUE_ECN_60 = queue_over_time_item("4.11", "ECN", 60, 0.5, CHAPTER_4)
-QUEUE_RED_60 = queue_over_time_item("4.12", "RED", 60, 0.5, CHAPTER_4)
-GOODPUT_30_LOW = rates_over_time_item("4.16", 30, 0.2, CHAPTER_4)
-GOODPUT_30 = rates_over_time_item("4.17", 30, 0.5, CHAPTER_4)
-GOODPUT_60 = rates_over_time_item("4.18", 60, 0.5, CHAPTER_4)
-THROUGHPUT_60 = rates_over_time_item("4.19", 60, 0.5, CHAPTER_4, schemes.THROUGHPUT)
-GOODPUT = rates_over_time_item("5.5", 60, 0.5, CHAPTER_5)
-QUEUE = queue_over_time_item("5.28", "AECN", 120, 0.5, CHAPTER_5)

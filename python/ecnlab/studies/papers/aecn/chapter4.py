@@ -24,6 +24,7 @@ THRESHOLD_PAIRS = ((5, 15), (10, 30), (20, 60), (30, 90))
 DELAY_FIGURE_MAX_P = "Figure 4.10"
 
 chapter4_measure = partial(schemes.scheme_measure, network=CHAPTER_4)
+chapter4_change = partial(schemes.change_between_schemes, network=CHAPTER_4)
 
 _PART = schemes.REPORT_PARTS[CHAPTER_4.title]
 _SCHEMES = ("ECN", "RED")
@@ -104,65 +105,64 @@ def _delay_figure_scenario(name: str, flows: int) -> RequiredScenario:
     return RequiredScenario({**tree, "name": f"{tree['name']}, {DELAY_FIGURE_MAX_P}"})
 
 
-def _one_way_delay_measures_by_flow_count(name: str, group: str) -> dict[float, ScenarioMeasure]:
-    return {n: one_way_delay_measure(name, n, group) for n in FLOW_COUNTS}
-
-
-THROUGHPUT_BY_FLOWS = _figure_against_flows(
-    "4.2",
-    f"Throughput against the number of flows, {_COMPARED_MAX_PS}",
-    {"": THROUGHPUT},
-    AxisSettings("number of flows", "throughput", MBPS, _FLOWS_AXIS_RANGE),
-)
-GOODPUT_BY_FLOWS = _figure_against_flows(
-    "4.7",
-    f"Goodput against the number of flows, {_COMPARED_MAX_PS}",
-    {"": GOODPUT},
-    AxisSettings("number of flows", "goodput", MBPS, _FLOWS_AXIS_RANGE),
-)
-JAIN_BY_FLOWS = _figure_against_flows(
-    "4.13",
-    f"Jain's fairness index against the number of flows, {_COMPARED_MAX_PS}",
-    {"mean over intervals of 1 s": JAIN, "whole 80 s": "jain_throughput"},
-    AxisSettings("number of flows", "Jain's index", DIMENSIONLESS, _FLOWS_AXIS_RANGE, (0, 1)),
-)
-DELAY_ITEM = curve_figure(
-    "4.10",
-    "One-way delay of each group against the number of flows, RED and ECN",
-    "Mean over the packets of a group, max_p 0.5, min_th 10 and max_th 30.",
-    [CurvePanel("", {f"{name}, {group}": _one_way_delay_measures_by_flow_count(name, group) for name in _SCHEMES for group in GROUPS})],
-    AxisSettings("number of flows", "one-way delay", SECONDS, _FLOWS_AXIS_RANGE, (0, 0.2)),
-    part=_PART,
-    palette=_BY_GROUP,
-)
-ECNM_ITEM = curve_figure(
-    "4.20",
-    "Goodput of ECN and ECNM against max_p, 120 flows",
-    "All flows together, min_th 10 and max_th 30.",
-    [CurvePanel("", {name: {max_p: chapter4_measure(GOODPUT, name, 120, max_p) for max_p in SWEPT_MAX_PS} for name in ("ECN", "ECNM")})],
-    AxisSettings("max_p", "goodput", MBPS, _MAX_P_AXIS_RANGE),
-    part=_PART,
-    palette=_BY_SCHEME,
-)
-
 ITEMS: Sequence[StudyItem] = [
-    THROUGHPUT_BY_FLOWS,
-    bytime.QUEUE_ECN_240,
-    bytime.QUEUE_RED_240,
+    _figure_against_flows(
+        "4.2",
+        f"Throughput against the number of flows, {_COMPARED_MAX_PS}",
+        {"": THROUGHPUT},
+        AxisSettings("number of flows", "throughput", MBPS, _FLOWS_AXIS_RANGE),
+    ),
+    bytime.queue_over_time_item("4.3", "ECN", 240, 0.5, CHAPTER_4),
+    bytime.queue_over_time_item("4.4", "RED", 240, 0.5, CHAPTER_4),
     _figure_against_max_p("4.5", THROUGHPUT, "throughput", 30),
     _figure_against_max_p("4.6", THROUGHPUT, "throughput", 120),
-    GOODPUT_BY_FLOWS,
+    _figure_against_flows(
+        "4.7",
+        f"Goodput against the number of flows, {_COMPARED_MAX_PS}",
+        {"": GOODPUT},
+        AxisSettings("number of flows", "goodput", MBPS, _FLOWS_AXIS_RANGE),
+    ),
     _figure_against_max_p("4.8", GOODPUT, "goodput", 30),
     _figure_against_max_p("4.9", GOODPUT, "goodput", 120),
-    DELAY_ITEM,
-    bytime.QUEUE_ECN_60,
-    bytime.QUEUE_RED_60,
-    JAIN_BY_FLOWS,
-    packets.ECN_MARKS_ITEM,
-    packets.RED_DROPS_ITEM,
-    bytime.GOODPUT_30_LOW,
-    bytime.GOODPUT_30,
-    bytime.GOODPUT_60,
-    bytime.THROUGHPUT_60,
-    ECNM_ITEM,
+    curve_figure(
+        "4.10",
+        "One-way delay of each group against the number of flows, RED and ECN",
+        "Mean over the packets of a group, max_p 0.5, min_th 10 and max_th 30.",
+        [
+            CurvePanel(
+                "",
+                {
+                    f"{name}, {group}": {n: one_way_delay_measure(name, n, group) for n in FLOW_COUNTS}
+                    for name in _SCHEMES
+                    for group in GROUPS
+                },
+            )
+        ],
+        AxisSettings("number of flows", "one-way delay", SECONDS, _FLOWS_AXIS_RANGE, (0, 0.2)),
+        part=_PART,
+        palette=_BY_GROUP,
+    ),
+    bytime.queue_over_time_item("4.11", "ECN", 60, 0.5, CHAPTER_4),
+    bytime.queue_over_time_item("4.12", "RED", 60, 0.5, CHAPTER_4),
+    _figure_against_flows(
+        "4.13",
+        f"Jain's fairness index against the number of flows, {_COMPARED_MAX_PS}",
+        {"mean over intervals of 1 s": JAIN, "whole 80 s": "jain_throughput"},
+        AxisSettings("number of flows", "Jain's index", DIMENSIONLESS, _FLOWS_AXIS_RANGE, (0, 1)),
+    ),
+    packets.marks_or_drops_item("4.14", "ECN", "mark", 120, 0.8, CHAPTER_4),
+    packets.marks_or_drops_item("4.15", "RED", "drop", 120, 0.8, CHAPTER_4),
+    bytime.rates_over_time_item("4.16", 30, 0.2, CHAPTER_4),
+    bytime.rates_over_time_item("4.17", 30, 0.5, CHAPTER_4),
+    bytime.rates_over_time_item("4.18", 60, 0.5, CHAPTER_4),
+    bytime.rates_over_time_item("4.19", 60, 0.5, CHAPTER_4, THROUGHPUT),
+    curve_figure(
+        "4.20",
+        "Goodput of ECN and ECNM against max_p, 120 flows",
+        "All flows together, min_th 10 and max_th 30.",
+        [CurvePanel("", {name: _measures_by_max_p(GOODPUT, name, 120) for name in ("ECN", "ECNM")})],
+        AxisSettings("max_p", "goodput", MBPS, _MAX_P_AXIS_RANGE),
+        part=_PART,
+        palette=_BY_SCHEME,
+    ),
 ]

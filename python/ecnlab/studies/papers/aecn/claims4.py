@@ -28,7 +28,15 @@ from ecnlab.studies.framework.claims import (
     claimed_between,
     largest_level_statements,
 )
-from ecnlab.studies.papers.aecn.chapter4 import FLOW_COUNTS, MAX_PS, SWEPT_MAX_PS, THRESHOLD_PAIRS, chapter4_measure, one_way_delay_measure
+from ecnlab.studies.papers.aecn.chapter4 import (
+    FLOW_COUNTS,
+    MAX_PS,
+    SWEPT_MAX_PS,
+    THRESHOLD_PAIRS,
+    chapter4_change,
+    chapter4_measure,
+    one_way_delay_measure,
+)
 from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 
@@ -41,8 +49,13 @@ _LARGE_DIFFERENCE_PERCENT = 5.0
 
 
 def _ecn_over_red_statement(quantity: str, flows: int, max_p: float, wanted: ClaimedRange) -> ClaimStatement:
-    change = RelativeChange(chapter4_measure(quantity, "ECN", flows, max_p), chapter4_measure(quantity, "RED", flows, max_p))
+    change = chapter4_change(quantity, "ECN", "RED", flows, max_p)
     return ClaimStatement(f"{_QUANTITY_NAMES[quantity]}, ECN over RED, {flows} flows, max_p {max_p:g}", change, wanted, PERCENT)
+
+
+def _throughput_by_max_p_statement(name: str, flows: int, max_p: float, other: float, wanted: ClaimedRange) -> ClaimStatement:
+    change = RelativeChange(chapter4_measure(THROUGHPUT, name, flows, max_p), chapter4_measure(THROUGHPUT, name, flows, other))
+    return ClaimStatement(f"{name}'s throughput, {flows} flows: max_p {max_p:g} over {other:g}", change, wanted, PERCENT)
 
 
 A1 = Claim(
@@ -97,12 +110,7 @@ A3 = Claim(
     [
         *(_ecn_over_red_statement(THROUGHPUT, n, max_p, claimed_above(0)) for max_p in MAX_PS for n in FLOW_COUNTS if n < 120),
         *(
-            ClaimStatement(
-                f"ECN's throughput, {n} flows: max_p {large:g} over {small:g}",
-                RelativeChange(chapter4_measure(THROUGHPUT, "ECN", n, large), chapter4_measure(THROUGHPUT, "ECN", n, small)),
-                claimed_at_most(0),
-                PERCENT,
-            )
+            _throughput_by_max_p_statement("ECN", n, large, small, claimed_at_most(0))
             for small, large in pairwise(MAX_PS)
             for n in FLOW_COUNTS
             if n > 120
@@ -151,15 +159,12 @@ A4 = Claim(
 )
 
 
-def _delay_change_ecn_over_red(flows: int) -> RelativeChange:
-    """ECN over RED, for the mean one-way delay of the three groups."""
-    return RelativeChange(*(CombinedMeasure(fmean, [one_way_delay_measure(name, flows, group) for group in GROUPS]) for name in _SCHEMES))
-
-
-_DELAY_GAINS = [_delay_change_ecn_over_red(n) for n in FLOW_COUNTS]
-_GOODPUT_GAINS = [
-    RelativeChange(*(chapter4_measure(GOODPUT, name, n, max_p) for name in _SCHEMES)) for n in FLOW_COUNTS for max_p in MAX_PS
+# Mean one-way delay of the three groups.
+_DELAY_GAINS = [
+    RelativeChange(*(CombinedMeasure(fmean, [one_way_delay_measure(name, n, group) for group in GROUPS]) for name in _SCHEMES))
+    for n in FLOW_COUNTS
 ]
+_GOODPUT_GAINS = [chapter4_change(GOODPUT, "ECN", "RED", n, max_p) for n in FLOW_COUNTS for max_p in MAX_PS]
 
 
 A5 = Claim(
@@ -169,14 +174,14 @@ A5 = Claim(
     [
         ClaimStatement(
             "delay, ECN over RED, at the number of flows where it is most",
-            MeasureAtExtremeSetting(max, _DELAY_GAINS, _DELAY_GAINS),
+            MeasureAtExtremeSetting(max, _DELAY_GAINS),
             claimed_about(1),
             PERCENT,
             published=1,
         ),
         ClaimStatement(
             "goodput, ECN over RED, at the number of flows and the max_p of Figure 4.7 where it is most",
-            MeasureAtExtremeSetting(max, _GOODPUT_GAINS, _GOODPUT_GAINS),
+            MeasureAtExtremeSetting(max, _GOODPUT_GAINS),
             claimed_about(10),
             PERCENT,
             published=10,
@@ -201,9 +206,13 @@ A5 = Claim(
 )
 
 
+def _goodputs_by_max_p(name: str, flows: int, low: int = 10, high: int = 30) -> dict[float, ScenarioMeasure]:
+    return {max_p: chapter4_measure(GOODPUT, name, flows, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS}
+
+
 def _goodput_steady_over_max_p_statement(name: str, low: int, high: int) -> ClaimStatement:
     """That a scheme's goodput at 30 flows is nearly the same for all max_p from 0.2 on."""
-    goodputs = [chapter4_measure(GOODPUT, name, 30, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS if max_p >= 0.2]
+    goodputs = [goodput for max_p, goodput in _goodputs_by_max_p(name, 30, low, high).items() if max_p >= 0.2]
     text = f"{name}, 30 flows, thresholds {low} and {high}: smallest over largest goodput for max_p 0.2 to 1"
     return ClaimStatement(
         text,
@@ -214,10 +223,8 @@ def _goodput_steady_over_max_p_statement(name: str, low: int, high: int) -> Clai
 
 
 def _red_goodput_at_best_max_p_statement(low: int, high: int) -> ClaimStatement:
-    goodputs = [chapter4_measure(GOODPUT, "RED", 120, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS]
-    return ClaimStatement(
-        f"RED, 120 flows, thresholds {low} and {high}: goodput at the best max_p", CombinedMeasure(max, goodputs), claimed_below(9), MBPS
-    )
+    best = CombinedMeasure(max, list(_goodputs_by_max_p("RED", 120, low, high).values()))
+    return ClaimStatement(f"RED, 120 flows, thresholds {low} and {high}: goodput at the best max_p", best, claimed_below(9), MBPS)
 
 
 def _highest_goodput_statements() -> list[ClaimStatement]:
@@ -317,14 +324,14 @@ A8 = Claim(
     [
         ClaimStatement(
             "goodput, RED over ECN",
-            RelativeChange(chapter4_measure(GOODPUT, "RED", 60), chapter4_measure(GOODPUT, "ECN", 60)),
+            chapter4_change(GOODPUT, "RED", "ECN", 60),
             claimed_about(-12),
             PERCENT,
             published=-12,
         ),
         ClaimStatement(
             "throughput, RED over ECN",
-            RelativeChange(chapter4_measure(THROUGHPUT, "RED", 60), chapter4_measure(THROUGHPUT, "ECN", 60)),
+            chapter4_change(THROUGHPUT, "RED", "ECN", 60),
             claimed_between(-_LARGE_DIFFERENCE_PERCENT, 0),
             PERCENT,
         ),
@@ -343,7 +350,7 @@ A9 = Claim(
     [
         ClaimStatement(
             f"goodput, ECN over ECNM, max_p {max_p:g}",
-            RelativeChange(chapter4_measure(GOODPUT, "ECN", 120, max_p), chapter4_measure(GOODPUT, "ECNM", 120, max_p)),
+            chapter4_change(GOODPUT, "ECN", "ECNM", 120, max_p),
             claimed_above(0) if max_p > 0.2 else claimed_at_most(0),
             PERCENT,
         )
@@ -381,23 +388,13 @@ A20 = Claim(
     ["4.2", "4.5"],
     [
         *(
-            ClaimStatement(
-                f"{name}'s throughput, {n} flows: max_p 0.1 over {max_p:g}",
-                RelativeChange(chapter4_measure(THROUGHPUT, name, n, 0.1), chapter4_measure(THROUGHPUT, name, n, max_p)),
-                claimed_above(0),
-                PERCENT,
-            )
+            _throughput_by_max_p_statement(name, n, 0.1, max_p, claimed_above(0))
             for name in _SCHEMES
             for n in (15, 30)
             for max_p in _HIGH_MAX_PS
         ),
         *(
-            ClaimStatement(
-                f"ECN's throughput, 30 flows: max_p 0.1 over {max_p:g}",
-                RelativeChange(chapter4_measure(THROUGHPUT, "ECN", 30, 0.1), chapter4_measure(THROUGHPUT, "ECN", 30, max_p)),
-                claimed_above(0),
-                PERCENT,
-            )
+            _throughput_by_max_p_statement("ECN", 30, 0.1, max_p, claimed_above(0))
             for max_p in SWEPT_MAX_PS
             if max_p not in (0.1, *_HIGH_MAX_PS)
         ),

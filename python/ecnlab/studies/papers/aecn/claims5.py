@@ -32,14 +32,13 @@ from ecnlab.studies.framework.claims import (
     descending_order_statements,
     largest_level_statements,
 )
-from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.claims4 import UNFAIR_STATEMENTS
 from ecnlab.studies.papers.aecn.drop_periods import ECN_60_FLOWS, PAUSE_S, longest_drop_period_s, number_of_drop_periods
 from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 from ecnlab.studies.papers.aecn.published import MAX_TH_30_TO_50, values_of_table_5_1
 from ecnlab.studies.papers.aecn.ratios import ALPHAS, aecn_measure_at_alpha
 from ecnlab.studies.papers.aecn.refinements import BASE_MAX_PS, MAX_THS, ROBUST_MIN_THS, aecn2_measure, aecn3_measure, aecn4_measure
-from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
+from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT, change_between_schemes, required_scheme_scenario, scheme_measure
 from ecnlab.studies.papers.aecn.sweeps import DELAY, FLOW_COUNTS, FLOW_COUNTS_WITHOUT_LOCKOUT, MAX_PS, smallest_over_largest_group
 
 _JAIN_UNIT, _GROUP_NAMES = "Jain's index", "smallest over largest group"
@@ -47,7 +46,7 @@ _JAIN_UNIT, _GROUP_NAMES = "Jain's index", "smallest over largest group"
 
 def _robust_above_fragile_statements(name: str) -> ClaimStatement:
     """That the robust group's goodput is far above the fragile group's (Figure 5.5)."""
-    change = RelativeChange(*(schemes.scheme_measure(GOODPUT, name, 60, group=group) for group in ("robust", "fragile")))
+    change = RelativeChange(*(scheme_measure(GOODPUT, name, 60, group=group) for group in ("robust", "fragile")))
     return ClaimStatement(f"goodput, chapter 5, {name}, 60 flows, max_p 0.5: robust over fragile", change, claimed_at_least(50), PERCENT)
 
 
@@ -74,7 +73,7 @@ A10 = Claim(
 def _aecn_alpha_1_over_ecn_statement(flows: int, quantity: str, words: str, shown: DisplayUnit) -> ClaimStatement:
     """AECN with alpha 1 over ECN, with Table 5.1's difference as the published value."""
     published = round(values_of_table_5_1(quantity, "AECN, alpha 1")[flows] - values_of_table_5_1(quantity, "ECN")[flows], 6)
-    measured = MeasureDifference(schemes.scheme_measure(quantity, "AECN, alpha 1", flows), schemes.scheme_measure(quantity, "ECN", flows))
+    measured = MeasureDifference(scheme_measure(quantity, "AECN, alpha 1", flows), scheme_measure(quantity, "ECN", flows))
     return ClaimStatement(f"{flows} flows: {words}, AECN with alpha 1 over ECN", measured, claimed_about(published), shown, published)
 
 
@@ -104,13 +103,9 @@ A11 = Claim(
 )
 
 
-def _regression_slope(xs: Sequence[float], ys: Sequence[float]) -> float:
-    return linear_regression(xs, ys).slope
-
-
 def _regression_slope_over_parameter(at: Callable[[float], MeasuredQuantity], xs: Sequence[float]) -> CombinedMeasure:
     """The slope of the straight line through a quantity at several values of a parameter."""
-    return CombinedMeasure(partial(_regression_slope, xs), [at(x) for x in xs])
+    return CombinedMeasure(lambda ys: linear_regression(xs, ys).slope, [at(x) for x in xs])
 
 
 def _best_alpha_statements(best: float, words: str, at: Callable[[float], MeasuredQuantity], setting: str) -> list[ClaimStatement]:
@@ -166,7 +161,7 @@ A12 = Claim(
 
 def _difference_aecn_over_ecn(quantity: str, flows: int, max_p: float = 0.5) -> MeasureDifference:
     """AECN over ECN, as a relative change."""
-    return MeasureDifference(schemes.scheme_measure(quantity, "AECN", flows, max_p), schemes.scheme_measure(quantity, "ECN", flows, max_p))
+    return MeasureDifference(scheme_measure(quantity, "AECN", flows, max_p), scheme_measure(quantity, "ECN", flows, max_p))
 
 
 def _rate_aecn_over_ecn_statements(quantity: str, name: str) -> list[ClaimStatement]:
@@ -211,7 +206,7 @@ A14 = Claim(
     [
         ClaimStatement(
             f"{flows} flows, base max_p {max_p:g}: Jain's index, AECN over ECN",
-            RelativeChange(schemes.scheme_measure(JAIN, "AECN", flows, max_p), schemes.scheme_measure(JAIN, "ECN", flows, max_p)),
+            change_between_schemes(JAIN, "AECN", "ECN", flows, max_p),
             claimed_above(10),
             PERCENT,
         )
@@ -246,16 +241,13 @@ A15 = Claim(
     ["5.6", "5.7", "5.9", "5.10", "5.24", "5.25", "5.26", "5.27"],
     [
         *(
-            ClaimStatement(f"{flows} flows: drops, AECN over ECN", _difference_aecn_over_ecn("drops", flows), claimed_below(0), COUNT)
-            for flows in (60, 120)
-        ),
-        *(
-            ClaimStatement(f"{flows} flows: marks, AECN over ECN", _difference_aecn_over_ecn("marks", flows), claimed_above(0), COUNT)
+            ClaimStatement(f"{flows} flows: {signals}, AECN over ECN", _difference_aecn_over_ecn(signals, flows), wanted, COUNT)
+            for signals, wanted in (("drops", claimed_below(0)), ("marks", claimed_above(0)))
             for flows in (60, 120)
         ),
         ClaimStatement(
             "60 flows: runs of AECN without a drop",
-            ScenarioMeasure(schemes.required_scheme_scenario("AECN", 60), _has_no_drops_by_seed),
+            ScenarioMeasure(required_scheme_scenario("AECN", 60), _has_no_drops_by_seed),
             claimed_at_least(50),
             PERCENT,
         ),
@@ -293,12 +285,9 @@ A15 = Claim(
 )
 
 
-def _queue_delay_change_aecn_over_ecn(flows: int) -> RelativeChange:
-    """Relative increase of the bottleneck's mean queueing delay over ECN's."""
-    return RelativeChange(*(schemes.scheme_measure("sojourn_mean_s", name, flows, queue=BOTTLENECK) for name in ("AECN", "ECN")))
-
-
-_QUEUE_DELAYS = [_queue_delay_change_aecn_over_ecn(flows) for flows in FLOW_COUNTS if flows > 120]
+_QUEUE_DELAY_CHANGES = [
+    change_between_schemes("sojourn_mean_s", "AECN", "ECN", flows, queue=BOTTLENECK) for flows in FLOW_COUNTS if flows > 120
+]
 
 A16 = Claim(
     "A16",
@@ -308,9 +297,7 @@ A16 = Claim(
         *(
             ClaimStatement(
                 f"30 flows: delay of {group} flows, AECN over ECN",
-                RelativeChange(
-                    schemes.scheme_measure(DELAY, "AECN", 30, group=group), schemes.scheme_measure(DELAY, "ECN", 30, group=group)
-                ),
+                change_between_schemes(DELAY, "AECN", "ECN", 30, group=group),
                 claimed_below(0),
                 PERCENT,
             )
@@ -318,7 +305,7 @@ A16 = Claim(
         ),
         ClaimStatement(
             "queue delay, AECN over ECN, with 240 or 480 flows, whichever is more",
-            MeasureAtExtremeSetting(max, _QUEUE_DELAYS, _QUEUE_DELAYS),
+            MeasureAtExtremeSetting(max, _QUEUE_DELAY_CHANGES),
             ClaimedRange(0, 5, "above 0 and below 5", open=True),
             PERCENT,
         ),
@@ -349,7 +336,7 @@ A17 = Claim(
     [
         ClaimStatement(
             f"base max_p {base:g}: Jain's index, AECN2 over AECN",
-            MeasureDifference(aecn2_measure(JAIN, base), schemes.scheme_measure(JAIN, "AECN", 60)),
+            MeasureDifference(aecn2_measure(JAIN, base), scheme_measure(JAIN, "AECN", 60)),
             claimed_below(0),
         )
         for base in BASE_MAX_PS
@@ -365,10 +352,6 @@ A17 = Claim(
         "with whole ratios."
     ),
 )
-
-
-def _flow_fairness_at_min_th(flows: int, min_th: float) -> MeasuredQuantity:
-    return aecn3_measure(JAIN, flows, int(min_th))
 
 
 def _group_fairness_at_min_th(flows: int, *min_ths: float) -> MeasuredQuantity:
@@ -400,8 +383,8 @@ A18 = Claim(
     "min_th 9 with 60 flows, and between 2 and 3 with 120.",
     ["5.35", "5.36", "5.37", "5.38"],
     [
-        _fairness_trend_with_min_th_statement(60, _flow_fairness_at_min_th, _JAIN_UNIT, claimed_above(0)),
-        _fairness_trend_with_min_th_statement(120, _flow_fairness_at_min_th, _JAIN_UNIT, claimed_below(0)),
+        _fairness_trend_with_min_th_statement(60, partial(aecn3_measure, JAIN), _JAIN_UNIT, claimed_above(0)),
+        _fairness_trend_with_min_th_statement(120, partial(aecn3_measure, JAIN), _JAIN_UNIT, claimed_below(0)),
         _fairness_trend_with_min_th_statement(60, _group_fairness_at_min_th, _GROUP_NAMES, claimed_above(0)),
         *_group_fairness_peak_at_min_th_statements(60, [9], "min_th 9"),
         *_group_fairness_peak_at_min_th_statements(120, [2, 3], "between min_th 2 and 3"),
@@ -460,7 +443,7 @@ A19 = Claim(
 
 def _relative_changes_ecn_over_red(quantity: str) -> list[RelativeChange]:
     """ECN over RED with max_p 0.8, at each number of flows."""
-    return [RelativeChange(*(schemes.scheme_measure(quantity, name, flows, 0.8) for name in ("ECN", "RED"))) for flows in FLOW_COUNTS]
+    return [change_between_schemes(quantity, "ECN", "RED", flows, 0.8) for flows in FLOW_COUNTS]
 
 
 _THROUGHPUT_GAINS, _GOODPUT_GAINS = _relative_changes_ecn_over_red(THROUGHPUT), _relative_changes_ecn_over_red(GOODPUT)
@@ -472,13 +455,13 @@ A23 = Claim(
     [
         ClaimStatement(
             "max_p 0.8: throughput, ECN over RED, where ECN's throughput is least beside RED's",
-            MeasureAtExtremeSetting(min, _THROUGHPUT_GAINS, _THROUGHPUT_GAINS),
+            MeasureAtExtremeSetting(min, _THROUGHPUT_GAINS),
             claimed_below(0),
             PERCENT,
         ),
         ClaimStatement(
             "max_p 0.8: the least goodput, ECN over RED, of all numbers of flows where ECN's throughput is below RED's",
-            MeasureAtExtremeSetting(min, _GOODPUT_GAINS, _GOODPUT_GAINS, below_zero=_THROUGHPUT_GAINS),
+            MeasureAtExtremeSetting(min, _GOODPUT_GAINS, below_zero=_THROUGHPUT_GAINS),
             claimed_above(0),
             PERCENT,
         ),
@@ -507,7 +490,7 @@ A24 = Claim(
     [
         ClaimStatement(
             "120 flows: time locked out, AECN over ECN",
-            RelativeChange(schemes.scheme_measure("lockout_s", "AECN", 120), schemes.scheme_measure("lockout_s", "ECN", 120)),
+            change_between_schemes("lockout_s", "AECN", "ECN", 120),
             claimed_below(0),
             PERCENT,
         )
@@ -546,30 +529,21 @@ A25 = Claim(
 )
 
 
-def _sum_per_flow(flows: int, values: Sequence[float]) -> float:
-    return sum(values) / flows
+def _lockout_per_flow(name: str, flows: int) -> CombinedMeasure:
+    return CombinedMeasure(lambda values: values[0] / flows, [scheme_measure("lockout_s", name, flows)])
+
+
+def _marks_and_drops(name: str, flows: int) -> CombinedMeasure:
+    return CombinedMeasure(sum, [scheme_measure(column, name, flows) for column in ("marks", "drops")])
 
 
 def _lockouts_and_signals_heavier_statements(name: str) -> list[ClaimStatement]:
     """That lockouts and signals are heavier with 120 flows than with 60."""
-    time, signals = (
-        {flows: [schemes.scheme_measure(column, name, flows) for column in columns] for flows in (60, 120)}
-        for columns in (("lockout_s",), ("marks", "drops"))
-    )
-    of_a_flow = [CombinedMeasure(partial(_sum_per_flow, flows), parts) for flows, parts in time.items()]
+    lockouts = RelativeChange(_lockout_per_flow(name, 120), _lockout_per_flow(name, 60))
+    signals = MeasureDifference(_marks_and_drops(name, 120), _marks_and_drops(name, 60))
     return [
-        ClaimStatement(
-            f"{name}: time that a flow is locked out, 120 over 60 flows",
-            RelativeChange(of_a_flow[1], of_a_flow[0]),
-            claimed_at_least(50),
-            PERCENT,
-        ),
-        ClaimStatement(
-            f"{name}: packets marked or dropped, 120 over 60 flows",
-            MeasureDifference(CombinedMeasure(sum, signals[120]), CombinedMeasure(sum, signals[60])),
-            claimed_above(0),
-            COUNT,
-        ),
+        ClaimStatement(f"{name}: time that a flow is locked out, 120 over 60 flows", lockouts, claimed_at_least(50), PERCENT),
+        ClaimStatement(f"{name}: packets marked or dropped, 120 over 60 flows", signals, claimed_above(0), COUNT),
     ]
 
 
@@ -589,15 +563,15 @@ A26 = Claim(
 )
 
 
-def _group_fairness_by_alpha(flows: int) -> Callable[[float], MeasuredQuantity]:
-    return lambda alpha: smallest_over_largest_group(lambda group: aecn_measure_at_alpha(GOODPUT, flows, alpha, group))
+def _group_fairness_at_alpha(flows: int, alpha: float) -> MeasuredQuantity:
+    return smallest_over_largest_group(lambda group: aecn_measure_at_alpha(GOODPUT, flows, alpha, group))
 
 
 def _fairness_rises_to_alpha_2_6_statements() -> list[ClaimStatement]:
     """Statements that with 60 flows fairness between groups rises with each step of alpha up to 2.6 and falls beyond."""
-    at = _group_fairness_by_alpha(60)
-    upwards = {f"alpha {alpha:g}": at(alpha) for alpha in reversed(ALPHAS) if alpha <= 2.6}
-    beyond = {f"alpha {alpha:g}": at(alpha) for alpha in ALPHAS if alpha >= 2.6}
+    levels = {alpha: (f"alpha {alpha:g}", _group_fairness_at_alpha(60, alpha)) for alpha in ALPHAS}
+    upwards = dict(level for alpha, level in reversed(levels.items()) if alpha <= 2.6)
+    beyond = dict(level for alpha, level in levels.items() if alpha >= 2.6)
     setting = f"60 flows, {_GROUP_NAMES}"
     return [*descending_order_statements(upwards, setting=setting), *largest_level_statements("alpha 2.6", beyond, setting=setting)]
 
@@ -607,7 +581,10 @@ A27 = Claim(
     "AECN's groups come closer as alpha = beta grows up to 2.6, where they are closest, for 60 flows. For 120 flows they are closest at "
     "2.6, too.",
     ["5.17", "5.19"],
-    [*_fairness_rises_to_alpha_2_6_statements(), *_best_alpha_statements(2.6, _GROUP_NAMES, _group_fairness_by_alpha(120), "120 flows")],
+    [
+        *_fairness_rises_to_alpha_2_6_statements(),
+        *_best_alpha_statements(2.6, _GROUP_NAMES, partial(_group_fairness_at_alpha, 120), "120 flows"),
+    ],
     quote=(
         "“when α is below 2.6, AECN comes to behave better on the visual max-min fairness with α increasing, and reaches the best when a "
         "is equal to 2.6” (60 flows; section 5.6.1, page 57); “the visual max-min fairness at the point of 2.6 is the best” (120 flows; "
@@ -626,10 +603,9 @@ A27 = Claim(
 
 def _fall_with_doubled_flows_statement(quantity: str, words: str, flows: int, max_p: float) -> ClaimStatement:
     """ECN with this many flows over half as many; Table 5.1 has the change from 60 to 120 flows with max_p 0.5."""
-    published = 100 * (values_of_table_5_1(quantity, "ECN")[120] / values_of_table_5_1(quantity, "ECN")[60] - 1)
-    change = RelativeChange(
-        schemes.scheme_measure(quantity, "ECN", flows, max_p), schemes.scheme_measure(quantity, "ECN", flows // 2, max_p)
-    )
+    printed = values_of_table_5_1(quantity, "ECN")
+    published = 100 * (printed[120] / printed[60] - 1)
+    change = RelativeChange(scheme_measure(quantity, "ECN", flows, max_p), scheme_measure(quantity, "ECN", flows // 2, max_p))
     text = f"ECN, max_p {max_p:g}: {words}, {flows} over {flows // 2} flows"
     return ClaimStatement(text, change, claimed_at_most(round(published / 2, 1)), PERCENT, round(published, 1) if max_p == 0.5 else None)
 

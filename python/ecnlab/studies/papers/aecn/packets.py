@@ -11,9 +11,10 @@ _RECORD_EVENTS = {"events": True}
 _END_S = 100.0
 
 
-def _marks_or_drops_item(
+def marks_or_drops_item(
     number: str, name: str, kind: str, flows: int, max_p: float, chapter: networks.ThesisNetworkParameters
 ) -> StudyItem:
+    """The item of a scheme's marked or dropped packets."""
     word = "Marked" if kind == "mark" else "Dropped"
     need = RequiredScenario(schemes.scheme_scenario(name, flows, max_p, chapter, record=_RECORD_EVENTS), every_seed=False)
     return StudyItem(
@@ -44,22 +45,3 @@ def _draw_marks_or_drops_over_time(results: ResultsByKey, name: str, kind: str) 
         [ReportTable("first seed, whole run", ["marks", "drops", "lockout spells", "flows locked out"], [counts])],
         events.filter(events["kind"] == kind),
     )
-
-
-ECN_MARKS_ITEM = _marks_or_drops_item("4.14", "ECN", "mark", 120, 0.8, networks.CHAPTER_4)
-RED_DROPS_ITEM = _marks_or_drops_item("4.15", "RED", "drop", 120, 0.8, networks.CHAPTER_4)
-RED_AND_ECN_ITEMS = [
-    _marks_or_drops_item(number, name, kind, flows, 0.5, networks.CHAPTER_5)
-    for number, name, kind, flows in (
-        ("5.6", "ECN", "mark", 60),
-        ("5.7", "ECN", "drop", 60),
-        ("5.8", "RED", "drop", 60),
-        ("5.9", "ECN", "mark", 120),
-        ("5.10", "ECN", "drop", 120),
-        ("5.11", "RED", "drop", 120),
-    )
-]
-AECN_ITEMS = [
-    _marks_or_drops_item(number, "AECN", kind, flows, 0.5, networks.CHAPTER_5)
-    for number, kind, flows in (("5.24", "mark", 60), ("5.25", "drop", 60), ("5.26", "mark", 120), ("5.27", "drop", 120))
-]

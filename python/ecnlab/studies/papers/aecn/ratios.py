@@ -8,10 +8,11 @@ from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.published import values_of_table_5_1
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN
-from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, axis_scales, total_and_group_rate_panels
+from ecnlab.studies.papers.aecn.sweeps import axis_scales, rate_item
 
 ALPHAS = (1.0, 1.5, 2.0, 2.5, 2.6, 2.8, 3.0)
 _PARAMETER_LABEL = "alpha = beta"
+_CAPTION = "{} flows, base max_p 0.5, chapter 5 network."
 
 
 def aecn_measure_at_alpha(quantity: str, flows: int, alpha: float, group: str | None = None) -> ScenarioMeasure:
@@ -20,32 +21,27 @@ def aecn_measure_at_alpha(quantity: str, flows: int, alpha: float, group: str | 
 
 
 def _jain_by_alpha_item(number: str, flows: int) -> StudyItem:
-    panel = CurvePanel(
-        "", {"AECN": {alpha: aecn_measure_at_alpha(JAIN, flows, alpha) for alpha in ALPHAS}}, {"AECN": _published_at_alpha_1(JAIN, flows)}
-    )
+    curve = {alpha: aecn_measure_at_alpha(JAIN, flows, alpha) for alpha in ALPHAS}
+    panel = CurvePanel("", {"AECN": curve}, {"AECN": _published_at_alpha_1(JAIN, flows)})
     title = f"AECN's fairness index against alpha = beta, {flows} flows"
-    return curve_figure(
-        number, title, _alpha_sweep_caption(flows), [panel], axis_scales(_PARAMETER_LABEL, JAIN), palette=schemes.SCHEME_PALETTE
-    )
+    return curve_figure(number, title, _CAPTION.format(flows), [panel], axis_scales(_PARAMETER_LABEL, JAIN), palette=schemes.SCHEME_PALETTE)
 
 
 def _goodput_by_alpha_item(number: str, flows: int) -> StudyItem:
-    panels = total_and_group_rate_panels(
-        ALPHAS, lambda alpha, group: aecn_measure_at_alpha(GOODPUT, flows, alpha, group), _published_at_alpha_1(GOODPUT, flows)
-    )
-    title = f"AECN's goodput against alpha = beta, {flows} flows"
-    return curve_figure(
-        number, title, _alpha_sweep_caption(flows), panels, axis_scales(_PARAMETER_LABEL, GOODPUT, own_y=True), palette=CURVE_PALETTE
+    return rate_item(
+        number,
+        f"AECN's goodput against alpha = beta, {flows} flows",
+        _CAPTION.format(flows),
+        axis_scales(_PARAMETER_LABEL, GOODPUT),
+        ALPHAS,
+        lambda alpha, group: aecn_measure_at_alpha(GOODPUT, flows, alpha, group),
+        _published_at_alpha_1(GOODPUT, flows),
     )
 
 
 def _published_at_alpha_1(quantity: str, flows: int) -> dict[float, float]:
     """Values of Table 5.1, at alpha 1."""
     return {1.0: values_of_table_5_1(quantity, "AECN, alpha 1")[flows]}
-
-
-def _alpha_sweep_caption(flows: int) -> str:
-    return f"{flows} flows, base max_p 0.5, chapter 5 network."
 
 
 ITEMS = [

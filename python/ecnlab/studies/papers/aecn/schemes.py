@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import CHAPTER_5, ThesisNetworkParameters, Tree
-from ecnlab.studies.framework.claims import ScenarioMeasure
+from ecnlab.studies.framework.claims import RelativeChange, ScenarioMeasure
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.framework.reference import THESIS_TABLES, Ns2ReferenceRow, find_ns2_row
 
@@ -43,6 +42,8 @@ GROUP_PALETTE = Palette(
     {"fragile": "-", "average": "--", "robust": "-."},
 )
 
+_required_scenarios: dict[tuple[Any, ...], RequiredScenario] = {}
+
 
 def scheme_scenario(
     name: str, flows: int, max_p: float = 0.5, network: ThesisNetworkParameters = CHAPTER_5, record: Tree | None = None, **settings: Any
@@ -59,14 +60,11 @@ def required_scheme_scenario(
     name: str, flows: int, max_p: float = 0.5, network: ThesisNetworkParameters = CHAPTER_5, **settings: Any
 ) -> RequiredScenario:
     """The scenario as required by an item or a claim over all seeds; cached, so that equal arguments give one object."""
-    return _cached_required_scheme_scenario(name, flows, max_p, network, tuple(sorted(settings.items())))
-
-
-@cache
-def _cached_required_scheme_scenario(
-    name: str, flows: int, max_p: float, network: ThesisNetworkParameters, settings: tuple[tuple[str, Any], ...]
-) -> RequiredScenario:
-    return RequiredScenario(scheme_scenario(name, flows, max_p, network, **dict(settings)))
+    ordered = sorted(settings.items())
+    key = (name, flows, max_p, network, *ordered)
+    if key not in _required_scenarios:
+        _required_scenarios[key] = RequiredScenario(scheme_scenario(name, flows, max_p, network, **dict(ordered)))
+    return _required_scenarios[key]
 
 
 def scheme_measure(
@@ -86,6 +84,11 @@ def scheme_measure(
     return ScenarioMeasure(
         required_scheme_scenario(name, flows, max_p, network, **settings), quantity, group, queue, known=known.mean if known else None
     )
+
+
+def change_between_schemes(quantity: str, one: str, other: str, *setting: Any, **settings: Any) -> RelativeChange:
+    """The relative change of a measured quantity from the `other` scheme to this one, in a setting as for `scheme_measure`."""
+    return RelativeChange(*(scheme_measure(quantity, name, *setting, **settings) for name in (one, other)))
 
 
 def ns2_row_of_scheme(name: str, flows: int, max_p: float, network: ThesisNetworkParameters, **settings: Any) -> Ns2ReferenceRow | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, MS, CombinedMeasure, DisplayUnit, MeasuredQuantity, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisSettings, CurvePanel
+from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
+from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 
@@ -51,12 +53,19 @@ def group_curves_panel(values: Sequence[float], at: Callable[[float, str | None]
     return CurvePanel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
 
 
-def total_and_group_rate_panels(
-    values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], published: Mapping[float, float] | None = None
-) -> list[CurvePanel]:
-    """Two panels of a rate against a parameter: of all flows, with the thesis' values, and of each group."""
+def rate_item(
+    number: str,
+    title: str,
+    caption: str,
+    scales: AxisSettings,
+    values: Sequence[float],
+    at: Callable[[float, str | None], ScenarioMeasure],
+    published: Mapping[float, float] | None = None,
+) -> StudyItem:
+    """A rate against a parameter in two panels: of all flows, with the thesis' values, and of each group."""
     total = CurvePanel(ALL_FLOWS, {ALL_FLOWS: {value: at(value, None) for value in values}}, {ALL_FLOWS: published or {}})
-    return [total, group_curves_panel(values, at, "each group")]
+    panels = [total, group_curves_panel(values, at, "each group")]
+    return curve_figure(number, title, caption, panels, replace(scales, own_y=True), palette=CURVE_PALETTE)
 
 
 def smallest_over_largest_group(of_group: Callable[[str], MeasuredQuantity]) -> CombinedMeasure:

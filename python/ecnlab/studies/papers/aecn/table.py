@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     ReportTable,
@@ -34,26 +33,25 @@ _GOODPUT_COLUMNS = {
 
 
 def _draw_table_5_1(results: ResultsByKey) -> DrawnItemContent:
-    jain = [_table_5_1_row(key, TABLE_5_1[key][0], _measured_jain_cells(result)) for key, result in results.items()]
-    goodput = [_table_5_1_row(key, TABLE_5_1[key][1], _measured_goodput_cells(result)) for key, result in results.items()]
     tables = [
-        ReportTable("Jain's index", ["scheme", "flows", "published", *JAIN_DEFINITIONS.values()], jain),
-        ReportTable("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT_COLUMNS.values()], goodput),
+        _table_5_1_part(results, "Jain's index", 0, JAIN_DEFINITIONS),
+        _table_5_1_part(results, "Goodput (Mbit/s)", 1, _GOODPUT_COLUMNS, factor=1e-6),
     ]
     rows = [((*key, name), result.estimate(name)) for key, result in results.items() for name in (*JAIN_DEFINITIONS, *_GOODPUT_COLUMNS)]
     return DrawnItemContent(None, tables, estimates_frame(["scheme", "flows", "quantity"], "value", rows))
 
 
-def _table_5_1_row(key: tuple[object, ...], published: float, cells: Sequence[str]) -> list[str]:
-    return [str(key[0]), str(key[1]), f"{published:.4f}", *cells]
-
-
-def _measured_jain_cells(result: Result) -> list[str]:
-    return [format_with_interval(result.estimate(definition)) for definition in JAIN_DEFINITIONS]
-
-
-def _measured_goodput_cells(result: Result) -> list[str]:
-    return [format_with_interval(result.estimate(quantity).scaled(1e-6)) for quantity in _GOODPUT_COLUMNS]
+def _table_5_1_part(results: ResultsByKey, title: str, column: int, ours: Mapping[str, str], factor: float = 1) -> ReportTable:
+    """A column of the printed table beside ours."""
+    rows = [
+        [
+            *map(str, key),
+            f"{TABLE_5_1[key][column]:.4f}",
+            *(format_with_interval(result.estimate(name).scaled(factor)) for name in ours),
+        ]
+        for key, result in results.items()
+    ]
+    return ReportTable(title, ["scheme", "flows", "published", *ours.values()], rows)
 
 
 TABLE_ITEM = StudyItem(

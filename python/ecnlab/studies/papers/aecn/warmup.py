@@ -11,7 +11,7 @@ from ecnlab.scenarios.networks import CHAPTER_4
 from ecnlab.stats.estimates import mean_with_interval
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey, StudyItem, format_with_interval
-from ecnlab.studies.papers.aecn import schemes
+from ecnlab.studies.papers.aecn import bytime, schemes
 from ecnlab.studies.papers.aecn.schemes import THROUGHPUT
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _draw_warm_up_throughput(results: ResultsByKey) -> DrawnItemContent:
     rows = [
         [f"{start} to {end}", *(_mean_throughput_of_span_text(rates, name, start, end) for name in _SCHEMES)] for start, end in _SPANS_S
     ]
-    data = pl.concat(_mean_throughput_over_time_frame(rates, name) for name in _SCHEMES)
+    data = pl.concat(bytime.mean_rate_frame(rates, name, THROUGHPUT, scheme=name) for name in _SCHEMES)
     return DrawnItemContent(figure, [ReportTable("throughput of all flows (Mbit/s)", ["time (s)", *_SCHEMES], rows)], data)
 
 
@@ -69,11 +69,6 @@ def _mean_throughput_of_span_text(rates: pl.DataFrame, name: str, start: float, 
     one = rates.filter((rates["group"] == name) & rates["time_s"].is_between(start, end, closed="left"))
     means = [frame[THROUGHPUT].mean() for frame in one.partition_by("seed", maintain_order=True)]
     return format_with_interval(mean_with_interval([float(mean) for mean in means if isinstance(mean, float)]).scaled(1e-6), 3)
-
-
-def _mean_throughput_over_time_frame(rates: pl.DataFrame, name: str) -> pl.DataFrame:
-    means = series.mean_over_seeds(rates.filter(rates["group"] == name), THROUGHPUT).rename({"mean": THROUGHPUT})
-    return means.select(pl.lit(name).alias("scheme"), pl.all())
 
 
 def _set_warm_up_axes(axes: Axes, title: str) -> None:
