@@ -111,7 +111,7 @@ def measures_figure_item(
 def panel_report_table(title: str, axis: str, results: ResultsByKey, measures: Sequence[PanelMeasure]) -> ReportTable:
     """A row for each scheme and case, a column for each measure."""
     rows = [
-        [str(scheme), _x_axis_case_label(case), *(_estimate_cell(measure, result) for measure in measures)]
+        [str(scheme), _x_axis_case_label(case), *(estimate_cell(measure, result) for measure in measures)]
         for (scheme, case), result in results.items()
     ]
     return ReportTable(title, ["scheme", axis, *(measure.label_with_unit for measure in measures)], rows)
@@ -155,7 +155,8 @@ def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: 
         axes.axhline(measure.target, color="black", linewidth=0.6, linestyle="--")
 
 
-def _estimate_cell(measure: PanelMeasure, result: Result) -> str:
+def estimate_cell(measure: PanelMeasure, result: Result) -> str:
+    """The measure of a result as text without its unit; empty where there is none."""
     found = measure.estimate(result)
     return "" if math.isnan(found.mean) else format_with_interval(found, measure.shown.digits)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.claims import DisplayUnit
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame
+from ecnlab.studies.framework.panels import PanelMeasure, estimate_cell
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import (
     CHOSEN_CHOICE,
@@ -36,11 +37,16 @@ ALTERNATIVE_CHOICES = (
     OpenParameterChoice("no limit on windows of long flows", long_window=1000),
     OpenParameterChoice("ns-2's defaults of 2001", tcp={"profile": "ns2-2001"}),
 )
-_ALTERNATIVE_MEASURES: Mapping[str, tuple[measures.ValuesOfResult, float, int]] = {
-    "average, 40 to 100 s (packets)": (measures.average_queue_over_span(LOAD_BACK_S, DURATION_S), 1, 2),
-    "use of the link (%)": (measures.bottleneck_utilisation, 100, 2),
-    "drops of arrivals (%)": (measures.drop_rate, 100, 1),
-}
+_ALTERNATIVE_MEASURES = (
+    PanelMeasure(
+        "average, 40 to 100 s (packets)",
+        "average",
+        measures.average_queue_over_span(LOAD_BACK_S, DURATION_S),
+        DisplayUnit(1, "packets", 2),
+    ),
+    replace(measures.UTILISATION, label="use of the link (%)"),
+    replace(measures.DROP_RATE, label="drops of arrivals (%)"),
+)
 
 
 ALTERNATIVE_SETTINGS = (
@@ -53,32 +59,18 @@ ALTERNATIVE_SETTINGS = (
 _TARGETS_MS = (20, 60)
 
 
-def _estimate_of_choice(results: ResultsByKey, choice: OpenParameterChoice, name: str, scheme: str) -> Estimate:
-    measure, factor, _ = _ALTERNATIVE_MEASURES[name]
-    result = results[choice.name, scheme]
-    return result.estimate_of(measure(result)).scaled(factor)
-
-
-def _choice_row_cells(results: ResultsByKey, choice: OpenParameterChoice) -> list[str]:
-    return [
-        format_with_interval(_estimate_of_choice(results, choice, name, scheme), _ALTERNATIVE_MEASURES[name][2])
-        for name in _ALTERNATIVE_MEASURES
-        for scheme in SCHEMES
-    ]
-
-
 def _draw_load_rise_alternatives_table(results: ResultsByKey) -> DrawnItemContent:
-    header = ["alternative", *(f"{scheme}: {name}" for name in _ALTERNATIVE_MEASURES for scheme in SCHEMES)]
-    table = ReportTable(
-        "the load rises at 25 s", header, [[choice.name, *_choice_row_cells(results, choice)] for choice in ALTERNATIVE_CHOICES]
-    )
-    rows = [
-        ((choice.name, scheme, name), _estimate_of_choice(results, choice, name, scheme))
+    header = ["alternative", *(f"{scheme}: {measure.label}" for measure in _ALTERNATIVE_MEASURES for scheme in SCHEMES)]
+    cells = [
+        [
+            choice.name,
+            *(estimate_cell(measure, results[choice.name, scheme]) for measure in _ALTERNATIVE_MEASURES for scheme in SCHEMES),
+        ]
         for choice in ALTERNATIVE_CHOICES
-        for scheme in SCHEMES
-        for name in _ALTERNATIVE_MEASURES
     ]
-    return DrawnItemContent(None, [table], estimates_frame(["alternative", "scheme", "quantity"], "mean", rows))
+    rows = [((*key, measure.label), measure.estimate(result)) for key, result in results.items() for measure in _ALTERNATIVE_MEASURES]
+    data = estimates_frame(["alternative", "scheme", "quantity"], "mean", rows)
+    return DrawnItemContent(None, [ReportTable("the load rises at 25 s", header, cells)], data)
 
 
 ALTERNATIVES_ITEM = StudyItem(
@@ -97,18 +89,10 @@ ALTERNATIVES_ITEM = StudyItem(
 
 
 def _draw_target_alternatives_table(results: ResultsByKey) -> DrawnItemContent:
-    found = {
-        key: (
-            result.estimate_of(measures.mean_bottleneck_wait(result)).scaled(1e3),
-            result.estimate_of(measures.bottleneck_utilisation(result)).scaled(100),
-        )
-        for key, result in results.items()
-    }
-    cells = [[*key[:2], str(key[2]), format_with_interval(delay, 1), format_with_interval(used, 2)] for key, (delay, used) in found.items()]
-    header = ["alternative", "scheme", "target (ms)", "delay (ms)", "link efficiency (%)"]
-    rows = [
-        ((*key, name), value) for key, both in found.items() for name, value in zip(("delay_ms", "efficiency_percent"), both, strict=True)
-    ]
+    quantities = {"delay_ms": measures.WAIT_MS, "efficiency_percent": measures.UTILISATION}
+    cells = [[*map(str, key), *(estimate_cell(measure, result) for measure in quantities.values())] for key, result in results.items()]
+    header = ["alternative", "scheme", "target (ms)", *(measure.label_with_unit for measure in quantities.values())]
+    rows = [((*key, name), measure.estimate(result)) for key, result in results.items() for name, measure in quantities.items()]
     data = estimates_frame(["alternative", "scheme", "target_ms", "quantity"], "mean", rows)
     return DrawnItemContent(None, [ReportTable("second half of each run", header, cells)], data)
 

@@ -22,6 +22,7 @@ from ecnlab.studies.framework.claims import (
     claimed_below,
     claimed_between,
 )
+from ecnlab.studies.framework.panels import ValuesOfResult
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import (
     COMPARED_SCHEMES,
@@ -44,7 +45,6 @@ _LATEST_RETURN_S: Mapping[str, float] = {kind: CHANGE_S + wanted.high for kind, 
 # By load change: end of the interval in which the average moves farthest; after a rise it ends before AMECN may return.
 _MOVED_BY_S: Mapping[str, float] = {"rise": CHANGE_S + _RETURN_TIME_RANGE["rise"].low, "fall": _LATEST_RETURN_S["fall"]}
 _RANGE_WIDTH = TARGET_RANGE[1] - TARGET_RANGE[0]
-_AVERAGE_OVER_RUN = measures.average_queue_over_span(0, DURATION_S)
 # "Slightly" in per cent, where the paper prints no number: as in the study `aecn` for goodput, throughput and delay.
 _SLIGHT_CHANGE_PERCENT = 5.0
 # The target range of Figure 3 as shares of the target, with the thresholds of section 3.3.3: max_th is 3 min_th, the target 2 min_th.
@@ -70,13 +70,17 @@ def _average_queue_shift(kind: str, scheme: str, measured: ScenarioMeasure) -> M
     return MeasureDifference(measured, ScenarioMeasure(changing_load_scenario(kind, scheme), _AVERAGE_BEFORE_CHANGE))
 
 
+def _of_amecn_and_mecn(kind: str, values: ValuesOfResult) -> tuple[ScenarioMeasure, ScenarioMeasure]:
+    """A quantity under AMECN and under MECN while the load changes."""
+    amecn, mecn = (ScenarioMeasure(changing_load_scenario(kind, scheme), values) for scheme in ("AMECN", "MECN"))
+    return amecn, mecn
+
+
 def _average_queue_moves_statements(kind: str) -> list[ClaimStatement]:
     """Statements that MECN's average follows the load, and that AMECN's at first moves as far, out of the target range."""
     rises = kind == "rise"
-    extreme, before = (
-        f"{'largest' if rises else 'smallest'} average {_span_text(CHANGE_S, _MOVED_BY_S[kind])}",
-        _span_text(*_SPAN_BEFORE_CHANGE_S),
-    )
+    extreme = f"{'largest' if rises else 'smallest'} average {_span_text(CHANGE_S, _MOVED_BY_S[kind])}"
+    before = _span_text(*_SPAN_BEFORE_CHANGE_S)
     mecn, amecn = (_average_queue_shift(kind, scheme, _extreme_average_queue(kind, scheme)) for scheme in ("MECN", "AMECN"))
     settled = _average_queue_shift(
         kind,
@@ -84,14 +88,13 @@ def _average_queue_moves_statements(kind: str) -> list[ClaimStatement]:
         ScenarioMeasure(changing_load_scenario(kind, "MECN"), measures.average_queue_over_span(*_span_after_load_change_s(kind))),
     )
     out = claimed_above(TARGET_RANGE[1]) if rises else claimed_below(TARGET_RANGE[0])
-    both = (("MECN", mecn), ("AMECN", amecn)) if rises else ()
     sharp = [
         ClaimStatement(f"{scheme}, {extreme} over the mean {before}", moved, claimed_above(_RANGE_WIDTH), _IN_PACKETS)
-        for scheme, moved in both
+        for scheme, moved in (("MECN", mecn), ("AMECN", amecn))
     ]
     lasting = f"MECN, mean of the average {_span_text(*_span_after_load_change_s(kind))} over that {before}"
     return [
-        *sharp,
+        *(sharp if rises else ()),
         ClaimStatement(lasting, settled, claimed_above(0) if rises else claimed_below(0), _IN_PACKETS),
         ClaimStatement(
             f"AMECN over MECN, {extreme} over the mean {before}", RelativeChange(amecn, mecn), claimed_between(-50, 50), PERCENT
@@ -137,11 +140,11 @@ def _utilisation_near_published_statement(kind: str, scheme: str) -> ClaimStatem
 
 
 def _slightly_higher_utilisation_statement(kind: str) -> ClaimStatement:
-    amecn, mecn = (ScenarioMeasure(changing_load_scenario(kind, scheme), measures.bottleneck_utilisation) for scheme in ("AMECN", "MECN"))
+    over_mecn = MeasureDifference(*_of_amecn_and_mecn(kind, measures.bottleneck_utilisation))
     printed = _published_utilisation_gap(kind)
     most = round(1.5 * printed, 2)
     wanted = ClaimedRange(0, most, f"above 0, below {most:g}", open=True)
-    return ClaimStatement("AMECN over MECN, use of the link", MeasureDifference(amecn, mecn), wanted, PERCENT_POINTS, printed)
+    return ClaimStatement("AMECN over MECN, use of the link", over_mecn, wanted, PERCENT_POINTS, printed)
 
 
 def _utilisation_statements(kind: str) -> list[ClaimStatement]:
@@ -149,14 +152,14 @@ def _utilisation_statements(kind: str) -> list[ClaimStatement]:
 
 
 def _slightly_lower_queue_statement() -> ClaimStatement:
-    amecn, mecn = (ScenarioMeasure(changing_load_scenario("rise", scheme), _AVERAGE_OVER_RUN) for scheme in ("AMECN", "MECN"))
+    over_mecn = RelativeChange(*_of_amecn_and_mecn("rise", measures.average_queue_over_span(0, DURATION_S)))
     wanted = ClaimedRange(-_SLIGHT_CHANGE_PERCENT, 0, f"below 0, above {-_SLIGHT_CHANGE_PERCENT:g}", open=True)
-    return ClaimStatement("AMECN over MECN, mean of the average over the whole run", RelativeChange(amecn, mecn), wanted, PERCENT)
+    return ClaimStatement("AMECN over MECN, mean of the average over the whole run", over_mecn, wanted, PERCENT)
 
 
 def _fewer_drops_statements() -> ClaimStatement:
-    amecn, mecn = (ScenarioMeasure(changing_load_scenario("rise", scheme), measures.drop_rate) for scheme in ("AMECN", "MECN"))
-    return ClaimStatement("AMECN over MECN, drop rate", MeasureDifference(amecn, mecn), claimed_below(0), PERCENT_POINTS)
+    over_mecn = MeasureDifference(*_of_amecn_and_mecn("rise", measures.drop_rate))
+    return ClaimStatement("AMECN over MECN, drop rate", over_mecn, claimed_below(0), PERCENT_POINTS)
 
 
 def _target_delay_met_statements(scheme: str, target: int) -> ClaimStatement:

@@ -11,11 +11,10 @@ import polars as pl
 
 from ecnlab.scenarios.networks import BOTTLENECK
 from ecnlab.storage.results import Result
-from ecnlab.studies.framework.claims import ResultOfNeed, ValueBySeed
+from ecnlab.studies.framework.claims import PERCENT, DisplayUnit, ResultOfNeed, ValueBySeed
 from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult
 from ecnlab.studies.papers.amecn.networks import HOP_NAMES
-
-ValuesOfResult = Callable[["Result"], list[float]]
 
 
 def average_queue_over_span(start_s: float, end_s: float, fold: Callable[[Sequence[float]], float] = fmean) -> ValuesOfResult:
@@ -90,6 +89,11 @@ def total_throughput(result: Result) -> list[float]:
     return result.values("throughput_bps")
 
 
+WAIT_MS = PanelMeasure("delay", "delay_s", mean_bottleneck_wait, DisplayUnit(1e3, "ms", 1))
+UTILISATION = PanelMeasure("link efficiency", "efficiency", bottleneck_utilisation, DisplayUnit(100, "%", 2))
+DROP_RATE = PanelMeasure("drops of arrivals", "drop_rate", drop_rate, PERCENT)
+
+
 @dataclass(frozen=True)
 class DifferenceAtSameDelay:
     """How far a scheme's `value` lies above that of its rival at the same delay, seed by seed; as a share of it if `relative`.
@@ -110,14 +114,7 @@ class DifferenceAtSameDelay:
 
     def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """The difference for each seed that all results have."""
-        delays, values = (
-            self._values_of_measure_by_seed(self.need, self.delay, runs),
-            self._values_of_measure_by_seed(self.need, self.value, runs),
-        )
-        line = [
-            (self._values_of_measure_by_seed(need, self.delay, runs), self._values_of_measure_by_seed(need, self.value, runs))
-            for need in self.rival
-        ]
+        (delays, values), *line = (self._delays_and_values_by_seed(runs(need)) for need in self.required_scenarios())
         seeds = [seed for seed in delays if all(seed in xs for xs, _ in line)]
         theirs = {seed: _interpolate_linearly([(xs[seed], ys[seed]) for xs, ys in line], delays[seed]) for seed in seeds}
         return {seed: values[seed] / theirs[seed] - 1 if self.relative else values[seed] - theirs[seed] for seed in seeds}
@@ -126,9 +123,9 @@ class DifferenceAtSameDelay:
         """None: ns-2 has no number."""
         return None
 
-    def _values_of_measure_by_seed(self, need: RequiredScenario, measure: ValuesOfResult, runs: ResultOfNeed) -> ValueBySeed:
-        result = runs(need)
-        return dict(zip(result.seeds, measure(result), strict=True))
+    def _delays_and_values_by_seed(self, result: Result) -> tuple[ValueBySeed, ValueBySeed]:
+        delays, values = (dict(zip(result.seeds, measure(result), strict=True)) for measure in (self.delay, self.value))
+        return delays, values
 
 
 def _interpolate_linearly(points: Sequence[tuple[float, float]], x: float) -> float:

@@ -8,6 +8,7 @@ from ecnlab.plot import series, style
 from ecnlab.scenarios.networks import BOTTLENECK
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, format_with_interval
+from ecnlab.studies.framework.panels import estimate_cell
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import DURATION_S, changing_load_scenario
 from ecnlab.studies.papers.amecn.published import CHANGE_S, LOAD_BACK_S, LOAD_NAMES, SCHEMES, TARGET_RANGE, UTILISATION_PERCENT
@@ -32,13 +33,18 @@ def _draw_average_queue(results: ResultsByKey, kind: str, scheme: str) -> DrawnI
 
 def _average_queue_by_span_table(result: Result, kind: str, scheme: str) -> ReportTable:
     spans = [format_with_interval(result.estimate_of(measures.average_queue_over_span(*span)(result)), 2) for span in _SPANS_S]
-    used = format_with_interval(result.estimate_of(measures.bottleneck_utilisation(result)).scaled(100), 2)
-    dropped = format_with_interval(result.estimate_of(measures.drop_rate(result)).scaled(100), 1)
     header = [f"{start:g} to {end:g} s" for start, end in _SPANS_S]
     return ReportTable(
         "average queue (packets) over spans of time, use of the link (%), and drops of arrivals (%), over the seeds",
         [*header, "published use", "use of the link", "drops"],
-        [[*spans, f"{UTILISATION_PERCENT[kind, scheme]:g}", used, dropped]],
+        [
+            [
+                *spans,
+                f"{UTILISATION_PERCENT[kind, scheme]:g}",
+                estimate_cell(measures.UTILISATION, result),
+                estimate_cell(measures.DROP_RATE, result),
+            ]
+        ],
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
-from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, format_with_interval
+from ecnlab.storage.results import Result
+from ecnlab.studies.framework.claims import DisplayUnit
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.panels import PanelMeasure, estimate_cell
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import COMPARED_SCHEMES, PACKET_BITS, RATE_BPS, parking_lot_scenario, single_link_scenario
 
@@ -20,52 +24,44 @@ REACHABLE_PARKING_TARGETS_MS = tuple(target for target in PARKING_TARGETS_MS if 
 ARED_TARGETS_MS = (*TARGETS_MS, 160, 200)
 ARED_PARKING_TARGETS_MS = (*PARKING_TARGETS_MS, 120)
 _PALETTE = Palette(dashes={"ARED": "--"})
-_PACKETS_PER_S = RATE_BPS / PACKET_BITS
+_WAIT_PACKETS = PanelMeasure(
+    "mean queueing delay (packets at 7 Mbit/s)", "delay_s", measures.mean_bottleneck_wait, DisplayUnit(RATE_BPS / PACKET_BITS, "packets", 1)
+)
+_EFFICIENCY = replace(measures.UTILISATION, label="link efficiency (%)")
+_TOTAL_WAIT = PanelMeasure(
+    "sum of the mean queueing delays of three links (ms)",
+    "total_delay_s",
+    measures.total_wait_of_three_links,
+    measures.WAIT_MS.shown,
+)
+_TOTAL_THROUGHPUT = PanelMeasure(
+    "total throughput (Mbit/s)", "total_throughput_bps", measures.total_throughput, DisplayUnit(1e-6, "Mbit/s", 2)
+)
 
 
-def _estimate_of_measure(
-    results: ResultsByKey, scheme: str, target: int, measure: measures.ValuesOfResult, factor: float = 1.0
-) -> Estimate:
-    result = results[scheme, target]
-    return result.estimate_of(measure(result)).scaled(factor)
-
-
-def _curve_against_delay(scheme: str, delays: list[Estimate], values: list[Estimate]) -> lines.Curve:
-    return lines.Curve(scheme, [delay.mean for delay in delays], values, across=[delay.half_width for delay in delays])
+def _draw_scheme_curves(results: ResultsByKey, x: PanelMeasure, y: PanelMeasure, table: ReportTable) -> DrawnItemContent:
+    """A measure against another one, a curve for each scheme, with the intervals of both."""
+    figure, (axes,) = style.figure_with_panels()
+    curves = []
+    for scheme in COMPARED_SCHEMES:
+        of_scheme = [result for (name, _), result in results.items() if name == scheme]
+        xs = [x.estimate(result) for result in of_scheme]
+        curves.append(
+            lines.Curve(scheme, [at.mean for at in xs], [y.estimate(result) for result in of_scheme], across=[at.half_width for at in xs])
+        )
+    lines.draw_curves(axes, curves, x_label=x.label, y_label=y.label, palette=_PALETTE)
+    style.legend_above(axes)
+    return DrawnItemContent(figure, [table], _estimates_frame(results, x, y))
 
 
 def _draw_efficiency_against_delay(results: ResultsByKey) -> DrawnItemContent:
-    figure, (axes,) = style.figure_with_panels()
-    curves = [
-        _curve_against_delay(
-            scheme,
-            [_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, _PACKETS_PER_S) for target in TARGETS_MS],
-            [_estimate_of_measure(results, scheme, target, measures.bottleneck_utilisation, 100) for target in TARGETS_MS],
-        )
-        for scheme in COMPARED_SCHEMES
-    ]
-    lines.draw_curves(axes, curves, x_label="mean queueing delay (packets at 7 Mbit/s)", y_label="link efficiency (%)", palette=_PALETTE)
-    style.legend_above(axes)
-    return DrawnItemContent(
-        figure,
-        [_single_link_table(results)],
-        _estimates_frame(results, {"delay_s": measures.mean_bottleneck_wait, "efficiency": measures.bottleneck_utilisation}),
-    )
-
-
-def _single_link_table(results: ResultsByKey) -> ReportTable:
     rows = [
         [
-            scheme,
-            str(target),
-            format_with_interval(_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, 1e3), 1),
-            format_with_interval(_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, _PACKETS_PER_S), 1),
-            format_with_interval(_estimate_of_measure(results, scheme, target, measures.bottleneck_utilisation, 100), 2),
-            format_with_interval(_estimate_of_measure(results, scheme, target, measures.drop_rate, 100), 1),
-            format_with_interval(results[scheme, target].estimate("throughput_bps", group="back").scaled(1e-6), 2),
+            *map(str, key),
+            *(estimate_cell(measure, result) for measure in (measures.WAIT_MS, _WAIT_PACKETS, _EFFICIENCY, measures.DROP_RATE)),
+            _throughput_cell(result, "back"),
         ]
-        for scheme in COMPARED_SCHEMES
-        for target in TARGETS_MS
+        for key, result in results.items()
     ]
     header = [
         "scheme",
@@ -76,64 +72,43 @@ def _single_link_table(results: ResultsByKey) -> ReportTable:
         "drops of arrivals (%)",
         "10 flows back (Mbit/s)",
     ]
-    return ReportTable("second half of each run", header, rows)
+    return _draw_scheme_curves(results, _WAIT_PACKETS, _EFFICIENCY, ReportTable("second half of each run", header, rows))
+
+
+def _throughput_cell(result: Result, group: str) -> str:
+    return format_with_interval(result.estimate("throughput_bps", group=group).scaled(1e-6), 2)
 
 
 def _draw_delay_against_target(results: ResultsByKey) -> DrawnItemContent:
     figure, (axes,) = style.figure_with_panels()
     axes.plot([0, TARGETS_MS[-1]], [0, TARGETS_MS[-1]], color="black", linewidth=0.6, linestyle=":", label="target")
     curves = [
-        lines.Curve(
-            scheme, TARGETS_MS, [_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, 1e3) for target in TARGETS_MS]
-        )
+        lines.Curve(scheme, TARGETS_MS, [measures.WAIT_MS.estimate(results[scheme, target]) for target in TARGETS_MS])
         for scheme in COMPARED_SCHEMES
     ]
     lines.draw_curves(axes, curves, x_label="target delay (ms)", y_label="measured delay (ms)", palette=_PALETTE)
     style.legend_above(axes)
-    return DrawnItemContent(figure, data=_estimates_frame(results, {"delay_s": measures.mean_bottleneck_wait}))
+    return DrawnItemContent(figure, data=_estimates_frame(results, measures.WAIT_MS))
 
 
 def _draw_parking_lot_throughput(results: ResultsByKey) -> DrawnItemContent:
-    figure, (axes,) = style.figure_with_panels()
-    curves = [
-        _curve_against_delay(
-            scheme,
-            [_estimate_of_measure(results, scheme, target, measures.total_wait_of_three_links, 1e3) for target in PARKING_TARGETS_MS],
-            [_estimate_of_measure(results, scheme, target, measures.total_throughput, 1e-6) for target in PARKING_TARGETS_MS],
-        )
-        for scheme in COMPARED_SCHEMES
-    ]
-    x_label, y_label = "sum of the mean queueing delays of three links (ms)", "total throughput (Mbit/s)"
-    lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, palette=_PALETTE)
-    style.legend_above(axes)
-    data = _estimates_frame(
-        results, {"total_delay_s": measures.total_wait_of_three_links, "total_throughput_bps": measures.total_throughput}
-    )
-    return DrawnItemContent(figure, [_parking_lot_table(results)], data)
-
-
-def _parking_lot_table(results: ResultsByKey) -> ReportTable:
     groups = ("three hops", "two hops")
     rows = [
         [
-            scheme,
-            str(target),
-            format_with_interval(_estimate_of_measure(results, scheme, target, measures.total_wait_of_three_links, 1e3), 1),
-            format_with_interval(_estimate_of_measure(results, scheme, target, measures.total_throughput, 1e-6), 2),
-            *(format_with_interval(results[scheme, target].estimate("throughput_bps", group=group).scaled(1e-6), 2) for group in groups),
+            *map(str, key),
+            *(estimate_cell(measure, result) for measure in (_TOTAL_WAIT, _TOTAL_THROUGHPUT)),
+            *(_throughput_cell(result, group) for group in groups),
         ]
-        for scheme in COMPARED_SCHEMES
-        for target in PARKING_TARGETS_MS
+        for key, result in results.items()
     ]
     header = ["scheme", "target (ms)", "sum of delays (ms)", "total (Mbit/s)", *(f"20 flows over {group} (Mbit/s)" for group in groups)]
-    return ReportTable("second half of each run", header, rows)
+    return _draw_scheme_curves(results, _TOTAL_WAIT, _TOTAL_THROUGHPUT, ReportTable("second half of each run", header, rows))
 
 
-def _estimates_frame(results: ResultsByKey, quantities: dict[str, measures.ValuesOfResult]) -> pl.DataFrame:
-    """Every quantity of every scenario: scheme, target, quantity, mean, sd, half width, number of seeds."""
-    found = {(*key, name): result.estimate_of(measure(result)) for key, result in results.items() for name, measure in quantities.items()}
-    rows = [(*key, value.mean, value.sd, value.half_width, value.n) for key, value in found.items()]
-    return pl.DataFrame(rows, schema=["scheme", "target_ms", "quantity", "mean", "sd", "half_width", "n"], orient="row")
+def _estimates_frame(results: ResultsByKey, *quantities: PanelMeasure) -> pl.DataFrame:
+    """Every quantity of every scenario, in its own unit."""
+    rows = [((*key, measure.name), result.estimate_of(measure.values(result))) for key, result in results.items() for measure in quantities]
+    return estimates_frame(["scheme", "target_ms", "quantity"], "mean", rows)
 
 
 _SINGLE_LINK_NEEDS = {(scheme, target): single_link_scenario(scheme, target) for scheme in COMPARED_SCHEMES for target in TARGETS_MS}

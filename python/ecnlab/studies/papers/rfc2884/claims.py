@@ -44,6 +44,8 @@ from ecnlab.studies.papers.rfc2884.testbed import (
 )
 
 PER_SECOND = DisplayUnit(1, "1/s", 2)
+# RED's signals to the flows with ECN and without.
+SIGNAL_OF_KIND = {WITH_ECN: "marks", WITHOUT_ECN: "drops"}
 FAST_RETRANSMITS, TIMEOUT_RETRANSMITS = "retransmitted_fast", "retransmitted_timeout"
 
 _NUMBER_READING = "A number of the RFC is read as: from half of it to one and a half"
@@ -79,7 +81,7 @@ def runs_with_retransmissions_measure(need: RequiredScenario, group: str) -> Sce
 
 def congestion_signals_measure(need: RequiredScenario, kind: str) -> ScenarioMeasure:
     """RED's congestion signals to one of two equally large kinds of flows: marks with ECN, drops without."""
-    return sum_of_columns(need, [_SIGNAL_OF_KIND[kind]], testbed.group_places_of_ecn_kind(kind))
+    return sum_of_columns(need, [SIGNAL_OF_KIND[kind]], testbed.group_places_of_ecn_kind(kind))
 
 
 def bulk_throughput_gain(load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
@@ -110,23 +112,20 @@ def _gain_and_rise_near_published_statements(
     """Statements that a gain's first and last values and its rise are about those of the RFC."""
     (first, low), (last, high) = gains.items()
     printed = published[1] - published[0]
-    rise = ClaimStatement(
-        f"gain, {where.format(f'{last} over {first}')}", MeasureDifference(high, low), claimed_about(printed), PERCENT_POINTS, printed
-    )
-    return [*_gain_near_published_statements(where, gains, published), rise]
-
-
-def _gain_near_published_statements(where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]) -> list[ClaimStatement]:
-    """Statements that gains are about those of the RFC."""
     return [
-        ClaimStatement(f"gain, {where.format(name)}", measured, claimed_about(value), PERCENT, value)
-        for (name, measured), value in zip(gains.items(), published, strict=True)
+        *(
+            ClaimStatement(f"gain, {where.format(name)}", measured, claimed_about(value), PERCENT, value)
+            for (name, measured), value in zip(gains.items(), published, strict=True)
+        ),
+        ClaimStatement(
+            f"gain, {where.format(f'{last} over {first}')}", MeasureDifference(high, low), claimed_about(printed), PERCENT_POINTS, printed
+        ),
     ]
 
 
 def _ecn_throughput_difference(load: int, max_p: float) -> MeasureDifference:
     need = competing_bulk_transfers_scenario(load, max_p)
-    return MeasureDifference(file_throughput_measure(need, WITH_ECN), file_throughput_measure(need, WITHOUT_ECN))
+    return MeasureDifference(*(file_throughput_measure(need, group) for group in (WITH_ECN, WITHOUT_ECN)))
 
 
 def _measures_by_congestion_level(
@@ -135,8 +134,6 @@ def _measures_by_congestion_level(
     return {f"{level} congestion": of(CONGESTION_LEVELS[level], max_p) for level in levels}
 
 
-_RENO_BY_LOAD = BULK_BY_LOAD["Reno"]
-_SIGNAL_OF_KIND = {WITH_ECN: "marks", WITHOUT_ECN: "drops"}
 _JAIN = "jain_goodput"
 _FAIRNESS_MAX_PS = (0.02, 0.05, 0.1, 0.2)
 _MAX_P_PAIRS = tuple(combinations(_FAIRNESS_MAX_PS, 2))
@@ -173,8 +170,15 @@ def _fairness_index(max_p: float, *, background_ecn: bool) -> ScenarioMeasure:
     return ScenarioMeasure(testbed.fairness_scenario(max_p, background_ecn=background_ecn), _JAIN)
 
 
-def _background_ecn_text(background_ecn: bool) -> str:
-    return f"background {WITH_ECN if background_ecn else WITHOUT_ECN}"
+def _index_change_by_max_p_statement(background_ecn: bool, low: float, high: float, wanted: ClaimedRange) -> ClaimStatement:
+    indices = (_fairness_index(max_p, background_ecn=background_ecn) for max_p in (low, high))
+    return ClaimStatement(
+        f"index, background {WITH_ECN if background_ecn else WITHOUT_ECN}, max_p {low:g} over max_p {high:g}",
+        MeasureDifference(*indices),
+        wanted,
+        DIMENSIONLESS,
+        _published_index_change_by_max_p(background_ecn, low, high),
+    )
 
 
 R1 = Claim(
@@ -183,15 +187,9 @@ R1 = Claim(
     ["5.1"],
     [
         *(
-            ClaimStatement(
-                f"index, {_background_ecn_text(ecn)}, max_p {low:g} over max_p {high:g}",
-                MeasureDifference(_fairness_index(low, background_ecn=ecn), _fairness_index(high, background_ecn=ecn)),
-                _claimed_within_1_5_times(_LARGEST_CHANGE),
-                DIMENSIONLESS,
-                _published_index_change_by_max_p(ecn, low, high),
-            )
+            _index_change_by_max_p_statement(ecn, *pair, _claimed_within_1_5_times(_LARGEST_CHANGE))
             for ecn in (True, False)
-            for low, high in _MAX_P_PAIRS
+            for pair in _MAX_P_PAIRS
         ),
         *(
             ClaimStatement(
@@ -241,18 +239,7 @@ R3 = Claim(
     "at high congestion.",
     ["5.2.1", "5.2.2", "5.2.4"],
     [
-        *_gain_near_published_statements(
-            "max_p 0.1, {}",
-            {_LOAD_NAMES[load]: bulk_throughput_gain(int(load), 0.1) for load in _RENO_BY_LOAD},
-            list(_RENO_BY_LOAD.values()),
-        ),
-        ClaimStatement(
-            "gain, max_p 0.1, high congestion over low congestion",
-            MeasureDifference(bulk_throughput_gain(_HIGH_LOAD, 0.1), bulk_throughput_gain(CONGESTION_LEVELS["low"], 0.1)),
-            claimed_about(_RENO_BY_LOAD[_HIGH_LOAD] - _RENO_BY_LOAD[CONGESTION_LEVELS["low"]]),
-            PERCENT_POINTS,
-            _RENO_BY_LOAD[_HIGH_LOAD] - _RENO_BY_LOAD[CONGESTION_LEVELS["low"]],
-        ),
+        *_gain_by_load_statements(lambda load: bulk_throughput_gain(load, 0.1), BULK_BY_LOAD["Reno"]),
         *(
             statement
             for max_p in MAX_PS
@@ -383,6 +370,12 @@ def _transaction_gain_statements(hosts: str) -> list[ClaimStatement]:
     ]
 
 
+def _rate_with_ecn(max_p: float) -> ScenarioMeasure:
+    return transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN)
+
+
+_PUBLISHED_RATE_RISE = round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1)
+
 R7 = Claim(
     "R7",
     "5 KB transactions, Reno: ECN's gain rises from 42 % at moderate to 62 % at high congestion with max_p 0.1, and at high congestion "
@@ -393,7 +386,7 @@ R7 = Claim(
         *(
             ClaimStatement(
                 f"rate with ECN, high congestion, max_p {max_p:g}",
-                transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN),
+                _rate_with_ecn(max_p),
                 claimed_about(value),
                 PER_SECOND,
                 value,
@@ -402,13 +395,10 @@ R7 = Claim(
         ),
         ClaimStatement(
             "rate with ECN, high congestion, max_p 0.5 over max_p 0.02",
-            MeasureDifference(
-                transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, 0.5), WITH_ECN),
-                transaction_rate_measure(competing_transactions_scenario(5, _HIGH_LOAD, 0.02), WITH_ECN),
-            ),
-            claimed_about(round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1)),
+            MeasureDifference(_rate_with_ecn(0.5), _rate_with_ecn(0.02)),
+            claimed_about(_PUBLISHED_RATE_RISE),
             PER_SECOND,
-            round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1),
+            _PUBLISHED_RATE_RISE,
         ),
     ],
     quote="“as we increase the congestion from medium congestion (5 congesting flows) to high congestion (10 congesting flows) for a "
@@ -514,11 +504,17 @@ def _gain_against_reno_statement(hosts: str, load: int, max_p: float) -> ClaimSt
     )
 
 
+def _published_gains_by_setting(
+    by_load: Mapping[str, Mapping[float, float]], by_max_p: Mapping[str, Mapping[float, float]], hosts: str
+) -> Mapping[tuple[int, float], float]:
+    """The RFC's gains for a kind of host, by level of congestion and max_p."""
+    at_high = {(_HIGH_LOAD, max_p): value for max_p, value in by_max_p[hosts].items()}
+    return {(int(load), 0.1): value for load, value in by_load[hosts].items()} | at_high
+
+
+_SHORT_GAINS = {hosts: _published_gains_by_setting(SHORT_BY_LOAD, SHORT_BY_MAX_P, hosts) for hosts in ("Reno", "SACK")}
 # The RFC's gains with SACK minus those with Reno, in percentage points, by level of congestion and max_p.
-_PRINTED_GAPS: Mapping[tuple[int, float], float] = {
-    **{(int(load), 0.1): SHORT_BY_LOAD["SACK"][load] - value for load, value in SHORT_BY_LOAD["Reno"].items()},
-    **{(_HIGH_LOAD, max_p): SHORT_BY_MAX_P["SACK"][max_p] - value for max_p, value in SHORT_BY_MAX_P["Reno"].items()},
-}
+_PRINTED_GAPS = {at: _SHORT_GAINS["SACK"][at] - value for at, value in _SHORT_GAINS["Reno"].items()}
 
 R11 = Claim(
     "R11",
@@ -539,40 +535,26 @@ R11 = Claim(
 )
 
 
-def _published_gains_by_setting(
-    by_load: Mapping[str, Mapping[float, float]], by_max_p: Mapping[str, Mapping[float, float]], hosts: str
-) -> Mapping[tuple[int, float], float]:
-    """The RFC's gains for a kind of host, by level of congestion and max_p."""
-    at_high = {(_HIGH_LOAD, max_p): value for max_p, value in by_max_p[hosts].items()}
-    return {(int(load), 0.1): value for load, value in by_load[hosts].items()} | at_high
-
-
 def _larger_gain_for_short_transfers_statements(hosts: str) -> list[ClaimStatement]:
     """Statements that ECN improves each kind of traffic with a printed gain, and the short one more where both are printed."""
-    long, short = (
-        _published_gains_by_setting(BULK_BY_LOAD, BULK_BY_MAX_P, hosts),
-        _published_gains_by_setting(SHORT_BY_LOAD, SHORT_BY_MAX_P, hosts),
-    )
-
-    def bulk_and_transaction_gains(at: tuple[int, float]) -> tuple[MeasuredQuantity, MeasuredQuantity]:
-        return bulk_throughput_gain(*at, hosts), transaction_rate_gain(5, *at, hosts)
+    long, short = _published_gains_by_setting(BULK_BY_LOAD, BULK_BY_MAX_P, hosts), _SHORT_GAINS[hosts]
 
     def place_text(at: tuple[int, float]) -> str:
         return f"{hosts}, {_LOAD_NAMES[at[0]]}, max_p {at[1]:g}"
 
     return [
         *(
-            ClaimStatement(f"gain, 20 MB, {place_text(at)}", bulk_and_transaction_gains(at)[0], claimed_above(0), PERCENT, value)
+            ClaimStatement(f"gain, 20 MB, {place_text(at)}", bulk_throughput_gain(*at, hosts), claimed_above(0), PERCENT, value)
             for at, value in long.items()
         ),
         *(
-            ClaimStatement(f"gain, 5 KB, {place_text(at)}", bulk_and_transaction_gains(at)[1], claimed_above(0), PERCENT, value)
+            ClaimStatement(f"gain, 5 KB, {place_text(at)}", transaction_rate_gain(5, *at, hosts), claimed_above(0), PERCENT, value)
             for at, value in short.items()
         ),
         *(
             ClaimStatement(
                 f"gain, 5 KB over 20 MB, {place_text(at)}",
-                MeasureDifference(*reversed(bulk_and_transaction_gains(at))),
+                MeasureDifference(transaction_rate_gain(5, *at, hosts), bulk_throughput_gain(*at, hosts)),
                 claimed_above(0),
                 PERCENT_POINTS,
                 value - long[at],
@@ -603,13 +585,7 @@ R13 = Claim(
     "Jain's index falls as max_p grows from 0.02 to 0.2: by 0.0175 with ECN in the background and by 0.0086 without it.",
     ["5.1"],
     [
-        ClaimStatement(
-            f"index, {_background_ecn_text(ecn)}, max_p 0.02 over max_p 0.2",
-            MeasureDifference(_fairness_index(0.02, background_ecn=ecn), _fairness_index(0.2, background_ecn=ecn)),
-            claimed_about(_published_index_change_by_max_p(ecn, 0.02, 0.2)),
-            DIMENSIONLESS,
-            _published_index_change_by_max_p(ecn, 0.02, 0.2),
-        )
+        _index_change_by_max_p_statement(ecn, 0.02, 0.2, claimed_about(_published_index_change_by_max_p(ecn, 0.02, 0.2)))
         for ecn in (True, False)
     ],
     quote="“Max Drop Prob 0.02 … 0.996888 … 0.991946; 0.2 … 0.979368 … 0.983342” (the table of section 5.1, page 9)",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ecnlab.stats.estimates import Estimate, mean_with_interval
 from ecnlab.studies.framework.claims import PERCENT, DisplayUnit, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
+from ecnlab.studies.framework.curves import AxisSettings
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     NeedKey,
@@ -24,7 +26,8 @@ from ecnlab.studies.papers.rfc2884.choices import (
     STRICTEST_SETUPS,
     red_thresholds_rewriting,
 )
-from ecnlab.studies.papers.rfc2884.claims import congestion_signals_measure
+from ecnlab.studies.papers.rfc2884.claims import SIGNAL_OF_KIND, congestion_signals_measure
+from ecnlab.studies.papers.rfc2884.figures import Curves, curves_by_congestion_level, figure_of_curves
 from ecnlab.studies.papers.rfc2884.published import FAIRNESS
 from ecnlab.studies.papers.rfc2884.router import RedThresholds
 from ecnlab.studies.papers.rfc2884.testbed import (
@@ -43,25 +46,15 @@ _IN_PACKETS = DisplayUnit(1, "packets", 1)
 _MAX_PS = (0.02, 0.05, 0.1, 0.2)
 _JAIN = "jain_goodput"
 
-AVERAGE_QUEUE_ITEM = curve_figure(
+AVERAGE_QUEUE_ITEM = figure_of_curves(
+    REGION_PART,
     "4.4",
     "RED's average queue against the maximum drop probability",
     f"Mean over the 20 MB transfers with Reno; RED's region is between {TESTBED_THRESHOLDS.name}.",
-    [
-        CurvePanel(
-            "",
-            {
-                f"{level} congestion": {
-                    max_p: ScenarioMeasure(competing_bulk_transfers_scenario(load, max_p), "average_mean_packets", queue=SHAPER_LINK)
-                    for max_p in MAX_PS
-                }
-                for level, load in CONGESTION_LEVELS.items()
-            },
-        )
-    ],
+    curves_by_congestion_level(
+        lambda load, max_p: ScenarioMeasure(competing_bulk_transfers_scenario(load, max_p), "average_mean_packets", queue=SHAPER_LINK)
+    ),
     AxisSettings("max_p", "average queue", _IN_PACKETS, y_range=(0, TESTBED_THRESHOLDS.max_packets), ticks=MAX_PS),
-    part=REGION_PART,
-    palette=testbed.PALETTE,
 )
 
 
@@ -70,22 +63,13 @@ def forced_drop_share(need: RequiredScenario) -> ScenarioMeasure:
     return share_of_columns(need, ("drops_forced",), ("drops",), [{"queue": SHAPER_LINK}])
 
 
-FORCED_DROPS_ITEM = curve_figure(
+FORCED_DROPS_ITEM = figure_of_curves(
+    REGION_PART,
     "4.4.1",
     "Drops beyond RED's region",
     "Share of the drops that are forced, because the average is above max_th; 20 MB transfers with Reno.",
-    [
-        CurvePanel(
-            "",
-            {
-                f"{level} congestion": {max_p: forced_drop_share(competing_bulk_transfers_scenario(load, max_p)) for max_p in MAX_PS}
-                for level, load in CONGESTION_LEVELS.items()
-            },
-        )
-    ],
+    curves_by_congestion_level(lambda load, max_p: forced_drop_share(competing_bulk_transfers_scenario(load, max_p))),
     AxisSettings("max_p", "forced drops", PERCENT, y_range=(0, 100), ticks=MAX_PS),
-    part=REGION_PART,
-    palette=testbed.PALETTE,
 )
 
 
@@ -98,18 +82,16 @@ def _candidate_scenarios() -> dict[NeedKey, RequiredScenario]:
             for max_p in MAX_PS:
                 found[pair, level, max_p] = RequiredScenario(rewritten(competing_bulk_transfers_scenario(load, max_p).scenario))
         for name, rewritings in STRICTEST_SETUPS.items():
-            found[pair, name, MAX_PS[0]] = RequiredScenario(
-                apply_rewritings(rewritings, rewritten(competing_bulk_transfers_scenario(CONGESTION_LEVELS["high"], MAX_PS[0]).scenario))
-            )
+            strictest = found[pair, "high", MAX_PS[0]].scenario
+            found[pair, name, MAX_PS[0]] = RequiredScenario(apply_rewritings(rewritings, strictest))
     return found
 
 
 def _forced_drop_shares(results: ResultsByKey) -> dict[NeedKey, Estimate]:
-    shares = {}
-    for key, need in CANDIDATE_NEEDS.items():
-        by_need = {need: results[key]}
-        shares[key] = mean_with_interval(list(forced_drop_share(need).values_by_seed(by_need.__getitem__).values()))
-    return shares
+    return {
+        key: mean_with_interval(list(forced_drop_share(need).values_by_seed({need: results[key]}.__getitem__).values()))
+        for key, need in CANDIDATE_NEEDS.items()
+    }
 
 
 def has_few_forced_drops(shares: dict[NeedKey, Estimate], pair: RedThresholds) -> bool:
@@ -176,6 +158,10 @@ def _fairness_table_content(results: ResultsByKey) -> DrawnItemContent:
     )
 
 
+def _curves_by_kind_of_flow(measure: Callable[[RequiredScenario, str], ScenarioMeasure]) -> Curves:
+    return {kind: {max_p: measure(testbed.half_ecn_flows_scenario(max_p), kind) for max_p in _MAX_PS} for kind in SIGNAL_OF_KIND}
+
+
 FAIRNESS_TABLE_ITEM = StudyItem(
     kind="Table",
     number="5.1",
@@ -185,48 +171,22 @@ FAIRNESS_TABLE_ITEM = StudyItem(
     draw=_fairness_table_content,
     part=FAIRNESS_PART,
 )
-SIGNALS_ITEM = curve_figure(
+SIGNALS_ITEM = figure_of_curves(
+    FAIRNESS_PART,
     "5.1.1",
     "Marks to ECN flows and drops of the others",
     "As many flows of each kind, two and two: marks or drops of a kind as a share of the packets that it sent.",
-    [
-        CurvePanel(
-            "",
-            {
-                WITH_ECN: {
-                    max_p: share_of_columns(
-                        testbed.half_ecn_flows_scenario(max_p), ("marks",), ("sent",), testbed.group_places_of_ecn_kind(WITH_ECN)
-                    )
-                    for max_p in _MAX_PS
-                },
-                WITHOUT_ECN: {
-                    max_p: share_of_columns(
-                        testbed.half_ecn_flows_scenario(max_p), ("drops",), ("sent",), testbed.group_places_of_ecn_kind(WITHOUT_ECN)
-                    )
-                    for max_p in _MAX_PS
-                },
-            },
-        ),
-    ],
+    _curves_by_kind_of_flow(
+        lambda need, kind: share_of_columns(need, (SIGNAL_OF_KIND[kind],), ("sent",), testbed.group_places_of_ecn_kind(kind))
+    ),
     AxisSettings("max_p", "marked or dropped", PERCENT, ticks=_MAX_PS),
-    part=FAIRNESS_PART,
-    palette=testbed.PALETTE,
 )
-SIGNAL_COUNTS_ITEM = curve_figure(
+SIGNAL_COUNTS_ITEM = figure_of_curves(
+    FAIRNESS_PART,
     "5.1.2",
     "Marks and drops by number",
     "The same flows over 200 s: marks to those with ECN, drops of those without it.",
-    [
-        CurvePanel(
-            "",
-            {
-                name: {max_p: congestion_signals_measure(testbed.half_ecn_flows_scenario(max_p), name) for max_p in _MAX_PS}
-                for name in (WITH_ECN, WITHOUT_ECN)
-            },
-        )
-    ],
+    _curves_by_kind_of_flow(congestion_signals_measure),
     AxisSettings("max_p", "marks or drops", _IN_PACKETS, ticks=_MAX_PS),
-    part=FAIRNESS_PART,
-    palette=testbed.PALETTE,
 )
 ITEMS = (AVERAGE_QUEUE_ITEM, FORCED_DROPS_ITEM, CANDIDATE_TABLE, FAIRNESS_TABLE_ITEM, SIGNALS_ITEM, SIGNAL_COUNTS_ITEM)
