@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.claims import DisplayUnit, ScenarioMeasure
+from ecnlab.studies.framework.claims import DisplayUnit, MeasureDifference, RelativeChange, ScenarioMeasure, ratio_or_nan
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey, StudyItem, format_with_interval
 
 if TYPE_CHECKING:
@@ -28,6 +28,21 @@ NeedsByCase = Mapping[tuple[str, CaseKey], RequiredScenario]
 def result_column_getter(quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> ValuesOfResult:
     """A column of a result, from `Result.values`."""
     return lambda result: result.values(quantity, group=group, queue=queue, band=band)
+
+
+def column_summed_over_groups(groups: Sequence[str], quantity: str) -> ValuesOfResult:
+    """A column summed over those of these groups that the result has."""
+
+    def sums_by_seed(result: Result) -> list[float]:
+        found = [result.values(quantity, group=group) for group in groups if group in result.group_names]
+        return [sum(each) for each in zip(*found, strict=True)]
+
+    return sums_by_seed
+
+
+def quotient_of_values(above: ValuesOfResult, below: ValuesOfResult) -> ValuesOfResult:
+    """One quantity over another, seed by seed."""
+    return lambda result: [ratio_or_nan(a, b) for a, b in zip(above(result), below(result), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,14 @@ class PanelMeasure:
     def estimate(self, result: Result) -> Estimate:
         """Its mean and interval, in the unit shown; no interval where nothing in the scenario is random."""
         return result.estimate_of(self.values(result)).scaled(self.shown.factor)
+
+    def relative_change(self, a: RequiredScenario, b: RequiredScenario) -> RelativeChange:
+        """Its relative change from scenario `b` to `a`."""
+        return RelativeChange(self.measure_of_scenario(a), self.measure_of_scenario(b))
+
+    def difference(self, a: RequiredScenario, b: RequiredScenario) -> MeasureDifference:
+        """Its value in scenario `a` less that in `b`."""
+        return MeasureDifference(self.measure_of_scenario(a), self.measure_of_scenario(b))
 
     def measure_of_scenario(self, need: RequiredScenario) -> ScenarioMeasure:
         """The measure as a quantity for a claim's statement."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
@@ -90,10 +89,6 @@ def _throughput_falls_with_delay_statements(experiment: int, scheme: str) -> lis
     ]
 
 
-def _gain_in_both_experiments_statements(gains: ClaimedRange) -> Sequence[ClaimStatement]:
-    return [statement for experiment in EXPERIMENTS for statement in _ecn_gain_statements(experiment, gains)]
-
-
 NO_IMPROVEMENT = Claim(
     "G1",
     "Without datagrams, under light congestion, ECN does not improve throughput at any delay.",
@@ -176,7 +171,7 @@ NO_DEGRADATION = Claim(
     "G5",
     "In no case does ECN actually degrade throughput.",
     ["table I", "table II"],
-    _gain_in_both_experiments_statements(claimed_at_least(_TRIFLING_GAIN_PERCENT)),
+    [statement for experiment in EXPERIMENTS for statement in _ecn_gain_statements(experiment, claimed_at_least(_TRIFLING_GAIN_PERCENT))],
     quote="“On the other hand, in no case does ECN seem to lead to an actual degradation in TCP performance.” (section IV)",
     reading=(
         "At each delay of both tables ECN's throughput is not below RED's, but for a trifle. The paper has ECN better at each delay of "

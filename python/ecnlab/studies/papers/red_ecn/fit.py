@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -66,14 +66,11 @@ def _rms_errors_by_table(off: dict[TableRow, float]) -> list[float]:
     ]
 
 
-def _rms_error_cells(distances: Sequence[float]) -> list[str]:
-    return ["as chosen" if math.isnan(distance) else f"{100 * distance:.1f}" for distance in distances]
-
-
 def _fit_table_content(results: ResultsByKey) -> DrawnItemContent:
     found = {choice.name: _rms_errors_by_table(_relative_errors(results, choice)) for choice in FITTED_CHOICES}
     header = ["alternative", "Table I", "Table I but ECN at 100 ms", "Table II"]
-    table = ReportTable("distance from the published numbers (%)", header, [[name, *_rms_error_cells(row)] for name, row in found.items()])
+    cells = [[name, *("as chosen" if math.isnan(distance) else f"{100 * distance:.1f}" for distance in row)] for name, row in found.items()]
+    table = ReportTable("distance from the published numbers (%)", header, cells)
     columns = ["alternative", "table_1", "table_1_in_line", "table_2"]
     return DrawnItemContent(None, [table], pl.DataFrame([(name, *row) for name, row in found.items()], schema=columns, orient="row"))
 

@@ -41,8 +41,7 @@ _NS2_NAMES = {"red": "RED", "ecn": "RED with ECN"}
 def ns2_throughput_kbps_by_row() -> Mapping[TableRow, float]:
     """ns-2's mean of each row of both tables."""
     with (REFERENCE / "red-ecn.csv").open(encoding="utf-8", newline="") as file:
-        return {_table_row_key_from_line(line): float(line["goodput_kbps"]) for line in csv.DictReader(file)}
-
-
-def _table_row_key_from_line(line: Mapping[str, str]) -> TableRow:
-    return int(line["experiment"]), _NS2_NAMES[line["scheme"]], int(line["delay_ms"])
+        return {
+            (int(line["experiment"]), _NS2_NAMES[line["scheme"]], int(line["delay_ms"])): float(line["goodput_kbps"])
+            for line in csv.DictReader(file)
+        }

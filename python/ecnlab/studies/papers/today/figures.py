@@ -62,7 +62,7 @@ _AS_IN_THESIS = "chapter 5 network, packets of 1000 bytes, buffers of 120 packet
 def _draw_ecn_gains(results: ResultsByKey) -> DrawnItemContent:
     figure, panels = style.figure_with_panels(4, 1, shape=1.1, sharex=True)
     found = [
-        ((title, flows, queue), _ecn_gain_estimate(results, measure, compare, queue, flows))
+        ((title, flows, queue), compare(measure, *(results[host, queue, flows] for host in (CUBIC_ECN, CUBIC))))
         for title, measure, compare in _CHANGE_MEASURES
         for flows in FLOW_COUNTS
         for queue in MARKING_QUEUES
@@ -82,10 +82,6 @@ def _draw_ecn_gains(results: ResultsByKey) -> DrawnItemContent:
         [ReportTable("With ECN against without", ["what changes", "flows", "queue", "change"], rows)],
         estimates_frame(["quantity", "flows", "queue"], "change", found),
     )
-
-
-def _ecn_gain_estimate(results: ResultsByKey, measure: PanelMeasure, compare: Callable[..., Estimate], queue: str, flows: int) -> Estimate:
-    return compare(measure, results[CUBIC_ECN, queue, flows], results[CUBIC, queue, flows])
 
 
 GAINS_ITEM = StudyItem(

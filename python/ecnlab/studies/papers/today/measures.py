@@ -8,48 +8,41 @@ from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
 from ecnlab.stats.estimates import Estimate, mean_with_interval, paired_difference
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PERCENT, DisplayUnit, ratio_or_nan
-from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult, result_column_getter
+from ecnlab.studies.framework.panels import (
+    PanelMeasure,
+    ValuesOfResult,
+    column_summed_over_groups,
+    quotient_of_values,
+    result_column_getter,
+)
 from ecnlab.studies.papers.today import scenarios
 
 PER_SECOND = DisplayUnit(1, "1/s", 2)
 
 
-def _sum_over_long_flows(quantity: str) -> ValuesOfResult:
-    """A column summed over the thesis' three groups."""
-
-    def shares_of_flows_by_seed(result: Result) -> list[float]:
-        return [sum(each) for each in zip(*(result.values(quantity, group=group) for group in GROUPS), strict=True)]
-
-    return shares_of_flows_by_seed
-
-
 def _share_of_flows(quantity: str) -> ValuesOfResult:
     """A column of `total` as a share of the flows."""
 
-    def exchange_rates_by_seed(result: Result) -> list[float]:
+    def shares_by_seed(result: Result) -> list[float]:
         flows = sum(flow["count"] for flow in result.header["parameters"]["flows"])
         return [found / flows for found in result.values(quantity)]
 
-    return exchange_rates_by_seed
+    return shares_by_seed
 
 
 def _share_of_sent(quantity: str) -> ValuesOfResult:
     """Drops or marks as a share of the packets sent."""
-
-    def shares_of_sent_by_seed(result: Result) -> list[float]:
-        return [ratio_or_nan(found, sent) for found, sent in zip(result.values(quantity), result.values("sent"), strict=True)]
-
-    return shares_of_sent_by_seed
+    return quotient_of_values(result_column_getter(quantity), result_column_getter("sent"))
 
 
 def _exchanges_per_second_and_client(group: str) -> ValuesOfResult:
     """Completed exchanges per second and client of a group."""
 
-    def sums_over_groups_by_seed(result: Result) -> list[float]:
+    def rates_by_seed(result: Result) -> list[float]:
         span = result.header["duration_s"] - result.header["measure_from_s"]
         return [found / span / scenarios.CLIENT_COUNT for found in result.values("transactions", group=group)]
 
-    return sums_over_groups_by_seed
+    return rates_by_seed
 
 
 GOODPUT = PanelMeasure("goodput", "goodput", result_column_getter("goodput_bps"), MBPS)
@@ -67,7 +60,7 @@ LOCKED_OUT = PanelMeasure("flows locked out", "locked_out", _share_of_flows("loc
 GOODPUT_OF_GROUPS = {
     group: PanelMeasure(group, f"{group}_goodput", result_column_getter("goodput_bps", group=group), MBPS) for group in GROUPS
 }
-LONG_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput", _sum_over_long_flows("goodput_bps"), MBPS)
+LONG_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput", column_summed_over_groups(GROUPS, "goodput_bps"), MBPS)
 DATAGRAMS = PanelMeasure("datagrams delivered", "datagrams", result_column_getter("throughput_bps", group="datagrams"), MBPS)
 
 

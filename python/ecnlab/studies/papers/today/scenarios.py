@@ -12,7 +12,7 @@ from functools import cache
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters, Tree
+from ecnlab.scenarios.networks import CHAPTER_5, ThesisNetworkParameters, Tree
 from ecnlab.studies.framework.model import RequiredScenario
 
 BUFFER_PACKETS = 120
@@ -89,7 +89,7 @@ def sender_tcp(host: str, queue: str = "") -> Tree:
 
 def hosts_over_queue_scenario(host: str, queue: str, flows: int = 60, network: ThesisNetworkParameters = CHAPTER_5) -> RequiredScenario:
     """Hosts of one kind over a queue, over all seeds; cached, so that equal arguments give one object."""
-    return _cached_hosts_over_queue_scenario(host, queue, flows, network.title)
+    return _cached_hosts_over_queue_scenario(host, queue, flows, network)
 
 
 @cache
@@ -126,12 +126,9 @@ def datagram_cross_traffic_scenario(host: str, queue: str) -> RequiredScenario:
     return _hosts_beside_other_traffic_scenario(queue, host, [flow], 60, "datagrams")
 
 
-_NETWORK_SETTINGS = {network.title: network for network in (CHAPTER_4, CHAPTER_5)}
-
-
 @cache
-def _cached_hosts_over_queue_scenario(host: str, queue: str, flows: int, network: str) -> RequiredScenario:
-    return RequiredScenario(_hosts_over_queue_tree(host, queue, flows, _NETWORK_SETTINGS[network]))
+def _cached_hosts_over_queue_scenario(host: str, queue: str, flows: int, network: ThesisNetworkParameters) -> RequiredScenario:
+    return RequiredScenario(_hosts_over_queue_tree(host, queue, flows, network))
 
 
 def _hosts_beside_other_traffic_scenario(queue: str, host: str, others: list[Tree], flows: int, what: str) -> RequiredScenario:

@@ -14,12 +14,10 @@ from ecnlab.studies.framework.claims import (
     Claim,
     ClaimStatement,
     MeasureDifference,
-    MeasuredQuantity,
     ScenarioMeasure,
     claimed_above,
     claimed_between,
 )
-from ecnlab.studies.framework.claims import RelativeChange as Relative
 from ecnlab.studies.framework.model import ScenarioRewriting
 from ecnlab.studies.framework.panels import PanelMeasure
 from ecnlab.studies.papers.aecn.beyond import power, targets, traffic
@@ -45,10 +43,7 @@ def _gain_over_scheme_statements(
     return [
         ClaimStatement(
             f"{measure.label}, {scheme} over {against}, {name}",
-            Relative(
-                measure.measure_of_scenario(scenario_on_changed_network(scheme, change)),
-                measure.measure_of_scenario(scenario_on_changed_network(against, change)),
-            ),
+            measure.relative_change(scenario_on_changed_network(scheme, change), scenario_on_changed_network(against, change)),
             claimed_above(at),
             PERCENT,
         )
@@ -69,32 +64,16 @@ def _target_delay_met_statements(scheme: str) -> Iterable[ClaimStatement]:
         )
 
 
-def _flow_count_estimate_statement(flows: int) -> ClaimStatement:
-    estimated: MeasuredQuantity = ScenarioMeasure(power.scenario_of_flow_count_estimate(flows), power.sred_flow_count_estimate)
-    return ClaimStatement(f"estimate of {flows} flows", estimated, claimed_between(0.75 * flows, 1.25 * flows), COUNT)
-
-
-def _power_aecn_over_ecn_statements() -> Iterable[ClaimStatement]:
-    for flows in power.FLOW_COUNTS:
-        a, b = scenario_on_changed_network("AECN", flows=flows), scenario_on_changed_network("ECN", flows=flows)
-        yield ClaimStatement(
-            f"{power.POWER.label}, AECN over ECN, {flows} flows",
-            Relative(power.POWER.measure_of_scenario(a), power.POWER.measure_of_scenario(b)),
+def _power_aecn_over_ecn_statements(power_measure: PanelMeasure) -> list[ClaimStatement]:
+    return [
+        ClaimStatement(
+            f"{power_measure.label}, AECN over ECN, {flows} flows",
+            power_measure.relative_change(*(scenario_on_changed_network(scheme, flows=flows) for scheme in ("AECN", "ECN"))),
             claimed_above(0),
             PERCENT,
         )
-
-
-def _fragile_power_aecn_over_ecn_statements() -> Iterable[ClaimStatement]:
-    fragile = power.POWER_OF_GROUPS["fragile"]
-    for flows in power.FLOW_COUNTS:
-        a, b = scenario_on_changed_network("AECN", flows=flows), scenario_on_changed_network("ECN", flows=flows)
-        yield ClaimStatement(
-            f"{fragile.label}, AECN over ECN, {flows} flows",
-            Relative(fragile.measure_of_scenario(a), fragile.measure_of_scenario(b)),
-            claimed_above(0),
-            PERCENT,
-        )
+        for flows in power.FLOW_COUNTS
+    ]
 
 
 _TENTH_READING = "A14's measure: more than 10 % above ECN, by the mean of Jain's index over 1-second intervals"
@@ -182,10 +161,7 @@ CLAIMS = [
         [
             ClaimStatement(
                 "share of a long flow, AECN over ECN",
-                Relative(
-                    LONG_FLOW_SHARE.measure_of_scenario(scenario_on_several_routers("AECN")),
-                    LONG_FLOW_SHARE.measure_of_scenario(scenario_on_several_routers("ECN")),
-                ),
+                LONG_FLOW_SHARE.relative_change(scenario_on_several_routers("AECN"), scenario_on_several_routers("ECN")),
                 claimed_above(0),
                 PERCENT,
             )
@@ -196,7 +172,7 @@ CLAIMS = [
         "F9",
         "AECN has more power than ECN.",
         ["B7"],
-        list(_power_aecn_over_ecn_statements()),
+        _power_aecn_over_ecn_statements(power.POWER),
         reading="goodput over the mean one-way delay of all flows' packets",
         why="Power counts AECN's fairness against it: more of the goodput goes to the fragile group, whose packets travel 75 ms "
         "longer than the robust group's whatever the queue does (F10).",
@@ -205,14 +181,22 @@ CLAIMS = [
         "F10",
         "AECN has more power than ECN for the fragile group.",
         ["B7"],
-        list(_fragile_power_aecn_over_ecn_statements()),
+        _power_aecn_over_ecn_statements(power.POWER_OF_GROUPS["fragile"]),
         why="It holds but with the last round-trip time in the packets and 480 flows, where the gain is as small as its interval.",
     ),
     Claim(
         "F11",
         "A queue can estimate the number of flows to within a quarter from what arrives.",
         ["B8"],
-        [_flow_count_estimate_statement(flows) for flows in power.ESTIMATED_FLOW_COUNTS],
+        [
+            ClaimStatement(
+                f"estimate of {flows} flows",
+                ScenarioMeasure(need, power.sred_flow_count_estimate),
+                claimed_between(0.75 * flows, 1.25 * flows),
+                COUNT,
+            )
+            for flows, need in power.FLOW_ESTIMATE_NEEDS.items()
+        ],
         reading="SRED's estimate, the inverse of the share of packets that hit one of their own flow, from 20 s on",
         why="It counts flows as if they were equal: it is near the number of flows times Jain's index. What locks flows out hides them.",
     ),
@@ -233,12 +217,7 @@ CLAIMS = [
         [
             ClaimStatement(
                 f"{targets.LINK_UTILISATION.label}, AMECN over ARED, {network}",
-                MeasureDifference(
-                    *(
-                        targets.LINK_UTILISATION.measure_of_scenario(targets.scheme_scenario_on_network(scheme, network))
-                        for scheme in ("AMECN", "ARED")
-                    )
-                ),
+                targets.LINK_UTILISATION.difference(*(targets.scheme_scenario_on_network(scheme, network) for scheme in ("AMECN", "ARED"))),
                 claimed_above(0),
                 PERCENT_POINTS,
             )

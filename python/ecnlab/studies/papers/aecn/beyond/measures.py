@@ -9,7 +9,13 @@ from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PERCENT, DisplayUnit, ratio_or_nan
 from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting
-from ecnlab.studies.framework.panels import PanelMeasure, ValuesOfResult, result_column_getter
+from ecnlab.studies.framework.panels import (
+    PanelMeasure,
+    ValuesOfResult,
+    column_summed_over_groups,
+    quotient_of_values,
+    result_column_getter,
+)
 from ecnlab.studies.framework.rewritings import leave_scenario_unchanged
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.beyond import scenarios
@@ -17,8 +23,6 @@ from ecnlab.studies.papers.aecn.beyond import scenarios
 REPORT_PART = "Beyond the thesis"
 KBPS_A_FLOW = DisplayUnit(1e-3, "kbit/s", 1)
 GBPS_A_SECOND = DisplayUnit(1e-9, "Gbit/s²", 4)
-
-_FIRST_QUEUE = schemes.GOODPUT
 
 
 def scenario_on_changed_network(
@@ -39,24 +43,9 @@ def _cached_scenario_on_changed_network(scheme: str, change: ScenarioRewriting, 
     return RequiredScenario(change(scenarios.thesis_network(scheme, flows)))
 
 
-def column_summed_over_groups(groups: Sequence[str], quantity: str = _FIRST_QUEUE) -> ValuesOfResult:
-    """A quantity summed over those of these groups that the result has."""
-
-    def sums_of_result(result: Result) -> list[float]:
-        found = [result.values(quantity, group=group) for group in groups if group in result.group_names]
-        return [sum(each) for each in zip(*found, strict=True)]
-
-    return sums_of_result
-
-
 def mean_goodput_per_flow(groups: Sequence[str]) -> ValuesOfResult:
     """Mean goodput per flow of these groups."""
-
-    def mean_goodputs_by_seed(result: Result) -> list[float]:
-        flows = column_summed_over_groups(groups, "flows")(result)
-        return [ratio_or_nan(rate, count) for rate, count in zip(column_summed_over_groups(groups)(result), flows, strict=True)]
-
-    return mean_goodputs_by_seed
+    return quotient_of_values(column_summed_over_groups(groups, schemes.GOODPUT), column_summed_over_groups(groups, "flows"))
 
 
 def smallest_over_largest_group_goodput(*parts: Sequence[str]) -> ValuesOfResult:
@@ -69,13 +58,8 @@ def smallest_over_largest_group_goodput(*parts: Sequence[str]) -> ValuesOfResult
     return quotients_of_result
 
 
-def quotient_of_values(above: ValuesOfResult, below: ValuesOfResult) -> ValuesOfResult:
-    """One quantity over another, seed by seed."""
-    return lambda result: [ratio_or_nan(a, b) for a, b in zip(above(result), below(result), strict=True)]
-
-
 JAIN = PanelMeasure("Jain's index", schemes.JAIN, result_column_getter(schemes.JAIN), DIMENSIONLESS, top=1)
-GOODPUT = PanelMeasure("goodput", "goodput_first", result_column_getter(_FIRST_QUEUE), MBPS)
+GOODPUT = PanelMeasure("goodput", "goodput_first", result_column_getter(schemes.GOODPUT), MBPS)
 EVENNESS = PanelMeasure(
     "smallest over largest group", "evenness", smallest_over_largest_group_goodput(*([group] for group in GROUPS)), DIMENSIONLESS, top=1
 )

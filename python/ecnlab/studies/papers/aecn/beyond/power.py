@@ -9,7 +9,6 @@ import polars as pl
 
 from ecnlab.plot import lines, style
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import MS
 from ecnlab.studies.framework.model import (
@@ -21,7 +20,14 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item, result_column_getter
+from ecnlab.studies.framework.panels import (
+    PanelGridStyle,
+    PanelMeasure,
+    column_summed_over_groups,
+    measures_figure_item,
+    quotient_of_values,
+    result_column_getter,
+)
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     GBPS_A_SECOND,
@@ -29,8 +35,6 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     JAIN,
     MEAN_WAIT,
     REPORT_PART,
-    column_summed_over_groups,
-    quotient_of_values,
     scenario_on_changed_network,
 )
 
@@ -41,7 +45,7 @@ SCHEMES = ("RED", "ECN", "AECN")
 
 def _power_of_group(group: str) -> PanelMeasure:
     """Power of a group: its goodput over its mean one-way delay."""
-    values = quotient_of_values(column_summed_over_groups([group]), result_column_getter("delay_mean_s", group=group))
+    values = quotient_of_values(column_summed_over_groups([group], "goodput_first_bps"), result_column_getter("delay_mean_s", group=group))
     return PanelMeasure(f"power, {group}", f"power_{group}", values, GBPS_A_SECOND)
 
 
@@ -66,7 +70,9 @@ POWER_ITEM = measures_figure_item(
 )
 
 # SRED's gauges, sampled once a second.
-_SAMPLED_NEEDS = {flows: RequiredScenario(scenarios.thesis_network("SRED", flows, {"queue": "1 s"})) for flows in ESTIMATED_FLOW_COUNTS}
+FLOW_ESTIMATE_NEEDS = {
+    flows: RequiredScenario(scenarios.thesis_network("SRED", flows, {"queue": "1 s"})) for flows in ESTIMATED_FLOW_COUNTS
+}
 
 
 def sred_flow_count_estimate(result: Result) -> Sequence[float]:
@@ -100,13 +106,9 @@ def _draw_flow_count_estimates(results: ResultsByKey) -> DrawnItemContent:
     table = ReportTable(
         "estimates",
         ["flows", "SRED", "flows x Jain's index"],
-        [[str(n), _format_flow_count_estimate(a), _format_flow_count_estimate(b)] for n, a, b in rows],
+        [[str(n), format_with_interval(a, 1), format_with_interval(b, 1)] for n, a, b in rows],
     )
     return DrawnItemContent(figure, [table], estimates_frame(["flows"], "estimate", [((n,), a) for n, a, _ in rows]))
-
-
-def _format_flow_count_estimate(found: Estimate) -> str:
-    return format_with_interval(found, 1)
 
 
 FLOW_ESTIMATE_ITEM = StudyItem(
@@ -115,12 +117,7 @@ FLOW_ESTIMATE_ITEM = StudyItem(
     "SRED, the one queue here that estimates how many flows there are, on the chapter 5 network with the thesis' buffer of 120 "
     "packets, from 20 s on. A packet hits a remembered one of its own flow as often as the squares of the flows' shares of the "
     "arrivals add up to, so that flows that send little do not count.",
-    {(flows,): need for flows, need in _SAMPLED_NEEDS.items()},
+    {(flows,): need for flows, need in FLOW_ESTIMATE_NEEDS.items()},
     _draw_flow_count_estimates,
     part=REPORT_PART,
 )
-
-
-def scenario_of_flow_count_estimate(flows: int) -> RequiredScenario:
-    """The scenario whose number of flows SRED estimates."""
-    return _SAMPLED_NEEDS[flows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, PERCENT
-from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item, result_column_getter
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item, quotient_of_values, result_column_getter
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -13,7 +13,6 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     MARKS,
     REPORT_PART,
     mean_goodput_per_flow,
-    quotient_of_values,
     scenario_on_several_routers,
 )
 

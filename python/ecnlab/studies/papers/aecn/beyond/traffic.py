@@ -5,8 +5,9 @@ from __future__ import annotations
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS
 from ecnlab.studies.framework.model import ScenarioRewriting, StudyItem
-from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item
+from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, column_summed_over_groups, measures_figure_item
 from ecnlab.studies.framework.rewritings import leave_scenario_unchanged
+from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -18,7 +19,6 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     MARKS,
     MEAN_WAIT,
     REPORT_PART,
-    column_summed_over_groups,
     mean_goodput_per_flow,
     scenario_on_changed_network,
     smallest_over_largest_group_goodput,
@@ -32,10 +32,14 @@ DATAGRAM_GOODPUT: dict[str, dict[float, ScenarioRewriting]] = {
     for kind in DATAGRAM_KINDS
 }
 
-TCP_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput_first", column_summed_over_groups(GROUPS), MBPS)
-GOODPUT_PER_TCP_FLOW = PanelMeasure("average group", "average_goodput_first", column_summed_over_groups(["average"]), MBPS)
-_GOODPUT_PER_FRAGILE_FLOW = PanelMeasure("fragile group", "fragile_goodput_first", column_summed_over_groups(["fragile"]), MBPS)
-_GOODPUT_PER_ROBUST_FLOW = PanelMeasure("robust group", "robust_goodput_first", column_summed_over_groups(["robust"]), MBPS)
+TCP_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput_first", column_summed_over_groups(GROUPS, schemes.GOODPUT), MBPS)
+GOODPUT_PER_TCP_FLOW = PanelMeasure("average group", "average_goodput_first", column_summed_over_groups(["average"], schemes.GOODPUT), MBPS)
+_GOODPUT_PER_FRAGILE_FLOW = PanelMeasure(
+    "fragile group", "fragile_goodput_first", column_summed_over_groups(["fragile"], schemes.GOODPUT), MBPS
+)
+_GOODPUT_PER_ROBUST_FLOW = PanelMeasure(
+    "robust group", "robust_goodput_first", column_summed_over_groups(["robust"], schemes.GOODPUT), MBPS
+)
 
 
 def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
