@@ -13,6 +13,7 @@ from ecnlab.studies.framework.claims import (
     MBPS,
     PERCENT,
     Claim,
+    ClaimDecision,
     ClaimStatement,
     MeasureDifference,
     RelativeChange,
@@ -21,6 +22,7 @@ from ecnlab.studies.framework.claims import (
     ValueBySeed,
     claimed_above,
     claimed_below,
+    decide_claims,
 )
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
@@ -111,6 +113,10 @@ def known(values: Sequence[float], ns2: float | None = None) -> Known:
 
 def claim(*statements: ClaimStatement) -> Claim:
     return Claim("X1", "Something is so.", [], statements, quote="“So.” (page 1)")
+
+
+def decide_claim(one: Claim, runs: ResultOfNeed) -> ClaimDecision:
+    return decide_claims([one], runs)[0]
 
 
 def no_runs(_need: RequiredScenario) -> NoReturn:

@@ -184,6 +184,14 @@ def figure_with_panels(
     return figure, list(axes.flat)
 
 
+def figure_with_panel_count(count: int, columns: int, **options: Any) -> tuple[DrawnFigure, list[Axes]]:
+    """A new figure with this many panels in rows of `columns`; what is left of the last row is empty."""
+    figure, axes = figure_with_panels(-(-count // columns), columns, **options)
+    for spare in axes[count:]:
+        spare.set_visible(False)
+    return figure, axes[:count]
+
+
 @contextmanager
 def new_titled_figure(
     style: FigureStyle, title: str, shape: float = 0.61, span_s: tuple[float, float] | None = None

@@ -25,13 +25,12 @@ from ecnlab.studies.framework.claims import (
     claimed_at_most,
     claimed_below,
     claimed_between,
-    decide_claim,
     descending_order_statements,
     largest_level_statements,
 )
 from ecnlab.studies.framework.model import RequiredScenario
 from helpers import FIXED
-from tiny_study import Known, claim, known, no_runs
+from tiny_study import Known, claim, decide_claim, known, no_runs
 
 
 def status_of(values: Sequence[float], wanted: ClaimedRange, shown: DisplayUnit = DIMENSIONLESS) -> StatementStatus:

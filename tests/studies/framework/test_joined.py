@@ -46,7 +46,7 @@ def test_a_number_is_that_of_its_report(reports: list[Path]) -> None:
 def test_a_table_is_written_as_csv_and_into_a_page(reports: list[Path]) -> None:
     table = joined.join_reports(reports)
     assert [tuple(row) for row in csv.reader(StringIO(table.as_csv()))] == [tuple(row) for row in [table.header, *table.rows]]
-    text = joined.insert_table_into_page("before\n<!-- backends -->\n| worn |\n<!-- /backends -->\nbehind\n", table)
+    text = page.replace_marked_part("before\n<!-- backends -->\n| worn |\n<!-- /backends -->\nbehind\n", "backends", table.as_markdown())
     assert text.startswith("before\n<!-- backends -->\n\n| claim | statement |")
     assert text.endswith("|\n\n<!-- /backends -->\nbehind\n")
     assert "worn" not in text
@@ -54,7 +54,7 @@ def test_a_table_is_written_as_csv_and_into_a_page(reports: list[Path]) -> None:
 
 def test_a_page_without_a_place_for_it_is_refused(reports: list[Path]) -> None:
     with pytest.raises(ValueError, match="<!-- backends -->"):
-        joined.insert_table_into_page("nothing", joined.join_reports(reports))
+        page.replace_marked_part("nothing", "backends", joined.join_reports(reports).as_markdown())
 
 
 def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

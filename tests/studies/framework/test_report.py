@@ -19,11 +19,11 @@ from ecnlab.browser import page as lab_page
 from ecnlab.errors import ENGINE, Failure
 from ecnlab.storage import atomic
 from ecnlab.studies.framework import report, runner, verdicts
-from ecnlab.studies.framework.claims import Claim, ClaimStatement, ClaimVerdict, claimed_above, decide_claim
+from ecnlab.studies.framework.claims import Claim, ClaimStatement, ClaimVerdict, claimed_above
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey
 from ecnlab.studies.framework.plan import StudyPlan
 from ecnlab.studies.framework.runner import run_study
-from tiny_study import CLAIMS, FIRST, GOODPUT, ITEMS, LOW, TINY, tree
+from tiny_study import CLAIMS, FIRST, GOODPUT, ITEMS, LOW, TINY, decide_claim, tree
 
 SEEDS = [1, 2, 3]
 _VOID_TAGS = {"meta", "img", "br", "hr", "link", "input", "col"}

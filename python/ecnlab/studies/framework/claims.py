@@ -202,6 +202,14 @@ class DisplayUnit:
     unit: str
     digits: int
 
+    def label(self, quantity: str) -> str:
+        """A quantity with the unit, as an axis or a column is called."""
+        return f"{quantity} ({self.unit})" if self.unit else quantity
+
+    def scaled(self, value: float | None) -> float | None:
+        """A value in this unit; None where there is none."""
+        return None if value is None else value * self.factor
+
 
 DIMENSIONLESS = DisplayUnit(1, "", 4)
 COUNT = DisplayUnit(1, "", 1)
@@ -366,11 +374,6 @@ class ClaimDecision:
     alternatives: Mapping[str, SingleSetupDecision] = field(default_factory=dict)
 
 
-def decide_claim(claim: Claim, runs: ResultOfNeed) -> ClaimDecision:
-    """The verdict on one claim alone from the results of its scenarios, in one set-up."""
-    return decide_claims([claim], runs)[0]
-
-
 def decide_claims(claims: Sequence[Claim], runs: ResultOfNeed) -> list[ClaimDecision]:
     """The verdicts on claims from the results of their scenarios, in one set-up. Only this function and `combine_setup_verdicts` decide.
 
@@ -409,9 +412,8 @@ def _decision_from_estimates(claim: Claim, weighed: Sequence[StatementEstimate])
 
 def _statement_estimate_and_ns2_mean(statement: ClaimStatement, runs: ResultOfNeed) -> tuple[ClaimStatement, Estimate, float | None]:
     """A statement with our number and ns-2's in the unit shown."""
-    factor = statement.shown.factor
-    known = statement.measured.ns2_mean()
-    return statement, estimate_of_quantity(statement.measured, runs).scaled(factor), None if known is None else known * factor
+    shown, measured = statement.shown, statement.measured
+    return statement, estimate_of_quantity(measured, runs).scaled(shown.factor), shown.scaled(measured.ns2_mean())
 
 
 def estimate_of_quantity(measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from ecnlab.plot.drawn import DrawnFigure
 
 CurvePoints = Mapping[float, MeasuredQuantity]
 
@@ -75,7 +74,7 @@ class AxisSettings:
     @property
     def y_label(self) -> str:
         """Label of the y axis."""
-        return f"{self.y} ({self.shown.unit})" if self.shown.unit else self.y
+        return self.shown.label(self.y)
 
 
 @dataclass(frozen=True)
@@ -93,25 +92,27 @@ class _CurveFigure:
     def draw_item_content(self, results: ResultsByKey) -> DrawnItemContent:
         """The figure, a table of each panel, and the numbers behind them."""
         runs = {need: results[key] for key, need in self.required_scenarios().items()}.__getitem__
-        figure, axes = _figure_with_axes(len(self.panels), sharey=not self.scales.own_y)
+        count = len(self.panels)
+        shape = 0.61 if count == 1 else 0.12 + 0.39 * ((count + 1) // 2)
+        figure, axes = style.figure_with_panel_count(count, min(count, 2), shape=shape, sharey=not self.scales.own_y)
         for axis, panel in zip(axes, self.panels, strict=True):
             self._draw_panel(axis, panel, runs)
         for axis in axes[1::2]:
             axis.set_ylabel("")
-        if len(self.panels) > 1:
+        if count > 1:
             style.shared_legend_of_panels(figure, *axes)
         else:
             style.legend_above(axes[0])
         return DrawnItemContent(figure, [self._panel_table(panel, runs) for panel in self.panels], self._points_frame(runs))
 
     def _draw_panel(self, axes: Axes, panel: CurvePanel, runs: ResultOfNeed) -> None:
-        scales, factor = self.scales, self.scales.shown.factor
+        scales = self.scales
         curves = [
             lines.Curve(
                 label,
                 list(points),
                 [self._estimate_of_point(measured, runs) for measured in points.values()],
-                [None if known is None else known * factor for known in (measured.ns2_mean() for measured in points.values())],
+                [scales.shown.scaled(measured.ns2_mean()) for measured in points.values()],
             )
             for label, points in panel.curves.items()
         ]
@@ -142,11 +143,10 @@ class _CurveFigure:
 
         points = list(self._points_of_all_panels())
         rows = [((panel, label, x), self._estimate_of_point(measured, runs)) for panel, label, x, measured in points]
-        known = [measured.ns2_mean() for _, _, _, measured in points]
-        scaled = [None if value is None else value * self.scales.shown.factor for value in known]
+        known = [self.scales.shown.scaled(measured.ns2_mean()) for _, _, _, measured in points]
         published = [panel.published.get(label, {}).get(x) for panel in self.panels for label, xs in panel.curves.items() for x in xs]
         frame = estimates_frame(["panel", "curve", self.scales.x], self.scales.y_label, rows)
-        beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", scaled), (self.panels[0].source, published))]
+        beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", known), (self.panels[0].source, published))]
         return frame.with_columns(column for column in beside if column.count())
 
     def _estimate_of_point(self, measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
@@ -172,13 +172,3 @@ def curve_figure(
     """The item of a figure; several panels are in two columns, with one legend for all."""
     curves = _CurveFigure(panels, scales, palette)
     return StudyItem(number, title, caption, curves.required_scenarios(), curves.draw_item_content, part=part)
-
-
-def _figure_with_axes(panels: int, *, sharey: bool) -> tuple[DrawnFigure, list[Axes]]:
-    if panels == 1:
-        return style.figure_with_panels()
-    rows = (panels + 1) // 2
-    figure, axes = style.figure_with_panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
-    for spare in axes[panels:]:
-        spare.set_visible(False)
-    return figure, axes[:panels]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -53,12 +54,12 @@ DrawFunction = Callable[[Sequence[StudyItem], Sequence[FoundResults]], Iterator[
 def _drawing_pool(study: Study, folder: Path, processes: int) -> Iterator[DrawFunction]:
     """The executor that draws items: worker processes, which load a study by its name, or this process."""
     if processes < 2 or not _is_registered_study(study):
-        yield lambda items, found: map(_draw_and_save_item, items, found, [folder] * len(items))
+        yield lambda items, found: map(_draw_and_save_item, items, found, repeat(folder))
         return
     with ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts) as pool:
         try:
             yield lambda items, found: pool.map(
-                _draw_and_save_item_of_study, [study.name] * len(items), [item.heading for item in items], found, [folder] * len(items)
+                _draw_and_save_item_of_study, repeat(study.name), [item.heading for item in items], found, repeat(folder)
             )
         finally:
             pool.shutdown(cancel_futures=True)

@@ -24,7 +24,6 @@ from ecnlab.studies.framework import page
 from ecnlab.studies.framework.claims import ClaimVerdict, StatementStatus
 from ecnlab.studies.framework.verdicts import STATUS_SIGNS, VERDICT_SIGNS
 
-_TABLE_MARK = re.compile(r"(<!-- backends -->\n).*?(<!-- /backends -->\n?)", re.DOTALL)
 _SIMULATED_HOSTS_TEXT = {"name": "sim"}
 
 
@@ -54,8 +53,7 @@ class JoinedReportsTable:
 
     def as_markdown(self) -> str:
         """The table as Markdown."""
-        lines = [self.header, ["---"] * len(self.header), *self.rows]
-        return "".join(f"| {' | '.join(map(page.markdown_cell, line))} |\n" for line in lines)
+        return page.markdown_table(self.header, self.rows)
 
 
 def join_reports(reports: Sequence[Path]) -> JoinedReportsTable:
@@ -117,12 +115,10 @@ def _claim_and_statement_rows(id_: str, claim: Mapping[str, Any], reports: Seque
     decided = [{claim["id"]: claim for claim in report["claims"]}.get(id_) for report in reports]
     rows = [[id_, claim["sentence"], "", "", *("" if of is None else _verdict_cell(of) for of in decided)]]
     for statement in claim["statements"]:
-        text, unit = statement["statement"], f" {statement['unit']}" if statement["unit"] else ""
+        text, wanted = statement["statement"], f"{statement['range']}{page.unit_text(statement)}"
         weighed = [_find_statement(of, text) for of in decided]
-        published = "" if statement["published"] is None else f"{statement['published']:g}{unit}"
-        rows.append(
-            ["", text, f"{statement['range']}{unit}", published, *("" if of is None else _measured_number_cell(of, unit) for of in weighed)]
-        )
+        cells = ("" if of is None else _measured_number_cell(of) for of in weighed)
+        rows.append(["", text, wanted, page.published_number_text(statement), *cells])
     return rows
 
 
@@ -131,24 +127,13 @@ def _find_statement(claim: Mapping[str, Any] | None, text: str) -> Mapping[str, 
 
 
 def _verdict_cell(claim: Mapping[str, Any]) -> str:
-    supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
-    return f"{VERDICT_SIGNS[ClaimVerdict(claim['verdict'])]} {claim['verdict']} ({supported} of {len(claim['statements'])})"
+    return f"{VERDICT_SIGNS[ClaimVerdict(claim['verdict'])]} {claim['verdict']} ({page.supported_statements_text(claim)})"
 
 
-def _measured_number_cell(statement: Mapping[str, Any], unit: str) -> str:
+def _measured_number_cell(statement: Mapping[str, Any]) -> str:
     """Mean, interval and status: "55.2 ± 4.1 % ✓"."""
-    if statement["ours"] is None:
-        return "no number"
-    digits = statement["digits"]
-    half = "" if statement["half_width"] is None else f" ± {statement['half_width']:.{digits}f}"
-    return f"{statement['ours']:.{digits}f}{half}{unit} {STATUS_SIGNS[StatementStatus(statement['standing'])]}"
-
-
-def insert_table_into_page(text: str, table: JoinedReportsTable) -> str:
-    """The text of a page with the table between its marks. Raises ValueError if it has none."""
-    if not _TABLE_MARK.search(text):
-        raise ValueError("the page is missing the lines <!-- backends --> and, below it, <!-- /backends -->")
-    return _TABLE_MARK.sub(lambda match: f"{match[1]}\n{table.as_markdown()}\n{match[2]}", text)
+    number = page.measured_number_text(statement, statement)
+    return f"{number} {STATUS_SIGNS[StatementStatus(statement['standing'])]}" if number else "no number"
 
 
 def write_joined_table_into_study_page(arguments: Sequence[str]) -> int:
@@ -158,7 +143,7 @@ def write_joined_table_into_study_page(arguments: Sequence[str]) -> int:
         return 2
     table = join_reports([Path(argument) for argument in arguments])
     path = page.page_path(table.study)
-    path.write_text(insert_table_into_page(path.read_text(encoding="utf-8"), table), encoding="utf-8")
+    path.write_text(page.replace_marked_part(path.read_text(encoding="utf-8"), "backends", table.as_markdown()), encoding="utf-8")
     return 0
 
 

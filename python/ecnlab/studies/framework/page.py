@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from ecnlab.studies.framework import judgements
 from ecnlab.studies.framework.claims import ClaimVerdict, StatementStatus
 from ecnlab.studies.framework.model import Study
 
-_CLAIMS_MARK = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
-_JUDGEMENTS_MARK = re.compile(r"(<!-- judgements -->\n).*?(<!-- /judgements -->\n?)", re.DOTALL)
+_MARKED_PATTERN = r"(<!-- {0} -->\n).*?(<!-- /{0} -->\n?)"
+_CLAIMS_MARK = re.compile(_MARKED_PATTERN.format("claims"), re.DOTALL)
 _VERDICT_PATTERN = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE_PATTERN = re.compile(r"\A# .*\n")
 _CLAIM_COLUMNS = ("claim", "sentence", "statements", "deciding statement", "published", "ours", "ns-2", "set-ups", "verdict")
@@ -65,37 +65,47 @@ def _omit_link_tag(*_arguments: object) -> str:
 
 def page_with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     """The text of a page with the table of these claims, as in claims.json. Raises ValueError if the page has no marks for it."""
-    if not _CLAIMS_MARK.search(text):
-        raise ValueError("the page is missing the lines <!-- claims --> and, below it, <!-- /claims -->")
-    rows = [_CLAIM_COLUMNS, ["---"] * len(_CLAIM_COLUMNS), *map(_claim_row, claims)]
     maps = "".join(_verdict_by_setup_text(claim) for claim in claims if claim["verdict"] == ClaimVerdict.DEPENDS)
-    text_of = _markdown_table(rows) + maps + _alternatives_table(claims)
-    return _CLAIMS_MARK.sub(lambda match: f"{match[1]}\n{text_of}\n{match[2]}", text)
+    return replace_marked_part(text, "claims", markdown_table(_CLAIM_COLUMNS, map(_claim_row, claims)) + maps + _alternatives_table(claims))
+
+
+def replace_marked_part(text: str, name: str, part: str) -> str:
+    """The text of a page with this part between its marks of that name. Raises ValueError if it has none."""
+    found, count = re.subn(_MARKED_PATTERN.format(name), lambda match: f"{match[1]}\n{part}\n{match[2]}", text, flags=re.DOTALL)
+    if not count:
+        raise ValueError(f"the page is missing the lines <!-- {name} --> and, below it, <!-- /{name} -->")
+    return found
 
 
 def page_with_judgements(text: str, study: Study) -> str:
     """The text of a page with two readers' judgements of each claim, if it has marks for them."""
+    if "<!-- judgements -->" not in text:
+        return text
     found = judgements.reader_judgements_of_study(study.name)
-    rows = [["claim", "reader 1", "reader 2", "reasons"], ["---"] * 4]
-    rows += [[id_, *judged.words, markdown_cell(" ".join(judged.reasons))] for id_, judged in found.items()]
-    return _JUDGEMENTS_MARK.sub(lambda match: f"{match[1]}\n{_markdown_table(rows)}\n{match[2]}", text)
+    rows = [[id_, *judged.words, " ".join(judged.reasons)] for id_, judged in found.items()]
+    return replace_marked_part(text, "judgements", markdown_table(["claim", "reader 1", "reader 2", "reasons"], rows))
 
 
-def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of these cells, escaped for Markdown."""
+    return "".join(f"| {' | '.join(map(_escape_for_table, row))} |\n" for row in (header, ["---"] * len(header), *rows))
+
+
+def _escape_for_table(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _verdict_by_setup_text(claim: Mapping[str, Any]) -> str:
     """The set-ups of a claim with the verdict in each, the main one first."""
     names = list(claim["setups"][0]["values"])
-    header = [*names, "verdict", "decided by"]
-    rows = [
-        [*(markdown_cell(setup["values"][name]) for name in names), setup["verdict"], _deciding_statement_text(claim, setup)]
-        for setup in claim["setups"]
-    ]
+    rows = []
+    for setup in claim["setups"]:
+        statement, found = (of["statements"][setup["decided_by"]] for of in (claim, setup))
+        decisive = f"{statement['statement']}: {measured_number_text(found, statement)}"
+        rows.append([*(setup["values"][name] for name in names), setup["verdict"], decisive])
     parameters = ", ".join(claim["depends_on"]) or "combinations of values"
-    table = _markdown_table([header, ["---"] * len(header), *rows])
-    return f"\n{claim['id']} depends on {markdown_cell(parameters)} (the first row is the main set-up):\n\n{table}"
+    table = markdown_table([*names, "verdict", "decided by"], rows)
+    return f"\n{claim['id']} depends on {_escape_for_table(parameters)} (the first row is the main set-up):\n\n{table}"
 
 
 def _alternatives_table(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -104,53 +114,53 @@ def _alternatives_table(claims: Sequence[Mapping[str, Any]]) -> str:
     for claim in claims:
         main = claim["setups"][0]["verdict"] if claim["setups"] else claim["verdict"]
         for name, found in claim["alternatives"].items():
-            rows = changed.setdefault(name, [])
+            verdicts = changed.setdefault(name, [])
             if found["verdict"] != main:
-                rows.append(f"{claim['id']} {found['verdict']} ({main})")
+                verdicts.append(f"{claim['id']} {found['verdict']} ({main})")
     if not changed:
         return ""
-    table = [["alternative", "verdicts that it changes (verdict of the main set-up)"], ["---"] * 2]
-    table += [[markdown_cell(name), ", ".join(found) or "none"] for name, found in changed.items()]
-    return f"\nAlternatives, which do not count for the verdicts:\n\n{_markdown_table(table)}"
+    rows = [[name, ", ".join(verdicts) or "none"] for name, verdicts in changed.items()]
+    table = markdown_table(["alternative", "verdicts that it changes (verdict of the main set-up)"], rows)
+    return f"\nAlternatives, which do not count for the verdicts:\n\n{table}"
 
 
-def _deciding_statement_text(claim: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
-    statement, found = (of["statements"][setup["decided_by"]] for of in (claim, setup))
-    return f"{markdown_cell(statement['statement'])}: {_our_number_text(found, statement)}"
-
-
-def _our_number_text(found: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
-    """Our number with its interval and unit, as text."""
+def measured_number_text(found: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+    """Our number with its interval and unit, as text; empty where there is none."""
     if found["ours"] is None:
         return ""
-    digits, unit = statement["digits"], f" {statement['unit']}" if statement["unit"] else ""
+    digits = statement["digits"]
     half = "" if found["half_width"] is None else f" ± {found['half_width']:.{digits}f}"
-    return f"{found['ours']:.{digits}f}{half}{unit}"
+    return f"{found['ours']:.{digits}f}{half}{unit_text(statement)}"
 
 
-def _setup_verdict_counts_cell(claim: Mapping[str, Any]) -> str:
-    counts = Counter(setup["verdict"] for setup in claim["setups"])
-    return ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
+def unit_text(statement: Mapping[str, Any]) -> str:
+    """The unit of a statement, as it follows a number."""
+    return f" {statement['unit']}" if statement["unit"] else ""
+
+
+def published_number_text(statement: Mapping[str, Any]) -> str:
+    """The published number with its unit, as text; empty where there is none."""
+    return "" if statement["published"] is None else f"{statement['published']:g}{unit_text(statement)}"
+
+
+def supported_statements_text(claim: Mapping[str, Any]) -> str:
+    """How many statements of a claim are supported: "2 of 3"."""
+    supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
+    return f"{supported} of {len(claim['statements'])}"
 
 
 def _claim_row(claim: Mapping[str, Any]) -> list[str]:
     """A claim's row, with the numbers of its deciding statement."""
-    deciding_statement = claim["statements"][claim["decided_by"]]
-    supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
-    digits, unit = deciding_statement["digits"], f" {deciding_statement['unit']}" if deciding_statement["unit"] else ""
+    decisive = claim["statements"][claim["decided_by"]]
+    setups = Counter(setup["verdict"] for setup in claim["setups"])
     return [
         claim["id"],
-        markdown_cell(claim["sentence"]),
-        f"{supported} of {len(claim['statements'])} supported",
-        f"{markdown_cell(deciding_statement['statement'])}: {markdown_cell(deciding_statement['range'])}{unit}",
-        "" if deciding_statement["published"] is None else f"{deciding_statement['published']:g}{unit}",
-        _our_number_text(deciding_statement, deciding_statement),
-        "" if deciding_statement["ns2"] is None else f"{deciding_statement['ns2']:.{digits}f}{unit}",
-        _setup_verdict_counts_cell(claim),
+        claim["sentence"],
+        f"{supported_statements_text(claim)} supported",
+        f"{decisive['statement']}: {decisive['range']}{unit_text(decisive)}",
+        published_number_text(decisive),
+        measured_number_text(decisive, decisive),
+        "" if decisive["ns2"] is None else f"{decisive['ns2']:.{decisive['digits']}f}{unit_text(decisive)}",
+        ", ".join(f"{verdict} in {count}" for verdict, count in setups.most_common()),
         f"**{claim['verdict']}**",
     ]
-
-
-def markdown_cell(text: str) -> str:
-    """A cell of a table, escaped for Markdown."""
-    return text.replace("|", "\\|")

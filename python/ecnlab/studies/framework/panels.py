@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from ecnlab.plot.drawn import DrawnFigure
     from ecnlab.storage.results import Result
 
 ValuesOfResult = Callable[["Result"], Sequence[float]]
@@ -75,7 +74,7 @@ class PanelMeasure:
     @property
     def label_with_unit(self) -> str:
         """Its label with the unit."""
-        return f"{self.label} ({self.shown.unit})" if self.shown.unit else self.label
+        return self.shown.label(self.label)
 
     def estimate(self, result: Result) -> Estimate:
         """Its mean and interval, in the unit shown; no interval where nothing in the scenario is random."""
@@ -118,15 +117,13 @@ def measures_figure_item(
     """An item with a panel for each of `measures`; `also` are measures that the table shows beside them."""
 
     def draw_item(results: ResultsByKey) -> DrawnItemContent:
-        figure, panels = _figure_with_panel_axes(len(measures), look.columns)
-        for axes, measure in zip(panels, measures, strict=False):
+        shape = (0.38 if look.columns > 1 else 0.3) * -(-len(measures) // look.columns) + 0.12
+        figure, panels = style.figure_with_panel_count(len(measures), look.columns, shape=shape)
+        for axes, measure in zip(panels, measures, strict=True):
             _draw_panel(axes, results, measure, look)
         style.shared_legend_of_panels(figure, panels[0])
-        return DrawnItemContent(
-            figure,
-            [panel_report_table(title, look.axis, results, [*measures, *also])],
-            panel_estimates_frame(results, [*measures, *also], look.axis),
-        )
+        table = panel_report_table(title, look.axis, results, [*measures, *also])
+        return DrawnItemContent(figure, [table], panel_estimates_frame(results, [*measures, *also], look.axis))
 
     return StudyItem(number, title, caption, needs, draw_item, part=part)
 
@@ -150,14 +147,6 @@ def panel_estimates_frame(results: ResultsByKey, measures: Sequence[PanelMeasure
             found = measure.estimate(result)
             rows.append((scheme, case, measure.name, measure.shown.unit, found.mean, found.sd, found.half_width, found.n))
     return pl.DataFrame(rows, schema=["scheme", axis, "quantity", "unit", "mean", "sd", "half_width", "n"], orient="row")
-
-
-def _figure_with_panel_axes(count: int, columns: int) -> tuple[DrawnFigure, list[Axes]]:
-    rows = -(-count // columns)
-    figure, panels = style.figure_with_panels(rows, columns, shape=(0.38 if columns > 1 else 0.3) * rows + 0.12)
-    for empty in panels[count:]:
-        empty.set_visible(False)
-    return figure, panels
 
 
 def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: PanelGridStyle) -> None:

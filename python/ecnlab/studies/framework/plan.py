@@ -17,7 +17,8 @@ from ecnlab.scenarios.load import Scenario, scenario
 from ecnlab.storage.results import Result
 from ecnlab.storage.store import Store
 from ecnlab.storage.tables import recording_includes
-from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting, ScenarioTree
+from ecnlab.studies.framework.claims import Claim
+from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting, ScenarioTree, StudyItem
 
 Recording = Mapping[str, Any]
 RecordPlace = tuple[str, str, tuple[int, ...]]
@@ -133,6 +134,14 @@ class StudyPlan:
             for record, seeds in _merged_recordings_with_seeds(asking):
                 if all(record != wanted.recording for wanted in asking):
                     yield Request(scenario({**asking[0].tree, "record": record}).on_backend(self.backend), seeds)
+
+
+def all_required_scenarios(items: Iterable[StudyItem], claims: Iterable[Claim]) -> Iterator[RequiredScenario]:
+    """The scenarios that items and claims require."""
+    for item in items:
+        yield from item.needs.values()
+    for claim in claims:
+        yield from claim.required_scenarios()
 
 
 def _planned_scenario_of_requests(asking: Sequence[ScenarioRequest]) -> PlannedScenario:

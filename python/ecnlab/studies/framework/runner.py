@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -22,7 +22,7 @@ from ecnlab.storage.store import Store
 from ecnlab.studies.framework import drawing, page, report, report_folder, verdicts
 from ecnlab.studies.framework.claims import Claim, ClaimDecision, decide_claims
 from ecnlab.studies.framework.model import RequiredScenario, Study, StudyItem
-from ecnlab.studies.framework.plan import StudyPlan
+from ecnlab.studies.framework.plan import StudyPlan, all_required_scenarios
 from ecnlab.studies.framework.setups import StudySetups
 
 # Studies were developed with the seeds 1 to 20; verdicts use other seeds, which influenced no choice.
@@ -92,11 +92,11 @@ def select_from_study(
     selected_claims = study.choose_claims(claims) if claims or is_whole_study else []
     backend = registry.resolve_backend(backend)
     plan = StudyPlan(
-        _all_required_scenarios(items, selected_claims), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
+        all_required_scenarios(items, selected_claims), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
     )
     if numbers and not claims:
         selected_claims = [claim for claim in study.claims if plan.has_planned_scenarios(claim.required_scenarios())]
-        plan.add_required_scenarios(_all_required_scenarios((), selected_claims))
+        plan.add_required_scenarios(all_required_scenarios((), selected_claims))
     only_main = not all_setups or backend != SIMULATOR or kernel_hosts or (numbers and not claims)
     if only_main or not selected_claims:
         return StudySelection(study, items, selected_claims, plan)
@@ -222,13 +222,6 @@ def _laboratory_html(plan: StudyPlan) -> str | None:
         return lab_page.single_file(lab_page.page_config(None))
     except UsageError:
         return None
-
-
-def _all_required_scenarios(items: Iterable[StudyItem], claims: Iterable[Claim]) -> Iterator[RequiredScenario]:
-    for item in items:
-        yield from item.needs.values()
-    for claim in claims:
-        yield from claim.required_scenarios()
 
 
 def _scenarios_of_claim_in_all_setups(chosen: StudySelection, claim: Claim) -> Iterator[RequiredScenario]:

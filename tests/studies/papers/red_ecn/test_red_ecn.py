@@ -9,13 +9,14 @@ import pytest
 import ecnlab
 from ecnlab.scenarios.load import scenario
 from ecnlab.studies import find_study
-from ecnlab.studies.framework.claims import ClaimVerdict, decide_claim
+from ecnlab.studies.framework.claims import ClaimVerdict
 from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.red_ecn import STUDY, claims, fit, open_parameters
 from ecnlab.studies.papers.red_ecn.network import CHOSEN_CHOICE, OpenParameterChoice, goodput_per_source, table_row_scenario
 from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_throughput_kbps_by_row
 from helpers import short_study
+from tiny_study import decide_claim
 
 
 def test_the_study_is_found_by_its_name() -> None:

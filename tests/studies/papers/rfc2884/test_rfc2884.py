@@ -7,11 +7,12 @@ import pytest
 import ecnlab
 from ecnlab import _core
 from ecnlab.execution.runner import Request, run_all
-from ecnlab.studies.framework.claims import RelativeChange, decide_claim
+from ecnlab.studies.framework.claims import RelativeChange
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884 import STUDY, published, testbed
 from ecnlab.studies.papers.rfc2884.kernels import KERNEL_HOSTS, scenario_on_kernels
 from ecnlab.studies.papers.rfc2884.testbed import CONGESTION_LEVELS, MAX_PS, WITH_ECN, WITHOUT_ECN
+from tiny_study import decide_claim
 
 # Short enough for a test: transfers of 20 MB do not end, transactions do.
 _SHORT_S = 45
