@@ -27,7 +27,13 @@ def draw_mark_or_drop_dots(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFr
     colour = style.MARK_COLOUR if kind == "mark" else style.DROP_COLOUR
     word = "marked packet" if kind == "mark" else "dropped packet"
     axes.scatter(
-        packets["time_s"], packets["flow"], s=_dot_size_for_figure_width(axes), color=colour, linewidths=0, rasterized=True, zorder=2
+        packets["time_s"],
+        packets["flow"],
+        s=_DOT_SIZE * style.figure_of(axes).get_figwidth(),
+        color=colour,
+        linewidths=0,
+        rasterized=True,
+        zorder=2,
     )
     axes.scatter([], [], s=_LEGEND_DOT_SIZE, color=colour, linewidths=0, label=word)
     axes.set_xlabel("time (s)")
@@ -46,11 +52,6 @@ def count_data_events_of_kind(events: pl.DataFrame, kind: str) -> int:
 def _data_events_of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
     events_of_kind = events.filter(events["kind"] == kind)
     return events_of_kind.filter(events_of_kind["packet"] == "data") if "packet" in events_of_kind.columns else events_of_kind
-
-
-def _dot_size_for_figure_width(axes: Axes) -> float:
-    figure = axes.get_figure(root=True)
-    return _DOT_SIZE * (figure.get_figwidth() if figure is not None else 1.0)
 
 
 def _draw_group_borders(axes: Axes, flows: pl.DataFrame) -> None:

@@ -61,12 +61,13 @@ def draw_time_series(
 
     With `has_range` the band has its legend entry; else no band is drawn.
     """
-    thinned = decimate_samples(axes, times.to_numpy(), values.to_numpy().astype(float), values.to_numpy().astype(float))
+    samples = values.to_numpy().astype(float)
+    thinned = decimate_samples(axes, times.to_numpy(), samples, samples)
     if thinned is None:
         axes.plot(times, values, color=color, linewidth=linewidth, label=label)
         return
     at, low, high = thinned
-    means = _mean_of_decimation_intervals(axes, values.to_numpy().astype(float))
+    means = _mean_of_decimation_intervals(axes, samples)
     axes.plot(at, means, color=color, linewidth=linewidth, label=f"{label} (mean)" if has_range else label)
     if has_range:
         axes.fill_between(at, low, high, color=color, alpha=_RANGE_ALPHA, linewidth=0, label=f"{label} (min to max)")
@@ -98,9 +99,7 @@ def _mean_of_decimation_intervals(axes: Axes, values: FloatArray) -> FloatArray:
 
 def _decimation_interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] | None:
     """Index of the first sample of each decimation interval; None where every sample fits."""
-    figure = axes.get_figure(root=True)
-    width_in = figure.get_figwidth() if figure is not None else 1.0
-    intervals = int(_AXES_SHARE_OF_WIDTH * _POINTS_PER_INCH * width_in)
+    intervals = int(_AXES_SHARE_OF_WIDTH * _POINTS_PER_INCH * style.figure_of(axes).get_figwidth())
     if samples <= _SAMPLES_PER_INTERVAL * intervals:
         return None
     return np.linspace(0, samples, intervals, endpoint=False).astype(np.int64)
@@ -141,7 +140,8 @@ def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[
         colour, dash = palette.colour(group, position), palette.dash_of_name(group)
         _draw_mean_over_seeds(axes, frame.filter(frame["group"] == group), quantity, group, colour, dash)
     axes.set_xlabel("time (s)")
-    axes.set_ylabel(f"{_quantity_label_without_unit(quantity)} ({unit})")
+    label = quantity.removesuffix("_bps").replace("_first", ", first transmissions")
+    axes.set_ylabel(f"{label} ({unit})")
     axes.set_ylim(bottom=0)
 
 
@@ -192,10 +192,6 @@ def _draw_mean_over_seeds(axes: Axes, frame: pl.DataFrame, quantity: str, name: 
         mean = _mean_of_decimation_intervals(axes, mean)
     axes.plot(x, mean, color=colour, linestyle=dash, label=style.escape_and_wrap_label(axes, name))
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-
-
-def _quantity_label_without_unit(quantity: str) -> str:
-    return quantity.removesuffix("_bps").replace("_first", ", first transmissions")
 
 
 def mean_over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:

@@ -44,7 +44,7 @@ _SHARE_FOR_LEGEND = 0.97
 _LETTER_WIDTH, _TITLE_LINE, _LEGEND_LINE, _TITLE_GAP = 0.6, 1.4, 2.0, 0.7
 
 # Prefixes of the matplotlib settings that change the appearance of a figure.
-_LINE_LOOKS: tuple[str, ...] = (
+_LINE_LOOKS = (
     "axes.",
     "errorbar.",
     "figure.",
@@ -56,8 +56,14 @@ _LINE_LOOKS: tuple[str, ...] = (
     "markers.",
     "patch.",
     "path.",
+    "pdf.",
+    "savefig.",
+    "scatter.",
+    "svg.",
+    "text.",
+    "xtick.",
+    "ytick.",
 )
-_LINE_LOOKS += ("pdf.", "savefig.", "scatter.", "svg.", "text.", "xtick.", "ytick.")
 
 _RC_PARAMS: Any = {
     "axes.grid": True,
@@ -162,6 +168,12 @@ class LegendGroup:
     entries: Sequence[tuple[str, Any]]
     heading: str = ""
 
+    @staticmethod
+    def of_curves(axes: Axes) -> LegendGroup:
+        """An entry for each labelled curve of these axes."""
+        handles, labels = axes.get_legend_handles_labels()
+        return LegendGroup(tuple(zip(labels, handles, strict=True)))
+
     def split_into_rows(self, across: int) -> list[list[tuple[str, Any]]]:
         """The entries in rows of `across`; the heading, if any, is put in front of the first."""
         found = []
@@ -234,7 +246,7 @@ def set_wrapped_title(axes: Axes, text: str) -> None:
 
 def _max_letters_in_width(axes: Axes, share: float) -> int:
     """Number of average letters that fit into a share of the figure's width."""
-    return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _rc_font_size())))
+    return max(_MIN_LINE_LETTERS, int(share * figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _rc_font_size())))
 
 
 def legend_above(axes: Axes, note: str | None = None) -> None:
@@ -243,15 +255,9 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
     The legend is never wider than the axes, which so keep their width; a label that is too long even alone is wrapped. The height that the
     legend needs beyond one line is added to the figure's.
     """
-    handles, labels = axes.get_legend_handles_labels()
-    if not labels:
-        return
-    _place_legend_above(axes, [LegendGroup(tuple(zip(labels, handles, strict=True)))], note)
-
-
-def legend_of_entry_groups(axes: Axes, groups: Sequence[LegendGroup]) -> None:
-    """A legend above the axes with several groups of entries, each under its heading, such as one for colours and one for markers."""
-    _place_legend_above(axes, groups, None)
+    group = LegendGroup.of_curves(axes)
+    if group.entries:
+        legend_of_entry_groups(axes, [group], note)
 
 
 def legend_from_first_panel(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendGroup] | None, title: str | None, note: str) -> None:
@@ -260,8 +266,8 @@ def legend_from_first_panel(figure: DrawnFigure, axes: Axes, groups: Sequence[Le
     Without `groups` it has an entry for each curve of `axes`. The height that it needs is added to the figure's.
     """
     if groups is None:
-        handles, labels = axes.get_legend_handles_labels()
-        groups = [LegendGroup(tuple(zip(labels, handles, strict=True)))] if len(labels) > 1 else []
+        group = LegendGroup.of_curves(axes)
+        groups = [group] if len(group.entries) > 1 else []
     shown = escape_and_wrap_to_letters(title or note, _max_letters_in_width(axes, _LEGEND_SHARE)) if title or (note and groups) else None
 
     def draw_axes_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
@@ -304,7 +310,8 @@ def set_log_y_with_plain_ticks(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(PlainNumberLogFormatter(labelOnlyBase=False))
 
 
-def _place_legend_above(axes: Axes, groups: Sequence[LegendGroup], note: str | None) -> None:
+def legend_of_entry_groups(axes: Axes, groups: Sequence[LegendGroup], note: str | None = None) -> None:
+    """A legend above the axes with several groups of entries, each under its heading, such as one for colours and one for markers."""
     max_width = _laid_out_axes_width_dots(axes)
     shown = None if note is None else escape_and_wrap_to_letters(note, _max_letters_in_width(axes, _LEGEND_SHARE))
 
@@ -313,7 +320,7 @@ def _place_legend_above(axes: Axes, groups: Sequence[LegendGroup], note: str | N
         return axes.legend(*_split_into_handles_and_labels(entries), ncols=columns, title=shown, alignment="left", **place)
 
     legend = _lowest_fitting_legend(groups, draw_figure_legend, max_width)
-    height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _rc_font_size()
+    height = legend.get_window_extent().height / figure_of(axes).dpi * _POINTS_PER_INCH / _rc_font_size()
     _make_room_above_axes(axes, height - _LEGEND_LINE)
     if axes.get_title(loc="left"):
         axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _rc_font_size())
@@ -368,7 +375,7 @@ def _rewrap_escaped_label(word: str, letters: int) -> str:
 
 def _laid_out_axes_width_dots(axes: Axes) -> float:
     """The width in dots that the layout gives to the axes while they have no legend."""
-    figure = _figure_of(axes)
+    figure = figure_of(axes)
     engine = figure.get_layout_engine()
     if engine is not None:
         with catch_warnings():
@@ -403,7 +410,7 @@ def _is_wider_than_figure_share(artist: Artist, share: float) -> bool:
 
 
 def _make_room_above_axes(axes: Axes, font_sizes: float) -> None:
-    figure = _figure_of(axes)
+    figure = figure_of(axes)
     figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _rc_font_size() / _POINTS_PER_INCH)
 
 
@@ -420,7 +427,8 @@ def _escape_missing_glyphs(text: str) -> str:
     return "".join(letter if ord(letter) in known else letter.encode("unicode_escape").decode() for letter in text)
 
 
-def _figure_of(axes: Axes) -> Figure:
+def figure_of(axes: Axes) -> Figure:
+    """The figure that axes are in."""
     figure = axes.get_figure(root=True)
     assert figure is not None, "axes are drawn in a figure"
     return figure

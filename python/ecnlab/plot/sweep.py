@@ -40,7 +40,7 @@ _ROW_KINDS = {
     "completions": "size",
     "flows": "flow",
 }
-_FIGURE_KINDS = tuple(filter(None, _ROW_KINDS.values()))
+_TABLES_BY_ROW_KIND = {kind: table for table, kind in _ROW_KINDS.items() if kind}
 _MIN_VALUES_FOR_LOG, _MIN_SPAN_FOR_LOG = 4, 16.0
 _BESIDE_GAP = 0.06  # of the axis, between two ticks
 # Panels: how many at most, how narrow, how high for their width (in one column, in several), and the height of a title and ticks.
@@ -77,6 +77,28 @@ class SweepFigureView:
         named = self.rows.rename({"name": row}) if row else self.rows.drop("name")
         return named.drop("point").sort([*self.by, *([self.panels] if self.panels else []), self.x.name], maintain_order=True)
 
+    @property
+    def has_categorical_x(self) -> bool:
+        """Whether the axis has named values."""
+        return self.x.kind in ("name", "flag")
+
+    @property
+    def x_categories(self) -> list[Any]:
+        """The named values along the axis, in the order in which they were given."""
+        cells_in_rows = set(self.rows[self.x.name])
+        return [cell for cell in map(self.x.convert_to_cell, self.x.values) if cell in cells_in_rows]
+
+    @property
+    def x_values(self) -> list[float]:
+        """The values along the axis, ascending."""
+        return sorted({self.x_position(cell) for cell in self.rows[self.x.name]})
+
+    def x_position(self, cell: Any) -> float:
+        """The place of a value on the axis."""
+        if self.has_categorical_x:
+            return float(self.x_categories.index(cell))
+        return float(cell) * display_factor_and_unit(self.x.unit)[0]
+
     def column_of_parameter(self, name: str) -> str:
         """The column of the rows that holds a parameter, or the name of a row."""
         return "name" if name == _ROW_KINDS[self.table] else name
@@ -101,6 +123,7 @@ class SweepPlots:
     def __init__(self, sweep: Sweep, chosen: FigureStyle | None = None) -> None:
         self._sweep = sweep
         self._style = chosen or FigureStyle()
+        self._parameters = {one.name: one for one in sweep.parameters}
 
     def __repr__(self) -> str:
         return f"<SweepPlots of {self._sweep.name!r}: plot(QUANTITY, x=PARAMETER, by=PARAMETER), e.g. plot({DEFAULT_QUANTITIES[0]!r})>"
@@ -167,15 +190,14 @@ class SweepPlots:
         split_by = [*(named or ()), *([panels] if panels else [])]
         self._require_known_names(y, x, split_by, where or {}, row)
         table, name = _select_figure_table_and_row(row, split_by, tables_with_quantity(self._sweep, y))
-        rows = _rows_with_name(
-            _rows_with_parameter_values(estimates_at_points(self._sweep, table, y), self._sweep.parameters, where or {}),
-            _ROW_KINDS[table],
-            name,
-        )
+        rows = _rows_with_parameter_values(estimates_at_points(self._sweep, table, y), self._parameters, where or {})
+        if name is not None:
+            if name not in rows["name"]:
+                raise UnknownName(_ROW_KINDS[table] or "row", name, rows["name"].unique())
+            rows = rows.filter(pl.col("name") == name)
         along, split = self._choose_x_and_line_parameters(rows, x, named, panels, _ROW_KINDS[table])
         kept = rows.filter(pl.col(along.name).is_not_null())
-        parameters = {one.name: one for one in self._sweep.parameters}
-        return _require_log_scale_possible(SweepFigureView(y, table, along, split, kept, parameters, panels, list(log)))
+        return _require_log_scale_possible(SweepFigureView(y, table, along, split, kept, self._parameters, panels, list(log)))
 
     def draw_view(self, view: SweepFigureView) -> DrawnFigure:
         """The figure of a view. Raises UsageError where it would have too many panels."""
@@ -250,10 +272,10 @@ class SweepPlots:
         self, y: str, x: str | None, by: Sequence[str], where: Mapping[str, Any], row: Mapping[str, str | None]
     ) -> None:
         """Raises UnknownName for one unknown name, or UsageError with all of them."""
-        parameters = {one.name: one for one in self._sweep.parameters}
+        parameters = self._parameters
         checks: list[Callable[[], object]] = [partial(tables_with_quantity, self._sweep, y)]
         checks += [partial(_require_known_parameter, name, parameters) for name in [x] if name is not None]
-        checks += [partial(_require_known_parameter, name, [*parameters, *_FIGURE_KINDS]) for name in by]
+        checks += [partial(_require_known_parameter, name, [*parameters, *_TABLES_BY_ROW_KIND]) for name in by]
         checks += [partial(_require_known_row, self._sweep, kind, name) for kind, name in row.items()]
         checks += [partial(_requested_value_to_cell, parameters, name, wanted) for name, wanted in where.items()]
         run_all_argument_checks(checks)
@@ -267,7 +289,7 @@ class SweepPlots:
         self, rows: pl.DataFrame, x: str | None, by: Sequence[str] | None, panels: str | None, row: str | None
     ) -> tuple[SweepParameter, Sequence[str]]:
         """The parameter of the x axis, and the parameters whose combinations have a line each."""
-        parameters = {one.name: one for one in self._sweep.parameters}
+        parameters = self._parameters
         varied = [name for name in parameters if rows[name].n_unique() > 1] or list(parameters)
         free = [name for name in varied if name != panels and name not in (by or ())]
         numbers = [name for name in free if parameters[name].kind in ("whole", "real")]
@@ -333,8 +355,7 @@ def _curve_styles(view: SweepFigureView) -> _CurveStyles:
     shapes = {
         other: (marker, style.LINES[at % len(style.LINES)]) for at, (other, marker) in enumerate(zip(others, style.MARKERS, strict=False))
     }
-    order = {first: at for at, first in enumerate(firsts)}
-    kept = sorted((key for key in keys if key[0] in colours and key[1:] in shapes), key=lambda key: order[key[0]])
+    kept = sorted((key for key in keys if key[0] in colours and key[1:] in shapes), key=lambda key: firsts.index(key[0]))
     palette = Palette(
         {labels[key]: colours[key[0]] for key in kept},
         {labels[key]: shapes[key[1:]][0] for key in kept},
@@ -343,14 +364,14 @@ def _curve_styles(view: SweepFigureView) -> _CurveStyles:
     of_first = [(view.format_parameter_value(view.by[0], first), {"color": colour, "linewidth": 3.0}) for first, colour in colours.items()]
     rest = view.by[1:]
     of_others = [
-        (_curve_label(view, other, rest), {"color": "black", "marker": marker, "linestyle": "none" if _has_categorical_x(view) else dash})
+        (_curve_label(view, other, rest), {"color": "black", "marker": marker, "linestyle": "none" if view.has_categorical_x else dash})
         for other, (marker, dash) in shapes.items()
     ]
-    headings = [
-        _legend_group_heading(view.by[0], len(colours), len(firsts)),
-        _legend_group_heading(", ".join(rest), len(shapes), len(others)),
+    groups = [
+        (_legend_group_heading(view.by[0], len(colours), len(firsts)), of_first),
+        (_legend_group_heading(", ".join(rest), len(shapes), len(others)), of_others),
     ]
-    return _CurveStyles(kept, labels, palette, "", list(zip(headings, (of_first, of_others), strict=True)))
+    return _CurveStyles(kept, labels, palette, "", groups)
 
 
 def _legend_group_heading(name: str, kept: int, there: int) -> str:
@@ -372,14 +393,14 @@ def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.
     y_label = _quantity_label(view.quantity) + (f" ({unit})" if unit != "1" else "")
     x_unit = display_factor_and_unit(view.x.unit)[1]
     x_label = style.escape_and_wrap_label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
-    if _has_categorical_x(view):
-        names = [format_axis_value(one) for one in _x_categories(view)]
+    if view.has_categorical_x:
+        names = [format_axis_value(one) for one in view.x_categories]
         lines.draw_points_over_names(axes, names, curves, y_label=y_label, palette=palette)
         axes.set_xticks(range(len(names)), [style.escape_and_wrap_label(axes, name, len(names)) for name in names])
         axes.set_xlabel(x_label)
     else:
         lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks_if_log_scale(view), palette=palette)
-        if _have_room_for_ticks(xs := _x_values(view)) and axes.get_xscale() == "linear":
+        if _have_room_for_ticks(xs := view.x_values) and axes.get_xscale() == "linear":
             axes.set_xticks(xs, [f"{x:g}" for x in xs])
     if "y" in view.log:
         style.set_log_y_with_plain_ticks(axes)
@@ -392,25 +413,21 @@ def _require_log_scale_possible(view: SweepFigureView) -> SweepFigureView:
     for axis in view.log:
         if axis not in ("x", "y"):
             raise UsageError(f"log: {axis!r} is not an axis; fix: give x, y or both")
-    if "x" in view.log and (_has_categorical_x(view) or _x_values(view)[0] <= 0):
+    if "x" in view.log and (view.has_categorical_x or view.x_values[0] <= 0):
         raise UsageError(f"log: {view.x.name} is 0 or not a number somewhere, which a logarithmic axis cannot show")
     if "y" in view.log and (low := view.rows["mean"].min()) is not None and float(low) <= 0:  # type: ignore[arg-type]
         raise UsageError(f"log: {view.quantity} is 0 at some point, which a logarithmic axis cannot show; fix: omit points with where")
     return view
 
 
-def _has_categorical_x(view: SweepFigureView) -> bool:
-    return view.x.kind in ("name", "flag")
-
-
 def _select_figure_table_and_row(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
     """The table of a figure, and the single requested row, if any."""
-    kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _FIGURE_KINDS if kind in by]
+    kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _TABLES_BY_ROW_KIND if kind in by]
     if len(kinds) > 1:
         raise UsageError(f"{' and '.join(kinds)} exclude each other; fix: omit one of them")
     if not kinds:
         return having[0], None
-    table = next(table for table, row in _ROW_KINDS.items() if row == kinds[0])
+    table = _TABLES_BY_ROW_KIND[kinds[0]]
     if table not in having:
         raise UsageError(f"unknown quantity of a {kinds[0]}; fix: choose {', '.join(having)}")
     return table, asked.get(kinds[0])
@@ -423,9 +440,9 @@ def _require_known_parameter(name: str, known: Iterable[str]) -> None:
 
 def _require_known_row(sweep: Sweep, kind: str, name: str | None) -> None:
     """Raises UnknownName for an unknown kind of row or an unknown row."""
-    if kind not in _FIGURE_KINDS:
-        raise UnknownName("kind of row", kind, _FIGURE_KINDS)
-    table = next(table for table, row in _ROW_KINDS.items() if row == kind)
+    if kind not in _TABLES_BY_ROW_KIND:
+        raise UnknownName("kind of row", kind, _TABLES_BY_ROW_KIND)
+    table = _TABLES_BY_ROW_KIND[kind]
     if name is not None and table in sweep.tables and name not in (names := row_names_of_table(sweep, table)):
         raise UnknownName(kind, name, names)
 
@@ -440,22 +457,13 @@ def _requested_value_to_cell(parameters: Mapping[str, SweepParameter], name: str
     return cell
 
 
-def _rows_with_parameter_values(rows: pl.DataFrame, parameters: Sequence[SweepParameter], where: Mapping[str, Any]) -> pl.DataFrame:
+def _rows_with_parameter_values(rows: pl.DataFrame, parameters: Mapping[str, SweepParameter], where: Mapping[str, Any]) -> pl.DataFrame:
     """The rows at which parameters have given values. Raises UsageError if there is none."""
-    known = {one.name: one for one in parameters}
     for name, wanted in where.items():
-        rows = rows.filter(pl.col(name) == _requested_value_to_cell(known, name, wanted))
+        rows = rows.filter(pl.col(name) == _requested_value_to_cell(parameters, name, wanted))
     if not rows.height:
         raise UsageError("no sweep point matches all of these values")
     return rows
-
-
-def _rows_with_name(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataFrame:
-    if name is None:
-        return rows
-    if name not in rows["name"]:
-        raise UnknownName(kind or "row", name, rows["name"].unique())
-    return rows.filter(pl.col("name") == name)
 
 
 def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyles) -> list[lines.Curve]:
@@ -465,7 +473,7 @@ def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyl
     points: dict[tuple[Any, ...], list[tuple[float, Estimate]]] = {}
     for row in rows.iter_rows(named=True):
         place = points.setdefault(tuple(row[column] for column in columns), [])
-        place.append((_x_position(view, row[view.x.name]), Estimate(row["mean"], row["sd"], row["half_width"], row["n"]).scaled(factor)))
+        place.append((view.x_position(row[view.x.name]), Estimate(row["mean"], row["sd"], row["half_width"], row["n"]).scaled(factor)))
     curves = []
     for key in looks.keys:
         place = sorted(points.get(key, ()), key=lambda pair: pair[0])
@@ -475,38 +483,19 @@ def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyl
 
 def _curve_label(view: SweepFigureView, key: Sequence[Any], by: Sequence[str] | None = None) -> str:
     """Label of a line: a name as it is, a number with its parameter where `by` has several."""
-    names = view.by if by is None else by
-    words = [view.format_parameter_value(name, one) for name, one in zip(names, key, strict=True)]
-    if len(words) == 1:
-        return words[0]
-    return ", ".join(word if isinstance(one, str) else f"{name} {word}" for name, one, word in zip(names, key, words, strict=True))
-
-
-def _x_position(view: SweepFigureView, cell: Any) -> float:
-    if _has_categorical_x(view):
-        return float(_x_categories(view).index(cell))
-    return float(cell) * display_factor_and_unit(view.x.unit)[0]
-
-
-def _x_categories(view: SweepFigureView) -> list[Any]:
-    """The named values along the axis, in the order in which they were given."""
-    cells_in_rows = set(view.rows[view.x.name])
-    return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in cells_in_rows]
+    named = list(zip(view.by if by is None else by, key, strict=True))
+    if len(named) == 1:
+        return view.format_parameter_value(*named[0])
+    return ", ".join(("" if isinstance(one, str) else f"{name} ") + view.format_parameter_value(name, one) for name, one in named)
 
 
 def _ticks_if_log_scale(view: SweepFigureView) -> Sequence[float]:
     """Ticks of a log scale, where the values would crowd on a linear one; else empty."""
-    if _has_categorical_x(view):
+    if view.has_categorical_x:
         return ()
-    xs = _x_values(view)
-    if "x" in view.log:
-        return xs
-    return xs if len(xs) >= _MIN_VALUES_FOR_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _MIN_SPAN_FOR_LOG else ()
-
-
-def _x_values(view: SweepFigureView) -> list[float]:
-    """The values along the axis, ascending."""
-    return sorted({_x_position(view, cell) for cell in view.rows[view.x.name]})
+    xs = view.x_values
+    crowded = len(xs) >= _MIN_VALUES_FOR_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _MIN_SPAN_FOR_LOG
+    return xs if "x" in view.log or crowded else ()
 
 
 def _have_room_for_ticks(xs: Sequence[float]) -> bool:

@@ -12,6 +12,7 @@ import polars as pl
 
 from ecnlab.errors import TraceError, UnknownName
 from ecnlab.plot import dots, sequence, style
+from ecnlab.plot.result import MAX_CURVES, RATE_QUANTITIES
 from ecnlab.plot.style import FigureStyle
 from ecnlab.scenarios.units import column_display_factor_and_unit
 from ecnlab.storage.filenames import safe_file_name
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
     from ecnlab.packet_traces.analyze import Trace
     from ecnlab.plot.drawn import DrawnFigure
-
-RATE_QUANTITIES = ("throughput_bps", "goodput_bps", "goodput_first_bps")
-MAX_CURVES = 10
 
 DrawFunction = Callable[[], "DrawnFigure"]
 
@@ -47,8 +45,9 @@ class TracePlots:
         flow_to_draw = known[0] if flow is None else flow
         if flow_to_draw not in known:
             raise UnknownName("flow with a time-sequence graph", str(flow_to_draw), map(str, known))
+        row = self._trace.flows.row(by_predicate=pl.col("flow") == flow_to_draw, named=True)
         unit = "packets" if self._trace.about["format"] == "ns-2" else "bytes"
-        with self._new_figure(f"flow {flow_to_draw}, {self._flow_end_points_text(flow_to_draw)}", 0.72, whole_span=False) as (figure, axes):
+        with self._new_figure(f"flow {flow_to_draw}, {row['source']} > {row['destination']}", 0.72, whole_span=False) as (figure, axes):
             sequence.draw_sequence(axes, points.filter(pl.col("flow") == flow_to_draw), unit)
             style.legend_above(axes)
         return figure
@@ -75,8 +74,9 @@ class TracePlots:
         if quantity not in RATE_QUANTITIES:
             raise UnknownName("rate", quantity, RATE_QUANTITIES)
         factor, unit = column_display_factor_and_unit(quantity)
-        flows_to_draw = self._largest_flows(quantity) if flows is None else list(flows)
-        with self._new_figure(quantity.removesuffix("_bps").replace("_", " ")) as (figure, axes):
+        name = quantity.removesuffix("_bps").replace("_", " ")
+        flows_to_draw = sorted(self._trace.flows.top_k(MAX_CURVES, by=quantity)["flow"]) if flows is None else list(flows)
+        with self._new_figure(name) as (figure, axes):
             bins, each = self._trace.bins, self._trace.flow_bins
             if self._trace.flows.height > 1:
                 axes.plot(bins["time_s"], bins[quantity] * factor, color="black", label="all flows")
@@ -85,7 +85,7 @@ class TracePlots:
                 colour = style.COLOURS[position % (len(style.COLOURS) - 1)]
                 axes.plot(one["time_s"], one[quantity] * factor, color=colour, linewidth=0.9, label=f"flow {flow}")
             axes.set_xlabel("time (s)")
-            axes.set_ylabel(f"{quantity.removesuffix('_bps').replace('_', ' ')} ({unit})")
+            axes.set_ylabel(f"{name} ({unit})")
             axes.set_ylim(bottom=0)
             style.legend_above(axes)
         return figure
@@ -107,13 +107,6 @@ class TracePlots:
         if self._trace.bins.height > 1:
             found |= {"throughput": partial(self.rates, "throughput_bps"), "goodput": partial(self.rates, "goodput_bps")}
         return found
-
-    def _largest_flows(self, quantity: str) -> list[int]:
-        return sorted(self._trace.flows.top_k(MAX_CURVES, by=quantity)["flow"])
-
-    def _flow_end_points_text(self, flow: int) -> str:
-        row = self._trace.flows.row(by_predicate=pl.col("flow") == flow, named=True)
-        return f"{row['source']} > {row['destination']}"
 
     def _new_figure(self, about: str, shape: float = 0.61, *, whole_span: bool = True) -> AbstractContextManager[tuple[DrawnFigure, Axes]]:
         span_s = (self._trace.about["from_s"], self._trace.about["to_s"]) if whole_span else None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from ecnlab.errors import UsageError
+
+Outcome = TypeVar("Outcome")
 
 #: Bytes of the largest case that is read, unpacked: some hundred times the largest of the package.
 MAX_CASE_BYTES = 256 << 20
@@ -17,6 +21,20 @@ def case_files(folder: Path) -> list[Path]:
     if not paths:
         raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
     return paths
+
+
+def outcomes_of_cases(paths: Iterable[Path], compare: Callable[[Path], Outcome]) -> list[Outcome]:
+    """The outcome of each case. Raises UsageError that names all files that are no case."""
+    outcomes: list[Outcome] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            outcomes.append(compare(path))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return outcomes
 
 
 def case_stem(path: Path) -> str:

@@ -39,16 +39,15 @@ class ComparedColumns:
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
     """Our values of a thesis network, one per seed, with the names and units of ns-2's columns."""
-    total = {column: _multiply_values(result.values(ours), factor) for column, (ours, factor) in ns2.TOTAL_COLUMNS.items()}
-    queue = {
-        column: _multiply_values(result.values(ours, queue=BOTTLENECK), factor) for column, (ours, factor) in ns2.QUEUE_COLUMNS.items()
-    }
-    groups = {
-        pattern.format(group): _multiply_values(result.values(ours, group=group), factor)
-        for group in GROUPS
-        for pattern, (ours, factor) in ns2.GROUP_COLUMNS.items()
-    }
-    return total | queue | groups
+    values = _scaled_columns(result, ns2.TOTAL_COLUMNS) | _scaled_columns(result, ns2.QUEUE_COLUMNS, queue=BOTTLENECK)
+    for group in GROUPS:
+        columns = {pattern.format(group): column for pattern, column in ns2.GROUP_COLUMNS.items()}
+        values |= _scaled_columns(result, columns, group=group)
+    return values
+
+
+def _scaled_columns(result: Result, columns: Mapping[str, tuple[str, float]], **row: str) -> dict[str, list[float]]:
+    return {theirs: [value * factor for value in result.values(ours, **row)] for theirs, (ours, factor) in columns.items()}
 
 
 def _queue_counts_by_column(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
@@ -70,10 +69,6 @@ def _red_ecn_values_by_column(result: Result) -> dict[str, list[float]]:
         "timeouts": result.values("timeouts", group="bulk"),
     }
     return bulk | _queue_counts_by_column(result, _RED_ECN_QUANTITIES)
-
-
-def _multiply_values(values: list[float], factor: float) -> list[float]:
-    return [value * factor for value in values]
 
 
 THESIS_COLUMNS = ComparedColumns(

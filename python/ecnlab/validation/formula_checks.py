@@ -58,7 +58,7 @@ def _utilisation_checks() -> Iterator[FormulaCheck]:
             laws.reno_link_utilisation(buffer),
             0.01,
             _single_link_network("10 Mbps", "49.6 ms", round(buffer * 125), {"max_rwnd": 100_000}, (500, 2500)),
-            lambda result: result.values("utilisation", queue=networks.BOTTLENECK),
+            _column("utilisation", queue=networks.BOTTLENECK),
             ns2=SampleStatistics(ns2, 0.0, 1),
             quick=True,
         )
@@ -78,6 +78,7 @@ def _mathis_checks() -> Iterator[FormulaCheck]:
             quick=loss > 0.0005,
         )
     for (agent, loss), ns2 in ns2_packet_rates_by_agent_and_loss().items():
+        factor = _RTT_S * sqrt(loss)
         yield FormulaCheck(
             "Mathis",
             f"random, p = {loss:g}, {agent}",
@@ -87,7 +88,7 @@ def _mathis_checks() -> Iterator[FormulaCheck]:
             _random_loss_scenario(agent, loss),
             _mathis_constant(loss),
             seeds=20,
-            ns2=_scale_mean_and_sd(ns2, _RTT_S * sqrt(loss)),
+            ns2=SampleStatistics(ns2.mean * factor, ns2.sd * factor, ns2.n),
             quick=agent == "Sack1" and loss > 0.005,
         )
     yield FormulaCheck(
@@ -184,9 +185,19 @@ def _dctcp_checks() -> Iterator[FormulaCheck]:
         amplitude = laws.dctcp_queue_amplitude(pipe, threshold, flows)
         cycle = amplitude / flows * rtt_us * 1e-6
         queue = flows + 1.0
-        yield FormulaCheck("DCTCP's alpha", place, "1", alpha, 2 / window, tree, _mean_dctcp_alpha, 4, quick=True)
+        yield FormulaCheck("DCTCP's alpha", place, "1", alpha, 2 / window, tree, _mean_of_samples("window", "alpha"), 4, quick=True)
         yield FormulaCheck("DCTCP's swing", place, "packets", amplitude, queue, tree, _mean_queue_length_swing(2 * cycle), 4, quick=True)
-        yield FormulaCheck("DCTCP's maximum", place, "packets", threshold + flows, queue, tree, _longest_queue_packets, 4, quick=True)
+        yield FormulaCheck(
+            "DCTCP's maximum",
+            place,
+            "packets",
+            threshold + flows,
+            queue,
+            tree,
+            _column("length_max_packets", queue=networks.BOTTLENECK),
+            4,
+            quick=True,
+        )
 
 
 def _ared_checks() -> Iterator[FormulaCheck]:
@@ -198,7 +209,7 @@ def _ared_checks() -> Iterator[FormulaCheck]:
             laws.ared_target_average(5, 15),
             laws.ared_target_half_range(5, 15),
             _adaptive_red_network(flows),
-            _mean_average_queue,
+            _mean_of_samples("queue", "average_packets"),
             seeds=20,
             ns2=SampleStatistics(ns2, 0.0, 1),
             quick=flows == 20,
@@ -216,7 +227,7 @@ def _waiting_time_checks() -> Iterator[FormulaCheck]:
                 laws.mg1_mean_wait(load, variation),
                 0.0,
                 _poisson_network(load, size),
-                _mean_wait_in_service_times,
+                _column("sojourn_mean_s", 1e-4, queue=networks.BOTTLENECK),
                 seeds=10,
                 quick=load < 0.6,
             )
@@ -230,7 +241,9 @@ def _offered_load_checks() -> Iterator[FormulaCheck]:
         link = networks.bottleneck_link("10 Mbps", "1 ms", {"aqm": "droptail", "limit": 10_000})
         flows = {"name": "short", "from": "router", "to": "sink", "tcp": {"profile": "linux"}, "app": app}
         tree = networks.dumbbell_scenario("arrivals", link, [flows], duration="420 s", measure_from="20 s")
-        yield FormulaCheck("Offered load", f"{process} arrivals", "1", 0.5, 0.0, tree, _measured_load, seeds=10, quick=process == "poisson")
+        yield FormulaCheck(
+            "Offered load", f"{process} arrivals", "1", 0.5, 0.0, tree, _column("goodput_bps", 10e6), seeds=10, quick=process == "poisson"
+        )
 
 
 def ns2_packet_rates_by_agent_and_loss(path: Path = NS2_FILE) -> dict[tuple[str, float], SampleStatistics]:
@@ -242,10 +255,6 @@ def ns2_packet_rates_by_agent_and_loss(path: Path = NS2_FILE) -> dict[tuple[str,
             )
             for row in csv.DictReader(file)
         }
-
-
-def _scale_mean_and_sd(sample: SampleStatistics, factor: float) -> SampleStatistics:
-    return SampleStatistics(sample.mean * factor, sample.sd * factor, sample.n)
 
 
 def _random_loss_scenario(agent: str, loss: float) -> Tree:
@@ -299,16 +308,12 @@ def _poisson_network(load: float, size: str) -> Tree:
     return networks.dumbbell_scenario("Poisson datagrams", link, [flow], duration="220 s", measure_from="20 s")
 
 
-def _mean_wait_in_service_times(result: Result) -> list[float]:
-    return [wait / 1e-4 for wait in result.values("sojourn_mean_s", queue=networks.BOTTLENECK)]
+def _column(quantity: str, unit: float = 1.0, **row: str) -> Callable[[Result], list[float]]:
+    """A column in this unit."""
+    return lambda result: [value / unit for value in result.values(quantity, **row)]
 
 
-def _measured_load(result: Result) -> list[float]:
-    return [goodput / 10e6 for goodput in result.values("goodput_bps")]
-
-
-def _measured_rate(result: Result) -> list[float]:
-    return [goodput / _PACKET_BITS for goodput in result.values("goodput_bps")]
+_measured_rate = _column("goodput_bps", _PACKET_BITS)
 
 
 def _mean_window(result: Result) -> list[float]:
@@ -320,17 +325,11 @@ def _mathis_constant(loss: float) -> Callable[[Result], list[float]]:
     return lambda result: [window * sqrt(loss) for window in _mean_window(result)]
 
 
-def _mean_dctcp_alpha(result: Result) -> list[float]:
-    return _apply_to_series_by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
-
-
-def _mean_average_queue(result: Result) -> list[float]:
-    """Mean over time of the queue's own average."""
-    return _apply_to_series_by_seed(result, result.series.queue, lambda part: float(part["average_packets"].to_numpy().mean()))
-
-
-def _longest_queue_packets(result: Result) -> list[float]:
-    return result.values("length_max_packets", queue=networks.BOTTLENECK)
+def _mean_of_samples(series: str, column: str) -> Callable[[Result], list[float]]:
+    """Mean over time of a column of a series."""
+    return lambda result: _apply_to_series_by_seed(
+        result, getattr(result.series, series), lambda part: float(part[column].to_numpy().mean())
+    )
 
 
 def _mean_queue_length_swing(every_s: float) -> Callable[[Result], list[float]]:

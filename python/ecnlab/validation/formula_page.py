@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ecnlab.validation.formulas import FormulaCheck, FormulaOutcome
+from ecnlab.validation.samples import SampleStatistics
 
 TEXT_FILE = Path(__file__).parent / "formulas.md"
 TABLE_HEADER = ("formula", "setting", "predicted", "ns-2", "measured", "difference", "allowed", "verdict")
@@ -36,16 +37,7 @@ def formula_outcome_cells(outcome: FormulaOutcome) -> list[str]:
 def formula_check_cells(check: FormulaCheck) -> list[str]:
     """The cells that are known before the check runs."""
     unit = "" if check.unit == "1" else f" {check.unit}"
-    return [check.formula, check.setting, f"{format_number(check.predicted)}{unit}", _ns2_sample_cell(check)]
-
-
-def is_page_current_except_measurements(text: str, checks: Iterable[FormulaCheck]) -> bool:
-    """Whether a page has the current text and a row for each check; measured values are ignored."""
-    before, after = TEXT_FILE.read_text(encoding="utf-8").split("TABLE\n")
-    known = [f"| {' | '.join(formula_check_cells(check))} | " for check in checks]
-    rows = [line for line in text.removeprefix(before).removesuffix(after).splitlines() if line.startswith("| ")][2:]
-    same_rows = len(rows) == len(known) and all(row.startswith(start) for row, start in zip(rows, known, strict=True))
-    return text.startswith(before) and text.endswith(after) and same_rows
+    return [check.formula, check.setting, f"{format_number(check.predicted)}{unit}", _ns2_sample_cell(check.ns2)]
 
 
 def format_number(value: float) -> str:
@@ -53,8 +45,7 @@ def format_number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _ns2_sample_cell(check: FormulaCheck) -> str:
-    ns2 = check.ns2
+def _ns2_sample_cell(ns2: SampleStatistics | None) -> str:
     if ns2 is None:
         return ""
     return format_number(ns2.mean) if ns2.n == 1 else f"{format_number(ns2.mean)} ± {ns2.sd:.2g} ({ns2.n})"

@@ -14,7 +14,7 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
-from ecnlab.validation.case_files import case_files, case_stem, read_case_text
+from ecnlab.validation.case_files import case_files, case_stem, outcomes_of_cases, read_case_text
 
 REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "linux"
 CASES_FOLDER = REFERENCE_FOLDER / "cases"
@@ -94,16 +94,7 @@ def replay_kernel_cases_of_folder(
     if not chosen:
         raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(case_stem, paths))}")
     known = read_explanations_of_kernel_cases()
-    outcomes: list[KernelCaseOutcome] = []
-    problems: list[str] = []
-    for path in chosen:
-        try:
-            outcomes.append(replay_kernel_case(path, ways, known))
-        except UsageError as error:
-            problems.append(str(error))
-    if problems:
-        raise UsageError("\n".join(problems))
-    return outcomes
+    return outcomes_of_cases(chosen, lambda path: replay_kernel_case(path, ways, known))
 
 
 def replay_kernel_case(
@@ -112,11 +103,14 @@ def replay_kernel_case(
     """One case. Raises UsageError if the file is not a case."""
     try:
         text = read_case_text(path)
-        results = [_replay_case_in_mode(text, way) for way in ways]
+        results: list[Mapping[str, Any]] = [json.loads(_core.kernel_case(text, way)) for way in ways]
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} is not a case of a real kernel: {error}") from None
     name, kind = results[0]["name"], results[0]["kind"]
-    judgements = [_case_result_from_dict(way, answer) for way, answer in zip(ways, results, strict=True)]
+    judgements = [
+        CaseResultInMode(way, told["verdict"], told["why"], told["agreed"], told["packets"], tuple(told["excerpt"]))
+        for way, told in zip(ways, results, strict=True)
+    ]
     return KernelCaseOutcome(name, kind, [_with_explanation(name, judgement, known) for judgement in judgements])
 
 
@@ -135,15 +129,6 @@ def _read_case_name(path: Path) -> str:
         return str(json.loads(read_case_text(path))["name"])
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
         return ""
-
-
-def _replay_case_in_mode(text: str, way: str) -> Mapping[str, Any]:
-    answer: Mapping[str, Any] = json.loads(_core.kernel_case(text, way))
-    return answer
-
-
-def _case_result_from_dict(way: str, told: Mapping[str, Any]) -> CaseResultInMode:
-    return CaseResultInMode(way, told["verdict"], told["why"], told["agreed"], told["packets"], tuple(told["excerpt"]))
 
 
 def _with_explanation(case: str, judgement: CaseResultInMode, known: Sequence[ExplainedKernelDifference]) -> CaseResultInMode:

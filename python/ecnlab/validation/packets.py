@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
-from ecnlab.validation.case_files import case_files, read_case_text
+from ecnlab.validation.case_files import case_files, outcomes_of_cases, read_case_text
 
 CASES_FOLDER = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exact"
 
@@ -26,16 +26,7 @@ class PacketCaseOutcome:
 
 def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
     """All cases (*.json, *.json.gz) of a folder, sorted by name. Raises UsageError if there is none, or for invalid files."""
-    outcomes: list[PacketCaseOutcome] = []
-    problems: list[str] = []
-    for path in case_files(folder):
-        try:
-            outcomes.append(compare_packet_case(path))
-        except UsageError as error:
-            problems.append(str(error))
-    if problems:
-        raise UsageError("\n".join(problems))
-    return outcomes
+    return outcomes_of_cases(case_files(folder), compare_packet_case)
 
 
 def compare_packet_case(path: Path) -> PacketCaseOutcome:

@@ -61,13 +61,14 @@ class CsvSheet:
 
     def report_unless_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
         """Add a problem for a cell that is not a finite number, or is below `least`."""
-        value = _parse_number(line.cell_text(column))
-        if value is None:
-            self.add_problem(line, column, f"{line.cell_text(column)!r} is not a number")
-        elif not least <= value < math.inf:
-            self.add_problem(
-                line, column, f"{line.cell_text(column)} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else "")
-            )
+        text = line.cell_text(column)
+        try:
+            value = float(text)
+        except ValueError:
+            self.add_problem(line, column, f"{text!r} is not a number")
+            return
+        if not least <= value < math.inf:
+            self.add_problem(line, column, f"{text} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else ""))
 
     def report_unless_positive_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
         """Add a problem for a cell that is not a positive integer, or not a multiple of `multiple_of`."""
@@ -121,10 +122,3 @@ def _check_csv_header(sheet: CsvSheet, rows: list[tuple[int, list[str]]]) -> Non
         sheet.add_problem(None, None, "a column has no name")
     for column in dict.fromkeys(name for name in sheet.header if name and sheet.header.count(name) > 1):
         sheet.add_problem(None, column, f"occurs {sheet.header.count(column)} times")
-
-
-def _parse_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

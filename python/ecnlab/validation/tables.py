@@ -79,7 +79,11 @@ def compare_with_ns2_files(
         ).results_or_raise()
         cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
-            found.extend(_compare_reference_row(table, row, cache[row.scenario.hash], known))
+            found += [
+                _compare_column_of_row(table, row, column, sample_over_seeds(values), known)
+                for column, values in cache[row.scenario.hash].items()
+                if row.line.cell_text(column)
+            ]
     return found
 
 
@@ -116,16 +120,6 @@ class _KnownDifferences:
         chance = self.further.reason_if_more_seeds_agree(table.network, cells, column, ns2, ours)
         share = abs(ours.mean - ns2.mean) / abs(ns2.mean) if ns2.mean else math.inf
         return chance or reason_for_difference(self.explanations, table.name, column, cells, share)
-
-
-def _compare_reference_row(
-    table: ReferenceTable, row: ReferenceRow, ours: dict[str, list[float]], known: _KnownDifferences
-) -> list[CellComparison]:
-    return [
-        _compare_column_of_row(table, row, column, sample_over_seeds(values), known)
-        for column, values in ours.items()
-        if row.line.cell_text(column)
-    ]
 
 
 def _compare_column_of_row(
