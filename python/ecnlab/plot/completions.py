@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ecnlab.plot import style
-from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
+from ecnlab.plot.style import PALETTE_BY_POSITION
 from ecnlab.stats.estimates import mean_with_interval
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ QUANTITY_LABELS = {
 }
 
 
-def draw_completions(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str], palette: Palette = PALETTE_BY_POSITION) -> None:
+def draw_completions(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str]) -> None:
     """A quantity of each group against the size of its transactions, from the table `completions`.
 
     A point is the mean over seeds of a step of sizes, in the middle of the step, with its 95 % interval.
@@ -33,7 +33,7 @@ def draw_completions(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Seq
         points = mean_completions_by_size(frame.filter(frame["group"] == group), quantity)
         if points.height:
             bars = points["half_width"].fill_nan(0.0)
-            label, colour = style.escape_and_wrap_label(axes, group), palette.colour(group, position)
+            label, colour = style.escape_and_wrap_label(axes, group), PALETTE_BY_POSITION.colour(group, position)
             axes.errorbar(points["size"], points["mean"], yerr=bars, color=colour, marker="o", markersize=2.5, linewidth=0.9, label=label)
     axes.set_xscale("log")
     style.set_log_y_with_plain_ticks(axes)

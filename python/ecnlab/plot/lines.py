@@ -51,6 +51,16 @@ class Curve:
     beside: Sequence[float | None] = ()
     across: Sequence[float] | None = None
 
+    def errorbar(self, axes: Axes, shift: float = 0, **looks: Any) -> None:
+        """Draw the points with their intervals; NaN (no interval) draws no bar."""
+        axes.errorbar(
+            [x + shift for x in self.xs],
+            [point.mean for point in self.points],
+            xerr=self.across,
+            yerr=[point.half_width for point in self.points],
+            **looks,
+        )
+
     def reference_curve(self) -> Curve:
         """The reference values as a curve without intervals."""
         known = [(x, value) for x, value in zip(self.xs, self.beside, strict=False) if value is not None]
@@ -65,28 +75,26 @@ def draw_curves(
     y_label: str,
     ticks: Sequence[float] = (),
     palette: Palette = PALETTE_BY_POSITION,
-    another: str = "ns-2",
 ) -> None:
     """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks.
 
-    `another` is who has the means `beside` the curves' own.
+    The means `beside` the curves' own are ns-2's.
     """
     for position, curve in enumerate(curves):
-        axes.errorbar(
-            list(curve.xs),
-            [point.mean for point in curve.points],
-            xerr=curve.across,
-            yerr=[point.half_width for point in curve.points],  # NaN (no interval) draws no bar
+        curve.errorbar(
+            axes,
             label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker_of_name(curve.label, position),
             linestyle=palette.dash_of_name(curve.label),
         )
-    draw_reference_points(axes, [curve.reference_curve() for curve in curves], another, palette=palette)
+    draw_reference_points(axes, [curve.reference_curve() for curve in curves], "ns-2", palette=palette)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
-        _set_log_x_axis_ticks(axes, ticks)
+        axes.set_xscale("log")
+        axes.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
 
 
 def draw_points_over_names(
@@ -96,10 +104,9 @@ def draw_points_over_names(
     width = _GROUP_SHARE_OF_NAME / max(len(curves), 1)
     for position, curve in enumerate(curves):
         shift = (position - (len(curves) - 1) / 2) * width
-        axes.errorbar(
-            [x + shift for x in curve.xs],
-            [point.mean for point in curve.points],
-            yerr=[point.half_width for point in curve.points],
+        curve.errorbar(
+            axes,
+            shift,
             label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker_of_name(curve.label, position),
@@ -121,23 +128,9 @@ def draw_reference_points(
     look = _HALF_GROUP_WIDTH if half else _OPEN_MARKER
     shapes = [palette.marker_of_name(curve.label, position) for position, curve in enumerate(curves)]
     for position, curve in enumerate(curves):
-        if not curve.points:
-            continue
-        axes.errorbar(
-            list(curve.xs),
-            [point.mean for point in curve.points],
-            yerr=[point.half_width for point in curve.points],
-            color=palette.colour(curve.label, position),
-            marker=shapes[position],
-            **look,
-        )
+        if curve.points:
+            curve.errorbar(axes, color=palette.colour(curve.label, position), marker=shapes[position], **look)
     drawn = [shape for shape, curve in zip(shapes, curves, strict=True) if curve.points]
     if drawn:
         words = f"{source} ({'half filled' if half else 'open'})"
         axes.plot([], [], color="black", marker=drawn[0], label=style.escape_and_wrap_label(axes, words), **look)
-
-
-def _set_log_x_axis_ticks(axes: Axes, ticks: Sequence[float]) -> None:
-    axes.set_xscale("log")
-    axes.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()

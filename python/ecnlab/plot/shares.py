@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ecnlab.plot import style
-from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
+from ecnlab.plot.style import PALETTE_BY_POSITION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +23,7 @@ FloatArray = NDArray[np.float64]
 _MS_PER_S = 1e3
 
 
-def draw_distributions(
-    axes: Axes, frame: pl.DataFrame, quantity: str, names: Sequence[str], palette: Palette = PALETTE_BY_POSITION
-) -> None:
+def draw_distributions(axes: Axes, frame: pl.DataFrame, quantity: str, names: Sequence[str]) -> None:
     """The cumulative share of each name's samples against the quantity, all seeds together, from the table `distributions`.
 
     A queue with several bands has a curve for each of them.
@@ -34,7 +32,7 @@ def draw_distributions(
     parts = [(name, band) for name in names for band in _queue_bands_with_samples(of_quantity, name)]
     for position, (name, band) in enumerate(parts):
         times, shares = cumulative_shares(of_quantity.filter((pl.col("group_or_queue") == name) & (pl.col("band") == band)))
-        line, colour = style.LINES[position % len(style.LINES)], palette.colour(name, position)
+        line, colour = style.LINES[position % len(style.LINES)], PALETTE_BY_POSITION.colour(name, position)
         words = name if not band else f"{name}, {band}" if len(names) > 1 else band
         axes.plot(times * _MS_PER_S, shares, color=colour, linestyle=line, label=style.escape_and_wrap_label(axes, words))
     axes.set_xlabel(f"{QUANTITY_LABELS[quantity]} (ms)")

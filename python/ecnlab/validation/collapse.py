@@ -63,9 +63,9 @@ def collapse_checks() -> Iterator[FormulaCheck]:
             )
 
 
-def ns2_goodput_by_datagram_interval(path: Path = NS2_FILE) -> Mapping[tuple[str, float], SampleStatistics]:
+def ns2_goodput_by_datagram_interval() -> Mapping[tuple[str, float], SampleStatistics]:
     """ns-2's goodput of TCP and of UDP by the interval between datagrams."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with NS2_FILE.open(encoding="utf-8", newline="") as file:
         return {(group, float(row["interval_ms"])): sample_from_row(row, group) for row in csv.DictReader(file) for group in ("tcp", "udp")}
 
 

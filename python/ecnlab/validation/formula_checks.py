@@ -246,9 +246,9 @@ def _offered_load_checks() -> Iterator[FormulaCheck]:
         )
 
 
-def ns2_packet_rates_by_agent_and_loss(path: Path = NS2_FILE) -> dict[tuple[str, float], SampleStatistics]:
+def ns2_packet_rates_by_agent_and_loss() -> dict[tuple[str, float], SampleStatistics]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with NS2_FILE.open(encoding="utf-8", newline="") as file:
         return {
             (row["agent"], float(row["loss"])): SampleStatistics(
                 float(row["packets_per_s"]), float(row["packets_per_s_sd"]), int(row["seeds"])

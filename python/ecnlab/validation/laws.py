@@ -42,10 +42,10 @@ def cubic_rounds_between_losses(loss: float, rtt_s: float) -> float:
     return 1 / (loss * cubic_mean_window(loss, rtt_s))
 
 
-def pftk_rate(loss: float, rtt_s: float, timeout_s: float, acked: int = 1) -> float:
-    """Packets per second of a Reno flow with timeouts (Padhye et al. 1998; RFC 5348, section 3.1); `acked` packets per ACK."""
-    growth = rtt_s * sqrt(2 * acked * loss / 3)
-    timeouts = timeout_s * min(1.0, 3 * sqrt(3 * acked * loss / 8)) * loss * (1 + 32 * loss**2)
+def pftk_rate(loss: float, rtt_s: float, timeout_s: float) -> float:
+    """Packets per second of a Reno flow with timeouts (Padhye et al. 1998; RFC 5348, section 3.1), one ACK for each packet."""
+    growth = rtt_s * sqrt(2 * loss / 3)
+    timeouts = timeout_s * min(1.0, 3 * sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)
     return 1 / (growth + timeouts)
 
 

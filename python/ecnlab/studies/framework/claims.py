@@ -232,14 +232,12 @@ class ClaimStatement:
     published: float | None = None
 
 
-def largest_level_statements(
-    at: str, levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = ""
-) -> list[ClaimStatement]:
+def largest_level_statements(at: str, levels: Mapping[str, MeasuredQuantity], setting: str = "") -> list[ClaimStatement]:
     """The statements that the quantity is largest `at` one of the levels, each named as the report shows it, in a setting."""
-    others = {name: other for name, other in levels.items() if name != at}
     return [
-        ClaimStatement(_larger_than_text(setting, at, name), MeasureDifference(levels[at], other), claimed_above(0), shown)
-        for name, other in others.items()
+        ClaimStatement(_larger_than_text(setting, at, name), MeasureDifference(levels[at], other), claimed_above(0))
+        for name, other in levels.items()
+        if name != at
     ]
 
 
@@ -247,10 +245,9 @@ def descending_order_statements(
     levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = ""
 ) -> list[ClaimStatement]:
     """The statements that each level lies above the next one, in a setting."""
-    pairs = pairwise(levels.items())
     return [
         ClaimStatement(_larger_than_text(setting, one, other), MeasureDifference(a, b), claimed_above(0), shown)
-        for (one, a), (other, b) in pairs
+        for (one, a), (other, b) in pairwise(levels.items())
     ]
 
 

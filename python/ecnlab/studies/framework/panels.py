@@ -24,9 +24,9 @@ CaseKey = float | str
 NeedsByCase = Mapping[tuple[str, CaseKey], RequiredScenario]
 
 
-def result_column_getter(quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> ValuesOfResult:
+def result_column_getter(quantity: str, *, group: str | None = None, queue: str | None = None) -> ValuesOfResult:
     """A column of a result, from `Result.values`."""
-    return lambda result: result.values(quantity, group=group, queue=queue, band=band)
+    return lambda result: result.values(quantity, group=group, queue=queue)
 
 
 def column_summed_over_groups(groups: Sequence[str], quantity: str) -> ValuesOfResult:

@@ -95,7 +95,14 @@ class StudyPlan:
     @property
     def planned_scenarios(self) -> list[PlannedScenario]:
         """Each planned scenario, once."""
-        return [_planned_scenario_of_requests(asking) for asking in self._requests_by_key().values()]
+        return [
+            PlannedScenario(
+                asking[0].scenario,
+                tuple(sorted({seed for wanted in asking for seed in wanted.seeds})),
+                tuple(sorted({key for wanted in asking for key in wanted.recording})),
+            )
+            for asking in self._requests_by_key().values()
+        ]
 
     def run_missing(
         self, store: Store | str | Path | None, workers: Workers | None = None, *, progress: bool = False
@@ -142,12 +149,6 @@ def all_required_scenarios(items: Iterable[StudyItem], claims: Iterable[Claim]) 
         yield from item.needs.values()
     for claim in claims:
         yield from claim.required_scenarios()
-
-
-def _planned_scenario_of_requests(asking: Sequence[ScenarioRequest]) -> PlannedScenario:
-    seeds = sorted({seed for wanted in asking for seed in wanted.seeds})
-    recorded = sorted({key for wanted in asking for key in wanted.recording})
-    return PlannedScenario(asking[0].scenario, tuple(seeds), tuple(recorded))
 
 
 def _merged_recordings_with_seeds(asking: Sequence[ScenarioRequest]) -> list[tuple[Recording, list[int]]]:

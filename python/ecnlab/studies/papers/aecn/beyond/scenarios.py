@@ -16,7 +16,8 @@ from ecnlab.studies.framework.rewritings import leave_scenario_unchanged, rewrit
 from ecnlab.studies.papers.aecn import schemes
 
 FLOW_COUNT = 60
-DATAGRAM_GROUP = "datagrams"
+_DATAGRAM_SOURCES = 10
+_FLOWS_OF_GROUP, _HOPS = 20, range(1, 4)
 LONG_GROUP, CROSS_GROUP = "long", "cross"
 # The target delay for which Adaptive RED's and AMECN's automatic thresholds are the thesis' 10 and 30 packets.
 TARGET_DELAY = "16 ms"
@@ -73,16 +74,23 @@ def spread_access_delays_change(share: float) -> ScenarioRewriting:
     return rewriting_of_each("flows", lambda flow: with_settings(flow, "access", {"delay": uniform_delay_text(flow["name"])}))
 
 
-def datagram_sources_change(kind: str, load: float, sources: int = 10) -> ScenarioRewriting:
+def datagram_sources_change(kind: str, load: float) -> ScenarioRewriting:
     """Sources of datagrams beside the TCP flows that offer this share of the bottleneck together and answer to nothing.
 
     `kind` is "cbr", a constant rate, or "pareto", bursts and pauses of 0.5 s in the mean, both with a heavy tail (shape 1.5).
     """
-    mbps = 10 * load / sources
+    mbps = 10 * load / _DATAGRAM_SOURCES
     rate: Tree = {"cbr": {"rate": f"{mbps:g} Mbps", "noise": True}, "pareto": {"rate": f"{2 * mbps:g} Mbps", **_HEAVY_TAILED_BURSTS}}[kind]
     access = {"to": "router", "rate": "10 Mbps", "delay": "20 ms", "spread": "1 ms"}
     app = {"kind": "cbr" if kind == "cbr" else "onoff", **rate}
-    flow = {"name": DATAGRAM_GROUP, "count": sources, "to": "sink", "access": access, "udp": {"packet_size": 1000, "header": 0}, "app": app}
+    flow = {
+        "name": "datagrams",
+        "count": _DATAGRAM_SOURCES,
+        "to": "sink",
+        "access": access,
+        "udp": {"packet_size": 1000, "header": 0},
+        "app": app,
+    }
     return lambda tree: {**tree, "flows": [*tree["flows"], flow]} if load else tree
 
 
@@ -98,29 +106,29 @@ def share_of_ecn_flows_change(share: float) -> ScenarioRewriting:
     return lambda tree: {**tree, "flows": [part for flow in tree["flows"] for part in split_group_by_ecn(flow)]}
 
 
-def several_routers_network(scheme: str, flows: int = 20, hops: int = 3) -> Tree:
-    """A parking lot of the thesis' bottlenecks: `flows` long flows over all of them, and as many cross flows over each.
+def several_routers_network(scheme: str) -> Tree:
+    """A parking lot of the thesis' bottlenecks: long flows over all of them, and as many cross flows over each.
 
     The long flows' empty round trip is 130 ms, an average flow's by AECN's bounds, the cross flows' 50 ms, a robust one's.
     """
     tcp = {"profile": networks.PROFILE, "variant": "reno", "max_rwnd": 64, **sender_of_scheme(scheme)}
     links = [
         {**networks.bottleneck_link("10 Mbps", "5 ms", queue_of_scheme(scheme)), "name": f"hop {at}", "from": f"r{at - 1}", "to": f"r{at}"}
-        for at in range(1, hops + 1)
+        for at in _HOPS
     ]
-    groups = [_group_over_links(LONG_GROUP, flows, "r0", f"r{hops}", "50 ms", tcp)]
-    groups += [_group_over_links(f"{CROSS_GROUP} {at}", flows, f"r{at - 1}", f"r{at}", "20 ms", tcp) for at in range(1, hops + 1)]
-    return {"name": f"{scheme}, {hops} routers", "duration": "100 s", "measure_from": "20 s", "link": links, "flows": groups}
+    groups = [_group_over_links(LONG_GROUP, "r0", "r3", "50 ms", tcp)]
+    groups += [_group_over_links(f"{CROSS_GROUP} {at}", f"r{at - 1}", f"r{at}", "20 ms", tcp) for at in _HOPS]
+    return {"name": f"{scheme}, {len(_HOPS)} routers", "duration": "100 s", "measure_from": "20 s", "link": links, "flows": groups}
 
 
-def cross_group_names(hops: int = 3) -> Sequence[str]:
+def cross_group_names() -> Sequence[str]:
     """The names of the cross traffic's groups."""
-    return [f"{CROSS_GROUP} {at}" for at in range(1, hops + 1)]
+    return [f"{CROSS_GROUP} {at}" for at in _HOPS]
 
 
 _HEAVY_TAILED_BURSTS: Tree = {"on": "pareto 0.5 s, shape 1.5", "off": "pareto 0.5 s, shape 1.5"}
 
 
-def _group_over_links(name: str, flows: int, first: str, last: str, delay: str, tcp: Tree) -> Tree:
+def _group_over_links(name: str, first: str, last: str, delay: str, tcp: Tree) -> Tree:
     access = {"to": first, "rate": "1.5 Mbps", "delay": delay, "spread": "1 ns"}
-    return {"name": name, "count": flows, "to": last, "access": access, "tcp": tcp, "start": ["0 s", "2 s"]}
+    return {"name": name, "count": _FLOWS_OF_GROUP, "to": last, "access": access, "tcp": tcp, "start": ["0 s", "2 s"]}
