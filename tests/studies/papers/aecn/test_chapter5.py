@@ -139,8 +139,8 @@ def test_a23_reads_both_rates_at_the_same_number_of_flows() -> None:
     throughput, goodput = (statement.measured for statement in _claim_named("A23"))
     assert isinstance(throughput, MeasureAtExtremeSetting)
     assert isinstance(goodput, MeasureAtExtremeSetting)
-    assert [set(part.required_scenarios()) for part in throughput.ranked] == [set(part.required_scenarios()) for part in goodput.ranked]
-    assert [set(part.required_scenarios()) for part in goodput.ranked] == [set(part.required_scenarios()) for part in goodput.taken]
+    assert [set(part.required_scenarios()) for part in throughput.settings] == [set(part.required_scenarios()) for part in goodput.settings]
+    assert goodput.below_zero == throughput.settings
     assert {_flow_count(need) for need in goodput.required_scenarios()} == {30, 60, 120, 240, 480}
 
 
