@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ecnlab.plot.style import FigureStyle
 
 # Metadata removed from each format: the time of writing.
-_FILE_METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+_FILE_METADATA = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 FORMATS = tuple(_FILE_METADATA)
 
 _DPI = 200

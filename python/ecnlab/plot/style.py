@@ -158,7 +158,7 @@ class Palette:
 
 PALETTE_BY_POSITION = Palette()
 
-_BLANK_HANDLE: tuple[str, Any] = ("", None)
+_BLANK_HANDLE = ("", None)
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,12 @@ ERA_NAMES: Mapping[str, Mapping[str, Tree]] = {
 }
 _MODE_PARAMETERS = ("red", "ecn", "ecnm")
 # A row's column `population`: alpha and beta fixed, or AECN2's ratios of two lengths in whole or in real numbers.
-_BALANCE_PARAMETERS: Mapping[str, Tree] = {
+_BALANCE_PARAMETERS = {
     "0": {"balance": "fixed"},
     "1": {"balance": "population", "ratios": "whole"},
     "2": {"balance": "population", "ratios": "real"},
 }
-_THRESHOLD_COLUMNS: Tree = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
+_THRESHOLD_COLUMNS = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ecnlab.stats.student_t import two_sided_t_quantile
 THESIS_TABLES = ("thesis-ch4", "thesis-ch4-maxp", "thesis-ch5", "more-seeds")
 
 # Parameters that all rows of a table share and that are no column of it.
-_COMMON_COLUMNS: Mapping[str, Mapping[str, str]] = {
+_COMMON_COLUMNS = {
     "thesis-ch4": {"network": "ch4", "minth": "10", "maxth": "30"},
     "thesis-ch4-maxp": {"network": "ch4"},
     "thesis-ch5": {"network": "ch5", "minth": "10", "maxth": "30"},

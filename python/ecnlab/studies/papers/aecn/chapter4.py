@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -105,7 +105,7 @@ def _delay_figure_scenario(name: str, flows: int) -> RequiredScenario:
     return RequiredScenario({**tree, "name": f"{tree['name']}, {DELAY_FIGURE_MAX_P}"})
 
 
-ITEMS: Sequence[StudyItem] = [
+ITEMS = [
     _figure_against_flows(
         "4.2",
         f"Throughput against the number of flows, {_COMPARED_MAX_PS}",

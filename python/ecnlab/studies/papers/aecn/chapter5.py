@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ecnlab.scenarios.networks import CHAPTER_5
-from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import bytime, evaluation, packets, preliminaries, ratios, refinements, table
 
-_PARTS: dict[str, Sequence[StudyItem]] = {
+_PARTS = {
     "Chapter 5: RED and ECN on its network": [
         preliminaries.JAIN_INDEX_ITEM,
         preliminaries.AGGREGATE_GOODPUT,
@@ -40,4 +38,4 @@ _PARTS: dict[str, Sequence[StudyItem]] = {
     ],
 }
 
-ITEMS: Sequence[StudyItem] = [replace(item, part=part) for part, items in _PARTS.items() for item in items]
+ITEMS = [replace(item, part=part) for part, items in _PARTS.items() for item in items]

@@ -375,7 +375,7 @@ def _robust_group_ahead_statements(name: str, flows: int, max_p: float) -> list[
 
 
 # Chapter 4's part of claim A10: ECN and RED are unfair to fragile and average flows (figures 4.16 to 4.18).
-UNFAIR_STATEMENTS: Sequence[ClaimStatement] = [
+UNFAIR_STATEMENTS = [
     statement
     for name in _SCHEMES
     for flows, max_p in ((30, 0.2), (30, 0.5), (60, 0.5))
@@ -468,4 +468,4 @@ A22 = Claim(
     reading="With max_p 0.5 and 0.8, of which the same paragraph speaks.",
 )
 
-CLAIMS: Sequence[Claim] = [A1, A2, A3, A4, A5, A6, A7, A8, A9, A20, A21, A22]
+CLAIMS = [A1, A2, A3, A4, A5, A6, A7, A8, A9, A20, A21, A22]

@@ -626,4 +626,4 @@ A28 = Claim(
     reading="Dramatically is half of the fall that Table 5.1 has for max_p 0.5, or more.",
 )
 
-CLAIMS: Sequence[Claim] = [A10, A11, A12, A13, A14, A15, A16, A17, A18, A19, A23, A24, A25, A26, A27, A28]
+CLAIMS = [A10, A11, A12, A13, A14, A15, A16, A17, A18, A19, A23, A24, A25, A26, A27, A28]

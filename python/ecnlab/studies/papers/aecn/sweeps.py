@@ -8,7 +8,7 @@ from typing import Any
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, MS, CombinedMeasure, DisplayUnit, MeasuredQuantity, ScenarioMeasure
+from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, MS, CombinedMeasure, MeasuredQuantity, ScenarioMeasure
 from ecnlab.studies.framework.curves import AxisSettings, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
@@ -22,14 +22,14 @@ FLOW_COUNTS_WITHOUT_LOCKOUT = (30, 60, 120, 240)
 MAX_PS = (0.5, 0.8)
 
 ALL_FLOWS = "all flows"
-GROUP_OF_CURVE: Mapping[str, str | None] = {ALL_FLOWS: None, **{group: group for group in GROUPS}}
+GROUP_OF_CURVE = {ALL_FLOWS: None, **{group: group for group in GROUPS}}
 CURVE_PALETTE = Palette(
     {ALL_FLOWS: "#000000", **schemes.GROUP_PALETTE.colours},
     {ALL_FLOWS: "D", **schemes.GROUP_PALETTE.markers},
     {ALL_FLOWS: ":", **schemes.GROUP_PALETTE.dashes},
 )
 
-_QUANTITY_LABELS: Mapping[str, tuple[str, DisplayUnit]] = {
+_QUANTITY_LABELS = {
     GOODPUT: ("goodput", MBPS),
     THROUGHPUT: ("throughput", MBPS),
     DELAY: ("one-way delay", MS),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ecnlab.studies.framework.claims import (
     PERCENT,
     PERCENT_POINTS,
@@ -40,10 +38,10 @@ _MEASURED_SPAN_S = 10.0
 _SPAN_BEFORE_CHANGE_S = (CHANGE_S - 15, CHANGE_S)
 _AVERAGE_BEFORE_CHANGE = measures.average_queue_over_span(*_SPAN_BEFORE_CHANGE_S)
 # By load change: the earliest and the latest time at which AMECN's average returns to the target range.
-_RETURN_TIME_RANGE: Mapping[str, ClaimedRange] = {"rise": claimed_about(RETURN_S), "fall": claimed_at_most(RETURN_S)}
-_LATEST_RETURN_S: Mapping[str, float] = {kind: CHANGE_S + wanted.high for kind, wanted in _RETURN_TIME_RANGE.items()}
+_RETURN_TIME_RANGE = {"rise": claimed_about(RETURN_S), "fall": claimed_at_most(RETURN_S)}
+_LATEST_RETURN_S = {kind: CHANGE_S + wanted.high for kind, wanted in _RETURN_TIME_RANGE.items()}
 # By load change: end of the interval in which the average moves farthest; after a rise it ends before AMECN may return.
-_MOVED_BY_S: Mapping[str, float] = {"rise": CHANGE_S + _RETURN_TIME_RANGE["rise"].low, "fall": _LATEST_RETURN_S["fall"]}
+_MOVED_BY_S = {"rise": CHANGE_S + _RETURN_TIME_RANGE["rise"].low, "fall": _LATEST_RETURN_S["fall"]}
 _RANGE_WIDTH = TARGET_RANGE[1] - TARGET_RANGE[0]
 # "Slightly" in per cent, where the paper prints no number: as in the study `aecn` for goodput, throughput and delay.
 _SLIGHT_CHANGE_PERCENT = 5.0

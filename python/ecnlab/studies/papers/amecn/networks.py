@@ -12,15 +12,15 @@ from ecnlab.studies.papers.amecn.published import CHANGE_S
 
 DURATION_S = 100.0
 # Section 4.2.
-_MECN_THRESHOLDS: Tree = {"limit": 40, "min_th": 5, "mid_th": 10, "max_th": 15, "w_q": 0.0027}
+_MECN_THRESHOLDS = {"limit": 40, "min_th": 5, "mid_th": 10, "max_th": 15, "w_q": 0.0027}
 # Section 2.1 drops above max_th; section 3.3.1 derives AMECN's bounds from gentle mode.
 _GENTLE_BY_SCHEME = {"MECN": False, "AMECN": True}
 # The paper does not specify the spacing of marks; open_parameters.py has the other admitted values. ARED is ns-2's.
-_MARK_SPACING: Tree = {"wait": False}
-_MECN_SENDER: Tree = {"ecn_response": "mecn", "ecn_echo": "mecn"}
+_MARK_SPACING = {"wait": False}
+_MECN_SENDER = {"ecn_response": "mecn", "ecn_echo": "mecn"}
 # The paper limits the windows of the 20 flows to 25 packets; the other flows have ns-2's default.
 _MAX_WINDOW_PACKETS = 20
-_SENDER: Tree = {"profile": "ns2", "variant": "reno", "ecn": True, "max_rwnd": _MAX_WINDOW_PACKETS}
+_SENDER = {"profile": "ns2", "variant": "reno", "ecn": True, "max_rwnd": _MAX_WINDOW_PACKETS}
 
 # Section 4.3.1 has the link's rate, the round-trip times, the flows and the run's halves.
 RATE_BPS = 7e6

@@ -14,7 +14,7 @@ from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbp
 
 SOURCE_COUNT = 10
 # min_th, max_th and the buffer are the paper's, the rest ns-2's defaults; RED is not gentle, as in the paper's figure 2.
-_RED_QUEUE: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1, "gentle": False, "mean_packet": "500 B"}
+_RED_QUEUE = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1, "gentle": False, "mean_packet": "500 B"}
 _AQM_OF_SCHEME = {"RED": "red", "RED with ECN": "ecn"}
 
 

@@ -8,7 +8,7 @@ weight and the other delay too. Table 4.4.2 shows the shares of all candidates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, ScenarioRewriting, ScenarioTree
 from ecnlab.studies.framework.rewritings import rewriting_of_each, with_settings
@@ -78,7 +78,7 @@ ADMITTED_THRESHOLDS = tuple(RedThresholds(most, least) for least, most in ((5, 6
 WEIGHTS = {"2^-9 (0.002)": 9, "2^-5 (0.031)": 5}
 DELAYS = {"10 ms each way": "10 ms", "20 ms each way": "20 ms"}
 # Further set-ups in which the rule for thresholds is tried, by their name in Table 4.4.2.
-STRICTEST_SETUPS: Mapping[str, Sequence[ScenarioRewriting]] = {
+STRICTEST_SETUPS = {
     "weight 2^-5": [red_weight_rewriting(5)],
     "10 ms each way": [router_delay_rewriting("10 ms")],
     "both": [red_weight_rewriting(5), router_delay_rewriting("10 ms")],

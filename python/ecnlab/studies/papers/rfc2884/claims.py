@@ -286,7 +286,7 @@ R4 = Claim(
     "below it or at its lower limit with 25 and 30. The rise follows it. RED cannot hold the queue below min_th. A longer "
     "queue means larger windows, so that fewer losses wait for a timeout.",
 )
-_BULK_NEEDS: Mapping[str, RequiredScenario] = {
+_BULK_NEEDS = {
     f"{_LOAD_NAMES[load]}, max_p {max_p:g}": competing_bulk_transfers_scenario(load, max_p)
     for load in CONGESTION_LEVELS.values()
     for max_p in MAX_PS

@@ -18,10 +18,10 @@ from ecnlab.studies.papers.rfc2884.testbed import BULK_S, FAIRNESS_S, FILE_MB, H
 FILE_DIVISOR, FAIRNESS_DIVISOR = 5, 2
 # Run length by the length of a run of bulk transfers in the study: the slowest of the shorter files ends by then. Kernels without SACK, or
 # the simulator's model of them, sometimes take much longer with ten congesting flows.
-_BULK_DURATION_S: Mapping[int, int] = {BULK_S[2]: 120, BULK_S[5]: 200, BULK_S[10]: 800}
+_BULK_DURATION_S = {BULK_S[2]: 120, BULK_S[5]: 200, BULK_S[10]: 800}
 
-_QUIRKS: Tree = {"ecn_fallback": False}
-_KERNEL_TCP: Tree = {"profile": "linux", "receive_window": "unlimited", "max_rwnd": 22, "quirks": _QUIRKS}
+_QUIRKS = {"ecn_fallback": False}
+_KERNEL_TCP = {"profile": "linux", "receive_window": "unlimited", "max_rwnd": 22, "quirks": _QUIRKS}
 KERNEL_HOSTS: Mapping[str, Tree] = {
     "Reno": {
         **_KERNEL_TCP,

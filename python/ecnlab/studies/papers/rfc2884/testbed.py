@@ -20,13 +20,13 @@ from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884.router import RedThresholds, linux_red_queue
 
 # TCP of the testbed's hosts, by the RFC's name (section 4).
-HOST_TCP: Mapping[str, Tree] = {
+HOST_TCP = {
     "Reno": {"profile": "linux-2.0"},
     "SACK": {"profile": "linux-2.2"},
     "NewReno": {"profile": "linux-2.2", "variant": "newreno"},
 }
 # Congesting flows by level of congestion, and the maximum drop probabilities (section 4.3).
-CONGESTION_LEVELS: Mapping[str, int] = {"low": 2, "moderate": 5, "high": 10}
+CONGESTION_LEVELS = {"low": 2, "moderate": 5, "high": 10}
 MAX_PS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 RESPONSES_KB = (5, 10, 20)
 
@@ -51,7 +51,7 @@ START_S = 20
 FAIRNESS_S = 200
 _TRANSACTIONS_S = 180
 # End of the slowest transfer of 20 MB, by congesting flows.
-BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
+BULK_S = {2: 600, 5: 1000, 10: 2000}
 
 
 @cache

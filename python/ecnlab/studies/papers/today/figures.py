@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetworkParameters
-from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.model import (
     DrawnItemContent,
     ReportTable,
@@ -17,7 +16,7 @@ from ecnlab.studies.framework.model import (
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.framework.panels import NeedsByCase, PanelGridStyle, PanelMeasure, measures_figure_item
+from ecnlab.studies.framework.panels import NeedsByCase, PanelGridStyle, measures_figure_item
 from ecnlab.studies.papers.today import measures, scenarios
 from ecnlab.studies.papers.today.measures import (
     DELAY,
@@ -47,7 +46,7 @@ from ecnlab.studies.papers.today.scenarios import (
 )
 
 # Effects of ECN: axis label, measure, and whether it is a change in per cent or a difference.
-_CHANGE_MEASURES: Sequence[tuple[str, PanelMeasure, Callable[..., Estimate]]] = (
+_CHANGE_MEASURES = (
     ("goodput (%)", GOODPUT, measures.percent_change_of_measure),
     ("one-way delay (%)", DELAY, measures.percent_change_of_measure),
     ("Jain's index", JAIN, measures.difference_of_measure),

@@ -22,8 +22,8 @@ LONG_FLOW_COUNT = 30
 CLIENT_COUNT = 10
 DATAGRAM_LOAD = 0.3
 
-_THESIS_RED: Tree = {"limit": BUFFER_PACKETS, "min_th": 10, "max_th": 30, "w_q": 0.002, "max_p": 0.5}
-QUEUE_BY_NAME: Mapping[str, Tree] = {
+_THESIS_RED = {"limit": BUFFER_PACKETS, "min_th": 10, "max_th": 30, "w_q": 0.002, "max_p": 0.5}
+QUEUE_BY_NAME = {
     "DropTail": {"aqm": "droptail", "limit": BUFFER_PACKETS},
     "RED": {"aqm": "ecn", **_THESIS_RED},
     "AECN": {"aqm": "aecn", "alpha": 2.5, "beta": 2.5, **_THESIS_RED},
@@ -33,7 +33,7 @@ QUEUE_BY_NAME: Mapping[str, Tree] = {
     "DualPI2": {"discipline": "dualpi2", "limit": BUFFER_PACKETS},
 }
 # Queues for DCTCP: its step marking, FQ-CoDel with ce_threshold, and DualPI2's low-latency queue.
-SCALABLE_QUEUES: Mapping[str, Tree] = {
+SCALABLE_QUEUES = {
     "step": {"aqm": "step", "limit": BUFFER_PACKETS, "threshold": 20},
     "FQ-CoDel, CE at 1 ms": {"discipline": "fq", "limit": BUFFER_PACKETS, "aqm": {"name": "codel", "ce_threshold": "1 ms"}},
     "DualPI2": QUEUE_BY_NAME["DualPI2"],
@@ -43,7 +43,7 @@ MARKING_QUEUES = tuple(name for name in QUEUE_BY_NAME if name != "DropTail")
 CUBIC, CUBIC_ECN, DCTCP = "CUBIC", "CUBIC with ECN", "DCTCP"
 WITH_ECN, WITHOUT_ECN = "with ECN", "without ECN"
 # The same hosts with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021.
-LOSS_RECOVERIES: Mapping[str, Tree] = {
+LOSS_RECOVERIES = {
     "Reno": {"recovery": "reno"},
     "NewReno": {"recovery": "newreno"},
     "SACK": {"recovery": "sack"},

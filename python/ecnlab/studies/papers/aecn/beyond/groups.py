@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.studies.framework.model import ScenarioRewriting
 from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, measures_figure_item
 from ecnlab.studies.framework.rewritings import leave_scenario_unchanged
 from ecnlab.studies.papers.aecn.beyond import scenarios
@@ -21,14 +20,14 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
 
 SCHEMES = ("RED", "ECN", "AECN", "AECN2")
 _GROUP_SIZES = ((20, 20, 20), (40, 10, 10), (10, 40, 10), (10, 10, 40))
-GROUP_SIZE_CHANGES: dict[str, ScenarioRewriting] = {
+GROUP_SIZE_CHANGES = {
     "/".join(map(str, counts)): scenarios.group_sizes_change(dict(zip(GROUPS, counts, strict=True)))
     if len(set(counts)) > 1
     else leave_scenario_unchanged
     for counts in _GROUP_SIZES
 }
 UNEQUAL_SIZES = [name for name, change in GROUP_SIZE_CHANGES.items() if change is not leave_scenario_unchanged]
-DELAY_SPREAD_CHANGES: dict[float, ScenarioRewriting] = {
+DELAY_SPREAD_CHANGES = {
     100 * share: scenarios.spread_access_delays_change(share) if share else leave_scenario_unchanged for share in (0, 0.25, 0.5, 0.75)
 }
 

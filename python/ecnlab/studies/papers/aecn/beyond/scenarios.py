@@ -28,7 +28,7 @@ _QUEUE_OF_SCHEME: Mapping[str, Tree] = {
     "AMECN": {"aqm": "amecn", "limit": 120, "target_delay": TARGET_DELAY},
     "SRED": {"aqm": "sred", "limit": 120},
 }
-_MECN_SENDER: Mapping[str, Tree] = {"AMECN": {"ecn_response": "mecn", "ecn_echo": "mecn"}}
+_MECN_SENDER = {"AMECN": {"ecn_response": "mecn", "ecn_echo": "mecn"}}
 
 SCHEME_PALETTE = Palette(
     {**schemes.SCHEME_PALETTE.colours, "ARED": "#56B4E9", "AMECN": "#CC79A7", "SRED": "#000000"},

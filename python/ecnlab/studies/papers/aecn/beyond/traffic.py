@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS
-from ecnlab.studies.framework.model import ScenarioRewriting, StudyItem
+from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.framework.panels import PanelGridStyle, PanelMeasure, column_summed_over_groups, measures_figure_item
 from ecnlab.studies.framework.rewritings import leave_scenario_unchanged
 from ecnlab.studies.papers.aecn import schemes
@@ -27,7 +27,7 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
 SCHEMES = ("RED", "ECN", "AECN")
 DATAGRAM_KINDS = {"cbr": "at a constant rate", "pareto": "in bursts with heavy tails"}
 DATAGRAM_LOADS = (0.3, 0.5)
-DATAGRAM_GOODPUT: dict[str, dict[float, ScenarioRewriting]] = {
+DATAGRAM_GOODPUT = {
     kind: {0.0: leave_scenario_unchanged} | {100 * load: scenarios.datagram_sources_change(kind, load) for load in DATAGRAM_LOADS}
     for kind in DATAGRAM_KINDS
 }
@@ -64,7 +64,7 @@ def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
 CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagram_load_figure_item("B3", "cbr"), _datagram_load_figure_item("B4", "pareto")
 
 ECN_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-PARTIAL_ECN_CHANGES: dict[float, ScenarioRewriting] = {100 * share: scenarios.share_of_ecn_flows_change(share) for share in ECN_SHARES}
+PARTIAL_ECN_CHANGES = {100 * share: scenarios.share_of_ecn_flows_change(share) for share in ECN_SHARES}
 PLAIN_GROUPS = [f"{group} plain" for group in GROUPS]
 _GROUPS_WITH_PLAIN = [[group, f"{group} plain"] for group in GROUPS]
 
