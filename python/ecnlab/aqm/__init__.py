@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ecnlab.aqm.api import (
-    PASS,
-    Aqm,
-    Arrival,
-    Backlog,
-    Departure,
-    Gauge,
-    Idling,
-    Line,
-    Packet,
-    Param,
-    TimerContext,
-    Verdict,
-    drop,
-    exp,
-    gauge,
-    ln,
-    mark,
-    param,
-    powi,
-)
+from ecnlab._core import Arrival, Backlog, Departure, Idling, Packet, TimerContext, exp, ln, powi
+from ecnlab.aqm.api import PASS, Aqm, Gauge, Line, Param, Verdict, drop, gauge, mark, param
 
 __all__ = [
     "PASS",

@@ -23,31 +23,10 @@ from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
 
-from ecnlab._core import Arrival, Backlog, Departure, Idling, Packet, TimerContext, exp, ln, powi
+from ecnlab._core import Arrival, Departure, Idling, Packet, TimerContext
 from ecnlab.aqm import source_files
 
-__all__ = [
-    "PASS",
-    "Aqm",
-    "Arrival",
-    "Backlog",
-    "Departure",
-    "Gauge",
-    "Idling",
-    "Line",
-    "Packet",
-    "Param",
-    "TimerContext",
-    "Verdict",
-    "drop",
-    "exp",
-    "gauge",
-    "ln",
-    "mark",
-    "param",
-    "powi",
-]
-
+OPTIONAL_HOOKS = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
 _VERDICT_TAG = 0x6563 << 48
 _MARK_LEVELS = ("incipient", "congested")
 _DROP_CAUSES = ("early", "forced", "overflow")

@@ -20,13 +20,13 @@ import numpy as np
 
 from ecnlab import _core
 from ecnlab.aqm import api
-from ecnlab.aqm.api import Aqm
+from ecnlab.aqm.api import OPTIONAL_HOOKS, Aqm
 from ecnlab.aqm.fingerprint import class_digest
 from ecnlab.errors import UsageError
 
 _NON_STATE_ATTRIBUTES = ("line", "random")
 _STREAM_FIELD = "_stream"
-_OPTIONAL_HOOKS = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
+_HOOKS = ("on_arrival", *OPTIONAL_HOOKS)
 
 _BACKLOG_FIELDS = [("packets", "i8"), ("bytes", "i8")]
 _PACKET_FIELDS = [("size", "i8"), ("ecn", "i8"), ("capable", "?"), ("flow", "i8"), ("rtt_s", "f8")]
@@ -55,7 +55,7 @@ class _CompiledClass:
 
     def __init__(self, cls: type[Aqm], layout: np.dtype[Any]) -> None:
         _register_class_methods_with_numba(cls)
-        hooks = [hook for hook in ("on_arrival", *_OPTIONAL_HOOKS) if hook == "on_arrival" or getattr(cls, hook) is not getattr(Aqm, hook)]
+        hooks = [hook for hook in _HOOKS if getattr(cls, hook) is not getattr(Aqm, hook)]
         self.functions = {hook: _compile_hook(cls, hook, layout) for hook in hooks}
         self.addresses = {hook: function.address for hook, function in self.functions.items()}
 
@@ -88,7 +88,7 @@ def compiled_hooks_and_state(instance: Aqm, gauges: Sequence[str]) -> dict[str, 
             raise TypeError(f"gauge {name}: is an array; fix: store one number")
     return {
         "record": record.tobytes(),
-        **{hook: compiled.addresses.get(hook, 0) for hook in ("on_arrival", *_OPTIONAL_HOOKS)},
+        **{hook: compiled.addresses.get(hook, 0) for hook in _HOOKS},
         "gauges": [(_field_offset(layout, name) // 8, state[name].dtype.kind == "i") for name in gauges],
         "again": _make_failed_hook_repeater(instance, layout),
         "keep": compiled,
@@ -285,12 +285,12 @@ def _register_numba_overloads(numba: Any) -> None:
 
     def register_overload(name: str) -> None:
         computed = real[name]
-        overload(getattr(api, name))(lambda x: lambda x: computed(x))
+        overload(getattr(_core, name))(lambda x: lambda x: computed(x))
 
     register_overload("exp")
     register_overload("ln")
 
-    @overload(api.powi)
+    @overload(_core.powi)
     def powi(base, exponent):  # type: ignore[no-untyped-def]
         def powi_impl(base, exponent):  # type: ignore[no-untyped-def]
             if exponent < 0:

@@ -17,6 +17,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
+from typing import TypeGuard
 from weakref import WeakKeyDictionary
 
 from ecnlab import _core
@@ -43,7 +44,7 @@ def load_aqm_class(reference: str) -> type[Aqm]:
     if not file.endswith(".py"):
         raise UsageError(f"{reference!r} is not an AQM in a file; {_REFERENCE_HINT}")
     module = _load_module_from_file(file)
-    found: dict[str, type[Aqm]] = {key: one for key, one in vars(module).items() if _is_aqm_class(one)}
+    found = {key: one for key, one in vars(module).items() if is_aqm_class(one)}
     if name in found:
         aqm = found[name]
     elif name:
@@ -113,7 +114,8 @@ def _single_aqm_class(file: str, found: Mapping[str, type[Aqm]]) -> type[Aqm]:
     return next(iter(found.values()))
 
 
-def _is_aqm_class(one: object) -> bool:
+def is_aqm_class(one: object) -> TypeGuard[type[Aqm]]:
+    """Whether this is a class of a user's AQM."""
     return isinstance(one, type) and issubclass(one, Aqm) and one is not Aqm
 
 

@@ -12,11 +12,10 @@ from inspect import cleandoc
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.aqm.api import Aqm, Gauge, Line, Param, Verdict
-from ecnlab.aqm.fingerprint import class_digest, load_aqm_class
+from ecnlab.aqm.api import OPTIONAL_HOOKS, Aqm, Gauge, Line, Param, Verdict
+from ecnlab.aqm.fingerprint import class_digest, is_aqm_class, load_aqm_class
 from ecnlab.errors import UsageError
 
-_OPTIONAL_HOOKS = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
 _NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED_KEYS = ("aqm", "discipline", "limit", "name", "queue")
 _MAX_TIME_S = 1e7
@@ -61,7 +60,7 @@ def scenario_name_of_aqm(aqm: type[Aqm]) -> str:
 
 
 def _require_aqm_class(one: object) -> type[Aqm]:
-    if not isinstance(one, type) or not issubclass(one, Aqm) or one is Aqm:
+    if not is_aqm_class(one):
         told = f"the class {one.__qualname__}" if isinstance(one, type) else repr(one)
         raise UsageError(f"aqms: {told} is not a subclass of ecnlab.Aqm")
     return one
@@ -92,7 +91,7 @@ def _aqm_declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         "parameters": [_parameter_declaration(name, kind, given) for name, (kind, given) in fields.items() if not isinstance(given, Gauge)],
         "gauges": [(name, given.unit, given.doc) for name, (_, given) in fields.items() if isinstance(given, Gauge)],
         "test_params": [(str(name), _value_with_unit_text(value, _unit_of_parameter(fields, name))) for name, value in test_params.items()],
-        "hooks": [hook for hook in _OPTIONAL_HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
+        "hooks": [hook for hook in OPTIONAL_HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
         "groups": aqm.groups,
     }
 
@@ -123,16 +122,12 @@ def _parameter_and_gauge_fields(aqm: type[Aqm]) -> dict[str, tuple[Any, Any]]:
         raise ValueError(f"the type of one of its fields cannot be read: {error}") from None
     given = {name: value for base in reversed(aqm.__mro__[:-1]) if base is not Aqm for name, value in vars(base).items()}
     own = [*hints, *(name for name, value in given.items() if name not in hints and isinstance(value, (Param, Gauge)))]
-    fields = {name: (hints.get(name), given[name]) for name in own if name in given and not _is_internal_field(name, hints.get(name))}
+    public = [name for name in own if not name.startswith("_") and typing.get_origin(hints.get(name)) is not typing.ClassVar]
+    fields = {name: (hints.get(name), given[name]) for name in public if name in given}
     taken = [name for name in fields if hasattr(Aqm, name) or name in _RESERVED_KEYS or name == "line"]
     if taken:
         raise ValueError(f"the field {taken[0]!r} has a name that every AQM uses; fix: choose another name")
     return fields
-
-
-def _is_internal_field(name: str, kind: Any) -> bool:
-    """Whether a field is internal, not a parameter."""
-    return name.startswith("_") or typing.get_origin(kind) is typing.ClassVar
 
 
 def _parameter_declaration(name: str, kind: Any, given: Any) -> dict[str, Any]:

@@ -25,7 +25,6 @@ _BOX_COLOURS = {
     "hosts": 'fill="#fff" stroke="#777" stroke-dasharray="3 2"',
 }
 _LINK_STYLE = 'fill="none" stroke="#bbb" stroke-width="6"'
-_ROUTE_STYLE = 'fill="none" stroke-width="1.6"'
 
 Point = tuple[float, float]
 
@@ -80,10 +79,10 @@ class NetworkSvgWriter:
         """Each group's route as a line from a dot to an arrow, beside the lines of the other groups."""
         for number, group in enumerate(self.network.groups):
             points = self._route_points(group.way, self._track_offset(number))
-            colour, dash = _route_colour_and_dash(number)
+            colour = COLOURS[number % len(COLOURS)]
             start, (before, end) = points[0], points[-2:]
             yield f"<g><title>{_escape_xml_text(group.name)}</title>"
-            yield f'<path {_ROUTE_STYLE} stroke="{colour}"{_dash_attribute(dash)} d="{_svg_path_data(points)}"/>'
+            yield f'<path {_route_style(number)} d="{_svg_path_data(points)}"/>'
             yield f'<circle cx="{start[0]:.1f}" cy="{start[1]:.1f}" r="3" fill="{colour}"/>'
             yield f'<path fill="{colour}" d="{_svg_arrowhead_path_data(before, end)}"/></g>'
 
@@ -122,19 +121,16 @@ class NetworkSvgWriter:
     def _svg_legend(self, top: float) -> Iterator[str]:
         for number, group in enumerate(self.network.groups):
             baseline = top + LINE_HEIGHT * 1.3 * (number + 0.8)
-            colour, dash = _route_colour_and_dash(number)
             line = f"M {_MARGIN_PX:.1f} {baseline - 4:.1f} H {_MARGIN_PX + _LEGEND_SAMPLE_WIDTH - 10:.1f}"
-            yield f'<path {_ROUTE_STYLE} stroke="{colour}"{_dash_attribute(dash)} d="{line}"/>'
+            yield f'<path {_route_style(number)} d="{line}"/>'
             yield _svg_text(_MARGIN_PX + _LEGEND_SAMPLE_WIDTH, baseline, group.about)
 
 
-def _route_colour_and_dash(number: int) -> tuple[str, str]:
-    """Colour and dashes of a group."""
-    return COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
-
-
-def _dash_attribute(dash: str) -> str:
-    return f' stroke-dasharray="{dash}"' if dash else ""
+def _route_style(number: int) -> str:
+    """The look of a group's line."""
+    dash = DASHES[number % len(DASHES)]
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'fill="none" stroke-width="1.6" stroke="{COLOURS[number % len(COLOURS)]}"{dashes}'
 
 
 def _svg_path_data(points: Sequence[Point]) -> str:

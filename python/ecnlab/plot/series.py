@@ -49,9 +49,7 @@ def draw_queue(axes: Axes, frame: pl.DataFrame, bands: pl.DataFrame | None = Non
         draw_time_series(
             axes, frame["time_s"], frame["average_packets"], color=_AVERAGE_COLOUR, linewidth=1.2, label="average", has_range=False
         )
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel("queue length (packets)")
-    axes.set_ylim(bottom=0)
+    label_time_axes(axes, "queue length (packets)")
 
 
 def draw_time_series(
@@ -122,9 +120,7 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
         if alone := _isolated_sample_indices(mean_ms):  # drawn separately, so that the line's legend entry has no dot
             axes.plot(time_s[alone], mean_ms[alone], color=colour, linestyle="none", marker=".", markersize=1.5, rasterized=True)
     axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel("queueing delay (ms)")
-    axes.set_ylim(bottom=0)
+    label_time_axes(axes, "queueing delay (ms)")
 
 
 def _isolated_sample_indices(values: FloatArray) -> list[int]:
@@ -139,10 +135,8 @@ def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[
     for position, group in enumerate(groups):
         colour, dash = palette.colour(group, position), palette.dash_of_name(group)
         _draw_mean_over_seeds(axes, frame.filter(frame["group"] == group), quantity, group, colour, dash)
-    axes.set_xlabel("time (s)")
     label = quantity.removesuffix("_bps").replace("_first", ", first transmissions")
-    axes.set_ylabel(f"{label} ({unit})")
-    axes.set_ylim(bottom=0)
+    label_time_axes(axes, f"{label} ({unit})")
 
 
 def draw_group_mean_windows(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str]) -> None:
@@ -155,7 +149,7 @@ def draw_group_mean_windows(axes: Axes, frame: pl.DataFrame, quantity: str, grou
     means = frame.group_by("seed", "time_s", "group", maintain_order=True).agg(quantity).with_columns(pl.col(quantity).list.mean())
     for position, group in enumerate(groups):
         _draw_mean_over_seeds(axes, means.filter(means["group"] == group), quantity, group, PALETTE_BY_POSITION.colour(group, position))
-    _label_cwnd_axes(axes, quantity)
+    label_time_axes(axes, WINDOW_QUANTITIES[quantity])
 
 
 def draw_flow_windows(axes: Axes, frame: pl.DataFrame, quantity: str, flows: Sequence[int]) -> None:
@@ -165,7 +159,7 @@ def draw_flow_windows(axes: Axes, frame: pl.DataFrame, quantity: str, flows: Seq
         draw_time_series(
             axes, one["time_s"], one[quantity], color=PALETTE_BY_POSITION.colour("", position), linewidth=0.9, label=f"flow {flow}"
         )
-    _label_cwnd_axes(axes, quantity)
+    label_time_axes(axes, WINDOW_QUANTITIES[quantity])
 
 
 def set_time_span(axes: Axes, end_s: float) -> None:
@@ -173,9 +167,10 @@ def set_time_span(axes: Axes, end_s: float) -> None:
     axes.set_xlim(0, end_s)
 
 
-def _label_cwnd_axes(axes: Axes, quantity: str) -> None:
+def label_time_axes(axes: Axes, y_label: str) -> None:
+    """Label the axes of a quantity against time, which begins at 0."""
     axes.set_xlabel("time (s)")
-    axes.set_ylabel(WINDOW_QUANTITIES[quantity])
+    axes.set_ylabel(y_label)
     axes.set_ylim(bottom=0)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ecnlab.errors import TraceError, UnknownName
-from ecnlab.plot import dots, sequence, style
+from ecnlab.plot import dots, sequence, series, style
 from ecnlab.plot.result import MAX_CURVES, RATE_QUANTITIES
 from ecnlab.plot.style import FigureStyle
 from ecnlab.scenarios.units import column_display_factor_and_unit
@@ -84,9 +84,7 @@ class TracePlots:
                 one = bins.select("time_s").join(each.filter(pl.col("flow") == flow), on="time_s", how="left").fill_null(0.0)
                 colour = style.COLOURS[position % (len(style.COLOURS) - 1)]
                 axes.plot(one["time_s"], one[quantity] * factor, color=colour, linewidth=0.9, label=f"flow {flow}")
-            axes.set_xlabel("time (s)")
-            axes.set_ylabel(f"{name} ({unit})")
-            axes.set_ylim(bottom=0)
+            series.label_time_axes(axes, f"{name} ({unit})")
             style.legend_above(axes)
         return figure
 

@@ -27,30 +27,31 @@ _BUILTIN_CALLABLES: tuple[type, ...] = (
 )
 
 
+# What stands around a function: its name in the digest, and the attributes that count.
+_PARTS_AROUND_FUNCTION = {
+    types.MethodType: ("method", ("__func__", "__self__")),
+    property: ("property", ("fget", "fset", "fdel")),
+    functools.singledispatchmethod: ("single dispatch of methods", ("func", "dispatcher")),
+    functools.partial: ("partial", ("func", "args", "keywords")),
+}
+
+
 class FunctionDigest(ModuleDigest):
     """Adds functions and what stands around one."""
 
     def _add_if_wrapped_or_builtin_callable(self, value: Any, place: Location) -> bool:
         """Add what stands around a function; whether it was that."""
         kind = type(value)
-        if kind is types.MethodType:
-            self.add("method")
-            self._add_values((value.__func__, value.__self__), place)
+        if kind in _PARTS_AROUND_FUNCTION:
+            name, attributes = _PARTS_AROUND_FUNCTION[kind]
+            self.add(name)
+            self._add_values([getattr(value, attribute) for attribute in attributes], place)
         elif kind in (staticmethod, classmethod):
             self.add(kind.__name__)
             self.add_value(value.__func__, place)
-        elif kind is property:
-            self.add("property")
-            self._add_values((value.fget, value.fset, value.fdel), place)
         elif kind is functools.cached_property:
             self.add("cached property")
             self.add_value(value.func, place)
-        elif kind is functools.singledispatchmethod:
-            self.add("single dispatch of methods")
-            self._add_values((value.func, value.dispatcher), place)
-        elif kind is functools.partial:
-            self.add("partial")
-            self._add_values((value.func, value.args, value.keywords), place)
         elif kind is functools._lru_cache_wrapper:
             self.add("cached", repr(value.cache_parameters()))
             self.add_value(value.__wrapped__, place)

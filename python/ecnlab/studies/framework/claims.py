@@ -219,6 +219,8 @@ MBPS = DisplayUnit(1e-6, "Mbit/s", 3)
 KBPS = DisplayUnit(1e-3, "kbit/s", 1)
 MS = DisplayUnit(1e3, "ms", 2)
 SECONDS = DisplayUnit(1, "s", 2)
+PACKETS = DisplayUnit(1, "packets", 2)
+PER_SECOND = DisplayUnit(1, "1/s", 2)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import (
     COUNT,
     MBPS,
+    PACKETS,
     PERCENT,
     Claim,
     ClaimedRange,
@@ -43,7 +44,6 @@ from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 _HIGH_MAX_PS = (0.5, 0.8)
 _SCHEMES = ("ECN", "RED")
 _QUANTITY_NAMES = {GOODPUT: "goodput", THROUGHPUT: "throughput"}
-_IN_PACKETS = DisplayUnit(1, "packets", 2)
 # A large change of goodput in per cent: half of the "about 10 %" that section 4.4.3 prints for a clear gain.
 _LARGE_DIFFERENCE_PERCENT = 5.0
 
@@ -340,7 +340,7 @@ A8 = Claim(
         "“RED has about 12% lower goodput than ECN in Figure 4.16 … This effect is completely hidden in Figure 4.19 where aggregate RED "
         "throughput is only slightly lower than aggregate ECN throughput.” (section 4.4.4.2, page 39)"
     ),
-    reading=("Figure 4.16 is read as Figure 4.18, which has the 60 flows that the text says. Slightly is by less than 5 %; max_p 0.5."),
+    reading="Figure 4.16 is read as Figure 4.18, which has the 60 flows that the text says. Slightly is by less than 5 %; max_p 0.5.",
 )
 
 A9 = Claim(
@@ -457,7 +457,7 @@ A22 = Claim(
         _ecn_over_red_queue_statement(quantity, words, shown, max_p)
         for max_p in _HIGH_MAX_PS
         for quantity, words, shown in (
-            ("length_mean_packets", "mean queue", _IN_PACKETS),
+            ("length_mean_packets", "mean queue", PACKETS),
             ("empty_fraction", "time with an empty queue", PERCENT),
         )
     ],

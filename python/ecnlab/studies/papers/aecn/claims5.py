@@ -7,7 +7,6 @@ from functools import partial
 from statistics import fmean, linear_regression
 
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
-from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import (
     COUNT,
     DIMENSIONLESS,
@@ -226,11 +225,6 @@ A14 = Claim(
 )
 
 
-def _has_no_drops_by_seed(result: Result) -> list[float]:
-    """1 for each seed that has no drop, 0 for each that has one."""
-    return [float(drops == 0) for drops in result.values("drops")]
-
-
 # Section 5.5 names three periods with drops in Figure 5.7, around second 50, 67 and 78: two of them are 11 s apart.
 _NAMED_PERIODS = 3
 
@@ -247,7 +241,7 @@ A15 = Claim(
         ),
         ClaimStatement(
             "60 flows: runs of AECN without a drop",
-            ScenarioMeasure(required_scheme_scenario("AECN", 60), _has_no_drops_by_seed),
+            ScenarioMeasure(required_scheme_scenario("AECN", 60), lambda result: [float(drops == 0) for drops in result.values("drops")]),
             claimed_at_least(50),
             PERCENT,
         ),
@@ -345,7 +339,7 @@ A17 = Claim(
         "“Compared these results with that in Figure 5.29, Jain's fairness index in Figure 5.32 is always lower than that at 60 flows in "
         "Figure 5.29.” (section 5.7.1, page 68)"
     ),
-    reading=("The figure of Jain's index is 5.33 by its caption. AECN has alpha = beta = 2.5 and base max_p 0.5, as in Figure 5.29."),
+    reading="The figure of Jain's index is 5.33 by its caption. AECN has alpha = beta = 2.5 and base max_p 0.5, as in Figure 5.29.",
     why=(
         "With one count for the router, as appendix B prints it, the fragile group gets the most under AECN, whose index falls "
         "by so much that AECN2, whose ratios follow the queue, is fairer. With one count for each group it holds with real and "
@@ -500,7 +494,7 @@ A24 = Claim(
         "5.6.2.2, page 63)"
     ),
     reading="A flow is locked out while it delivers nothing for 10 round-trip times and at least 1 s; the times of all flows are added.",
-    why=("It holds but with one count for the router and the last round-trip time in the packets, where the two schemes are level."),
+    why="It holds but with one count for the router and the last round-trip time in the packets, where the two schemes are level.",
 )
 
 A25 = Claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ecnlab.studies.framework.claims import DisplayUnit
+from ecnlab.studies.framework.claims import PACKETS
 from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame
 from ecnlab.studies.framework.panels import PanelMeasure, estimate_cell
 from ecnlab.studies.papers.amecn import measures
@@ -42,7 +42,7 @@ _ALTERNATIVE_MEASURES = (
         "average, 40 to 100 s (packets)",
         "average",
         measures.average_queue_over_span(LOAD_BACK_S, DURATION_S),
-        DisplayUnit(1, "packets", 2),
+        PACKETS,
     ),
     replace(measures.UTILISATION, label="use of the link (%)"),
     replace(measures.DROP_RATE, label="drops of arrivals (%)"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import (
+    PACKETS,
     PERCENT,
     PERCENT_POINTS,
     SECONDS,
     Claim,
     ClaimedRange,
     ClaimStatement,
-    DisplayUnit,
     MeasureDifference,
     RelativeChange,
     ScenarioMeasure,
@@ -32,7 +32,6 @@ from ecnlab.studies.papers.amecn.networks import (
 from ecnlab.studies.papers.amecn.published import CHANGE_S, RETURN_S, SCHEMES, TARGET_RANGE, TARGET_SHARES, UTILISATION_PERCENT
 from ecnlab.studies.papers.amecn.targets import ARED_PARKING_TARGETS_MS, ARED_TARGETS_MS, REACHABLE_PARKING_TARGETS_MS, REACHABLE_TARGETS_MS
 
-_IN_PACKETS = DisplayUnit(1, "packets", 2)
 _MEASURED_SPAN_S = 10.0
 
 _SPAN_BEFORE_CHANGE_S = (CHANGE_S - 15, CHANGE_S)
@@ -87,17 +86,17 @@ def _average_queue_moves_statements(kind: str) -> list[ClaimStatement]:
     )
     out = claimed_above(TARGET_RANGE[1]) if rises else claimed_below(TARGET_RANGE[0])
     sharp = [
-        ClaimStatement(f"{scheme}, {extreme} over the mean {before}", moved, claimed_above(_RANGE_WIDTH), _IN_PACKETS)
+        ClaimStatement(f"{scheme}, {extreme} over the mean {before}", moved, claimed_above(_RANGE_WIDTH), PACKETS)
         for scheme, moved in (("MECN", mecn), ("AMECN", amecn))
     ]
     lasting = f"MECN, mean of the average {_span_text(*_span_after_load_change_s(kind))} over that {before}"
     return [
         *(sharp if rises else ()),
-        ClaimStatement(lasting, settled, claimed_above(0) if rises else claimed_below(0), _IN_PACKETS),
+        ClaimStatement(lasting, settled, claimed_above(0) if rises else claimed_below(0), PACKETS),
         ClaimStatement(
             f"AMECN over MECN, {extreme} over the mean {before}", RelativeChange(amecn, mecn), claimed_between(-50, 50), PERCENT
         ),
-        ClaimStatement(f"AMECN, {extreme}", _extreme_average_queue(kind, "AMECN"), out, _IN_PACKETS),
+        ClaimStatement(f"AMECN, {extreme}", _extreme_average_queue(kind, "AMECN"), out, PACKETS),
     ]
 
 

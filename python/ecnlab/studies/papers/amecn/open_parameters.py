@@ -145,7 +145,7 @@ ALTERNATIVES = (
     ),
     InadmissibleSetup(
         "P_max up to 1, a test of a cause",
-        ("Not a reading of the paper: section 3.2 has the upper bound 0.5. It shows which claims fail because AMECN is at that bound."),
+        "Not a reading of the paper: section 3.2 has the upper bound 0.5. It shows which claims fail because AMECN is at that bound.",
         queue_settings_rewriting(("amecn",), top=1),
     ),
     InadmissibleSetup(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 
 from ecnlab.plot import series, style
 from ecnlab.scenarios.networks import BOTTLENECK
@@ -48,15 +49,14 @@ def _average_queue_by_span_table(result: Result, kind: str, scheme: str) -> Repo
     )
 
 
-def _queue_item(number: str, kind: str, scheme: str) -> StudyItem:
-    return StudyItem(
-        number=number,
+ITEMS = [
+    StudyItem(
+        number=str(5 + at),
         title=f"{scheme}'s queue, {_LOAD_TEXTS[kind]}",
         caption="The queue and its average every 100 ms of the first seed; the range in which the paper has AMECN's average is grey.",
         needs={(kind, scheme): changing_load_scenario(kind, scheme)},
         draw=partial(_draw_average_queue, kind=kind, scheme=scheme),
         part="Load that changes",
     )
-
-
-ITEMS = [_queue_item(str(5 + at), *case) for at, case in enumerate((kind, scheme) for kind in LOAD_NAMES for scheme in SCHEMES)]
+    for at, (kind, scheme) in enumerate(product(LOAD_NAMES, SCHEMES))
+]

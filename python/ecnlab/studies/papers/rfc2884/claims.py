@@ -10,12 +10,12 @@ from ecnlab.studies.framework.claims import (
     COUNT,
     DIMENSIONLESS,
     KBPS,
+    PER_SECOND,
     PERCENT,
     PERCENT_POINTS,
     Claim,
     ClaimedRange,
     ClaimStatement,
-    DisplayUnit,
     MeasureDifference,
     MeasuredQuantity,
     ScenarioMeasure,
@@ -43,7 +43,6 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     transaction_rate_measure,
 )
 
-PER_SECOND = DisplayUnit(1, "1/s", 2)
 # RED's signals to the flows with ECN and without.
 SIGNAL_OF_KIND = {WITH_ECN: "marks", WITHOUT_ECN: "drops"}
 FAST_RETRANSMITS, TIMEOUT_RETRANSMITS = "retransmitted_fast", "retransmitted_timeout"

@@ -58,19 +58,19 @@ BULK_S = {2: 600, 5: 1000, 10: 2000}
 def competing_bulk_transfers_scenario(load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
     """Transfers of 20 MB with and without ECN, and `load` congesting flows (section 5.2)."""
     app = {"kind": "file", "bytes": f"{FILE_MB} MB"}
-    return RequiredScenario(
-        _scenario_with_ecn_and_plain_flow(
-            f"20 MB, {hosts}, {load} congesting flows, max_p {max_p:g}", load, max_p, HOST_TCP[hosts], app, BULK_S[load]
-        )
-    )
+    return _competing_flows_scenario(f"{FILE_MB} MB", load, max_p, hosts, app, BULK_S[load])
 
 
 @cache
 def competing_transactions_scenario(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
     """Request-response transactions, one connection each, with and without ECN, and `load` congesting flows (section 5.3)."""
     app = {"kind": "exchange", "request": "1 KB", "response": f"{response_kb} KB"}
-    title = f"{response_kb} KB, {hosts}, {load} congesting flows, max_p {max_p:g}"
-    return RequiredScenario(_scenario_with_ecn_and_plain_flow(title, load, max_p, HOST_TCP[hosts], app, START_S + _TRANSACTIONS_S))
+    return _competing_flows_scenario(f"{response_kb} KB", load, max_p, hosts, app, START_S + _TRANSACTIONS_S)
+
+
+def _competing_flows_scenario(transfer: str, load: int, max_p: float, hosts: str, app: Tree, end_s: int) -> RequiredScenario:
+    title = f"{transfer}, {hosts}, {load} congesting flows, max_p {max_p:g}"
+    return RequiredScenario(_scenario_with_ecn_and_plain_flow(title, load, max_p, HOST_TCP[hosts], app, end_s))
 
 
 @cache
@@ -101,7 +101,13 @@ def group_places_of_ecn_kind(name: str) -> list[Place]:
 
 def file_throughput_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """The bulk metric: file size over transfer time, in bit/s."""
-    return ScenarioMeasure(need, _FileThroughput(group))
+
+    def throughputs_by_seed(result: Result) -> list[float]:
+        # Files are smaller where kernels are hosts.
+        size = next(int(flow["app"]["bytes"]) for flow in result.header["parameters"]["flows"] if flow["name"] == group)
+        return [8 * size / seconds for seconds in result.values("transaction_mean_s", group=group)]
+
+    return ScenarioMeasure(need, throughputs_by_seed)
 
 
 def transaction_rate_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
@@ -173,22 +179,6 @@ def count_windows_with_several_drops(times: Sequence[float], rtt: float) -> int:
 def _column_sums(result: Result, names: Sequence[str], places: Sequence[Place]) -> list[float]:
     columns = [result.values(name, **place) for name in names for place in places]
     return [sum(values) for values in zip(*columns, strict=True)]
-
-
-class _FileThroughput:
-    """A group's application throughput, one value per seed."""
-
-    def __init__(self, group: str) -> None:
-        self._group = group
-
-    def __call__(self, result: Result) -> list[float]:
-        bits = 8 * _file_size_bytes(result, self._group)
-        return [bits / seconds for seconds in result.values("transaction_mean_s", group=self._group)]
-
-
-def _file_size_bytes(result: Result, group: str) -> int:
-    """File size of a group; smaller for backends with kernels as hosts."""
-    return next(int(flow["app"]["bytes"]) for flow in result.header["parameters"]["flows"] if flow["name"] == group)
 
 
 _COMPETING_GROUPS = ((WITH_ECN, "on", True), (WITHOUT_ECN, "off", False))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from ecnlab.studies.framework.claims import COUNT, KBPS, PERCENT, MeasuredQuantity
+from ecnlab.studies.framework.claims import COUNT, KBPS, PER_SECOND, PERCENT, MeasuredQuantity
 from ecnlab.studies.framework.curves import AxisSettings
 from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884 import published
 from ecnlab.studies.papers.rfc2884.claims import (
-    PER_SECOND,
     bulk_throughput_gain,
     retransmissions_measure,
     retransmitted_share,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
 from ecnlab.stats.estimates import Estimate, mean_with_interval, paired_difference
 from ecnlab.storage.results import Result
-from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PERCENT, DisplayUnit, ratio_or_nan
+from ecnlab.studies.framework.claims import COUNT, DIMENSIONLESS, MBPS, MS, PER_SECOND, PERCENT, ratio_or_nan
 from ecnlab.studies.framework.panels import (
     PanelMeasure,
     ValuesOfResult,
@@ -16,8 +16,6 @@ from ecnlab.studies.framework.panels import (
     result_column_getter,
 )
 from ecnlab.studies.papers.today import scenarios
-
-PER_SECOND = DisplayUnit(1, "1/s", 2)
 
 
 def _share_of_flows(quantity: str) -> ValuesOfResult:

@@ -6,23 +6,9 @@ are about. Here each of these is given up in turn, on the chapter 5 network with
 
 from __future__ import annotations
 
+from ecnlab.studies.papers.aecn.beyond import groups, power, routers, targets, traffic
 from ecnlab.studies.papers.aecn.beyond.claims import CLAIMS
-from ecnlab.studies.papers.aecn.beyond.groups import GROUP_SIZES_ITEM, SPREAD_DELAYS_ITEM
-from ecnlab.studies.papers.aecn.beyond.power import FLOW_ESTIMATE_ITEM, POWER_ITEM
-from ecnlab.studies.papers.aecn.beyond.routers import SEVERAL_ROUTERS_ITEM
-from ecnlab.studies.papers.aecn.beyond.targets import TARGETS_ITEM
-from ecnlab.studies.papers.aecn.beyond.traffic import CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM, PARTIAL_ECN_ITEM
 
-ITEMS = [
-    GROUP_SIZES_ITEM,
-    SPREAD_DELAYS_ITEM,
-    CONSTANT_DATAGRAMS_ITEM,
-    HEAVY_TAILED_DATAGRAMS_ITEM,
-    PARTIAL_ECN_ITEM,
-    SEVERAL_ROUTERS_ITEM,
-    POWER_ITEM,
-    FLOW_ESTIMATE_ITEM,
-    TARGETS_ITEM,
-]
+ITEMS = [*groups.ITEMS, *traffic.ITEMS, *routers.ITEMS, *power.ITEMS, *targets.ITEMS]
 
 __all__ = ["CLAIMS", "ITEMS"]

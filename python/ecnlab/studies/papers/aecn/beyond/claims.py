@@ -96,7 +96,7 @@ CLAIMS = [
         ["B2"],
         _gain_over_scheme_statements(JAIN, _SPREAD_DELAY_CHANGES, 10),
         reading=_TENTH_READING,
-        why=("It holds with one count for each group. With one for the router the fragile group gets the most, as in A14."),
+        why="It holds with one count for each group. With one for the router the fragile group gets the most, as in A14.",
     ),
     Claim(
         "F3",

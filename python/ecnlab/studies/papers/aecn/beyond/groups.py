@@ -35,29 +35,31 @@ _GOODPUT_PER_FLOW_OF_GROUP = [
     PanelMeasure(f"a {group} flow", f"{group}_flow", mean_goodput_per_flow([group]), KBPS_A_FLOW) for group in GROUPS
 ]
 
-GROUP_SIZES_ITEM = measures_figure_item(
-    "B1",
-    "Groups of unequal size",
-    "60 flows, base max_p 0.5, chapter 5 network; below each place how many flows are fragile, average and robust. Jain's index is "
-    "the mean over 1-second intervals; the group measure is the smallest over the largest of the groups' mean goodput of a flow.",
-    {(scheme, name): scenario_on_changed_network(scheme, change) for scheme in SCHEMES for name, change in GROUP_SIZE_CHANGES.items()},
-    [JAIN, EVENNESS, GOODPUT],
-    PanelGridStyle("fragile/average/robust", scenarios.SCHEME_PALETTE, columns=1),
-    also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
-    part=REPORT_PART,
-)
-SPREAD_DELAYS_ITEM = measures_figure_item(
-    "B2",
-    "Round-trip times that differ inside a group",
-    "60 flows, base max_p 0.5, chapter 5 network; each flow's access delay is drawn evenly from the group's delay plus or minus this "
-    "share of it. From 50 % on the groups overlap, and AECN's bounds cut through them.",
-    {
-        (scheme, share): scenario_on_changed_network(scheme, change)
-        for scheme in ("RED", "ECN", "AECN")
-        for share, change in DELAY_SPREAD_CHANGES.items()
-    },
-    [JAIN, EVENNESS, GOODPUT],
-    PanelGridStyle("spread of the delay (%)", scenarios.SCHEME_PALETTE),
-    also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
-    part=REPORT_PART,
-)
+ITEMS = [
+    measures_figure_item(
+        "B1",
+        "Groups of unequal size",
+        "60 flows, base max_p 0.5, chapter 5 network; below each place how many flows are fragile, average and robust. Jain's index is "
+        "the mean over 1-second intervals; the group measure is the smallest over the largest of the groups' mean goodput of a flow.",
+        {(scheme, name): scenario_on_changed_network(scheme, change) for scheme in SCHEMES for name, change in GROUP_SIZE_CHANGES.items()},
+        [JAIN, EVENNESS, GOODPUT],
+        PanelGridStyle("fragile/average/robust", scenarios.SCHEME_PALETTE, columns=1),
+        also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
+        part=REPORT_PART,
+    ),
+    measures_figure_item(
+        "B2",
+        "Round-trip times that differ inside a group",
+        "60 flows, base max_p 0.5, chapter 5 network; each flow's access delay is drawn evenly from the group's delay plus or minus this "
+        "share of it. From 50 % on the groups overlap, and AECN's bounds cut through them.",
+        {
+            (scheme, share): scenario_on_changed_network(scheme, change)
+            for scheme in ("RED", "ECN", "AECN")
+            for share, change in DELAY_SPREAD_CHANGES.items()
+        },
+        [JAIN, EVENNESS, GOODPUT],
+        PanelGridStyle("spread of the delay (%)", scenarios.SCHEME_PALETTE),
+        also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
+        part=REPORT_PART,
+    ),
+]

@@ -121,3 +121,4 @@ FLOW_ESTIMATE_ITEM = StudyItem(
     _draw_flow_count_estimates,
     part=REPORT_PART,
 )
+ITEMS = [POWER_ITEM, FLOW_ESTIMATE_ITEM]

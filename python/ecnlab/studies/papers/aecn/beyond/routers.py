@@ -33,15 +33,17 @@ _GOODPUT_PER_LONG_FLOW = PanelMeasure("a long flow", "long_flow", mean_goodput_p
 _GOODPUT_PER_CROSS_FLOW = PanelMeasure("a cross flow", "cross_flow", mean_goodput_per_flow(_CROSS_GROUPS), KBPS_A_FLOW)
 _LINK_UTILISATION = PanelMeasure("first link used", "utilisation", result_column_getter("utilisation", queue="hop 1"), PERCENT)
 
-SEVERAL_ROUTERS_ITEM = measures_figure_item(
-    "B6",
-    "Three congested routers in a row",
-    "20 flows over three of the thesis' bottlenecks and 20 more over each of them, base max_p 0.5; Adaptive RED and AMECN with a "
-    "target of 16 ms. The long flows have an empty round trip of 130 ms, the others of 50 ms. Goodput counts each flow once, however "
-    "many links it crosses.",
-    {(scheme, SEVERAL_ROUTERS): scenario_on_several_routers(scheme) for scheme in SCHEMES},
-    [LONG_FLOW_SHARE, LONG_GOODPUT, GOODPUT],
-    PanelGridStyle("network", scenarios.SCHEME_PALETTE, columns=3),
-    also=[_GOODPUT_PER_LONG_FLOW, _GOODPUT_PER_CROSS_FLOW, JAIN, _LINK_UTILISATION, DROPS, MARKS],
-    part=REPORT_PART,
-)
+ITEMS = [
+    measures_figure_item(
+        "B6",
+        "Three congested routers in a row",
+        "20 flows over three of the thesis' bottlenecks and 20 more over each of them, base max_p 0.5; Adaptive RED and AMECN with a "
+        "target of 16 ms. The long flows have an empty round trip of 130 ms, the others of 50 ms. Goodput counts each flow once, however "
+        "many links it crosses.",
+        {(scheme, SEVERAL_ROUTERS): scenario_on_several_routers(scheme) for scheme in SCHEMES},
+        [LONG_FLOW_SHARE, LONG_GOODPUT, GOODPUT],
+        PanelGridStyle("network", scenarios.SCHEME_PALETTE, columns=3),
+        also=[_GOODPUT_PER_LONG_FLOW, _GOODPUT_PER_CROSS_FLOW, JAIN, _LINK_UTILISATION, DROPS, MARKS],
+        part=REPORT_PART,
+    ),
+]

@@ -61,8 +61,6 @@ def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
     )
 
 
-CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagram_load_figure_item("B3", "cbr"), _datagram_load_figure_item("B4", "pareto")
-
 ECN_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 PARTIAL_ECN_CHANGES = {100 * share: scenarios.share_of_ecn_flows_change(share) for share in ECN_SHARES}
 PLAIN_GROUPS = [f"{group} plain" for group in GROUPS]
@@ -75,18 +73,22 @@ EVENNESS_OF_GROUPS = PanelMeasure(
     "smallest over largest group", "evenness", smallest_over_largest_group_goodput(*_GROUPS_WITH_PLAIN), DIMENSIONLESS, top=1
 )
 
-PARTIAL_ECN_ITEM = measures_figure_item(
-    "B5",
-    "Flows with and without ECN beside each other",
-    "60 flows, base max_p 0.5, chapter 5 network, against the share of each group that uses ECN. Where others' packets are marked, "
-    "those of flows without ECN are dropped.",
-    {
-        (scheme, share): scenario_on_changed_network(scheme, change)
-        for scheme in ("ECN", "AECN")
-        for share, change in PARTIAL_ECN_CHANGES.items()
-    },
-    [GOODPUT_PER_ECN_FLOW, GOODPUT_PER_PLAIN_FLOW, GOODPUT, EVENNESS_OF_GROUPS],
-    PanelGridStyle("flows with ECN (%)", scenarios.SCHEME_PALETTE),
-    also=[JAIN, LINK_UTILISATION, DROPS, MARKS],
-    part=REPORT_PART,
-)
+ITEMS = [
+    _datagram_load_figure_item("B3", "cbr"),
+    _datagram_load_figure_item("B4", "pareto"),
+    measures_figure_item(
+        "B5",
+        "Flows with and without ECN beside each other",
+        "60 flows, base max_p 0.5, chapter 5 network, against the share of each group that uses ECN. Where others' packets are marked, "
+        "those of flows without ECN are dropped.",
+        {
+            (scheme, share): scenario_on_changed_network(scheme, change)
+            for scheme in ("ECN", "AECN")
+            for share, change in PARTIAL_ECN_CHANGES.items()
+        },
+        [GOODPUT_PER_ECN_FLOW, GOODPUT_PER_PLAIN_FLOW, GOODPUT, EVENNESS_OF_GROUPS],
+        PanelGridStyle("flows with ECN (%)", scenarios.SCHEME_PALETTE),
+        also=[JAIN, LINK_UTILISATION, DROPS, MARKS],
+        part=REPORT_PART,
+    ),
+]
