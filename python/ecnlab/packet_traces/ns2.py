@@ -1,7 +1,8 @@
-"""Columns of ns-2's reference tables of the thesis' networks: ecnlab's column and the factor to ns-2's unit."""
+"""ns-2's reference tables, and the columns of those of the thesis' networks: ecnlab's column and the factor to ns-2's unit."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "ns2"
@@ -41,3 +42,9 @@ GROUP_COLUMNS = {
     "marks_{}": ("marks", 1.0),
     "drops_{}": ("drops", 1.0),
 }
+
+
+def reference_rows(table: str) -> list[dict[str, str]]:
+    """The rows of a table of reference/ns2."""
+    with (REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

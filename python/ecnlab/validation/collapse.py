@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
+from ecnlab.packet_traces import ns2
 from ecnlab.scenarios.networks import congestion_collapse_scenario
 from ecnlab.storage.results import Result
 from ecnlab.validation.formulas import FormulaCheck
 from ecnlab.validation.samples import SampleStatistics, sample_from_row
-
-NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "collapse.csv"
 
 # Interval between datagrams in ms; then in % of the bottleneck's rate: the arrival rate of UDP, the goodput of UDP and that of TCP.
 PAPER_TABLE_1 = (
@@ -65,8 +62,8 @@ def collapse_checks() -> Iterator[FormulaCheck]:
 
 def ns2_goodput_by_datagram_interval() -> Mapping[tuple[str, float], SampleStatistics]:
     """ns-2's goodput of TCP and of UDP by the interval between datagrams."""
-    with NS2_FILE.open(encoding="utf-8", newline="") as file:
-        return {(group, float(row["interval_ms"])): sample_from_row(row, group) for row in csv.DictReader(file) for group in ("tcp", "udp")}
+    rows = ns2.reference_rows("collapse")
+    return {(group, float(row["interval_ms"])): sample_from_row(row, group) for row in rows for group in ("tcp", "udp")}
 
 
 def _goodput_percent_of_bottleneck(group: str) -> Callable[[Result], list[float]]:

@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ecnlab.errors import UsageError
+from ecnlab.packet_traces import ns2
 
-EXPLANATIONS_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "explained.toml"
+EXPLANATIONS_FILE = ns2.REFERENCE / "explained.toml"
 
 
 @dataclass(frozen=True)

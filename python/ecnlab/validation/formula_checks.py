@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ecnlab.packet_traces.ns2 import reference_rows
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import Tree
 from ecnlab.storage.results import Result
 from ecnlab.validation import collapse, laws
 from ecnlab.validation.formulas import FormulaCheck
-from ecnlab.validation.samples import SampleStatistics
-
-NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "formulas.csv"
+from ecnlab.validation.samples import SampleStatistics, sample_from_row
 
 _RTT_S = 0.1
 _PACKET_BITS = 8000
@@ -248,13 +245,8 @@ def _offered_load_checks() -> Iterator[FormulaCheck]:
 
 def ns2_packet_rates_by_agent_and_loss() -> dict[tuple[str, float], SampleStatistics]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
-    with NS2_FILE.open(encoding="utf-8", newline="") as file:
-        return {
-            (row["agent"], float(row["loss"])): SampleStatistics(
-                float(row["packets_per_s"]), float(row["packets_per_s_sd"]), int(row["seeds"])
-            )
-            for row in csv.DictReader(file)
-        }
+    rows = reference_rows("formulas")
+    return {(row["agent"], float(row["loss"])): sample_from_row(row, "packets_per_s") for row in rows}
 
 
 def _random_loss_scenario(agent: str, loss: float) -> Tree:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ecnlab.errors import UsageError
+from ecnlab.packet_traces import ns2
 from ecnlab.validation.samples import SampleStatistics, means_agree, sample_from_row
 
-MORE_SEEDS_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "more-seeds.csv"
+MORE_SEEDS_FILE = ns2.REFERENCE / "more-seeds.csv"
 MIN_SEEDS = 8
 
 _RowKey = tuple[str, str, str, int, float]

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
+from ecnlab.packet_traces import ns2
 from ecnlab.validation.case_files import case_files, outcomes_of_cases, read_case_text
 
-CASES_FOLDER = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exact"
+CASES_FOLDER = ns2.REFERENCE / "packet-exact"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from ecnlab.errors import UsageError
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
+from ecnlab.packet_traces.ns2 import REFERENCE
 from ecnlab.storage.store import Store
 from ecnlab.validation import explained, more_seeds
 from ecnlab.validation.explained import ExplainedDifference, reason_for_difference
@@ -22,9 +23,8 @@ from ecnlab.validation.sheets import CsvSheetLine
 
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
 
-_REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "ns2"
 _TABLE_NAMES = ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn", "amecn-ared", "red-ecn")
-REFERENCE_TABLES = [_REFERENCE_FOLDER / f"{name}.csv" for name in _TABLE_NAMES]
+REFERENCE_TABLES = [REFERENCE / f"{name}.csv" for name in _TABLE_NAMES]
 
 
 @dataclass(frozen=True)

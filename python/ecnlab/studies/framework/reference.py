@@ -6,7 +6,6 @@ row.of("goodput_first_bps", group="robust")     # an Estimate in bit/s, or None 
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,8 +68,7 @@ def find_ns2_row(tables: Sequence[str], wanted: Mapping[str, str | float]) -> Ns
 @cache
 def read_ns2_rows(table: str) -> Sequence[Ns2ReferenceRow]:
     """All rows of a table of reference/ns2."""
-    with (ns2.REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        return [Ns2ReferenceRow({**_COMMON_COLUMNS.get(table, {}), **cells}) for cells in csv.DictReader(file)]
+    return [Ns2ReferenceRow({**_COMMON_COLUMNS.get(table, {}), **cells}) for cells in ns2.reference_rows(table)]
 
 
 def _is_equal_cell(cell: str, value: str | float) -> bool:

@@ -124,17 +124,9 @@ class StudySetups:
             self._texts[need] = json.dumps(need.scenario)
         return self._texts[need]
 
-    def required_scenarios_in_all_setups(self, claims: Sequence[Claim]) -> Iterator[RequiredScenario]:
-        """The needs of claims in all set-ups and alternatives; those of the main one are the claims' own."""
-        yield from self.required_scenarios_in_admissible_setups(claims)
-        yield from self._required_scenarios_in_setups(self.alternatives, claims)
-
-    def required_scenarios_in_admissible_setups(self, claims: Sequence[Claim]) -> Iterator[RequiredScenario]:
-        """The needs of claims in all admissible set-ups but the main one."""
-        yield from self._required_scenarios_in_setups(self.others, claims)
-
-    def _required_scenarios_in_setups(self, setups: Sequence[ParameterSetup], claims: Sequence[Claim]) -> Iterator[RequiredScenario]:
-        for setup in setups:
+    def required_scenarios(self, claims: Sequence[Claim], *, alternatives: bool = True) -> Iterator[RequiredScenario]:
+        """The needs of claims in all set-ups but the main one, whose needs are the claims' own; without alternatives on demand."""
+        for setup in (*self.others, *(self.alternatives if alternatives else ())):
             for claim in claims:
                 for need in claim.required_scenarios():
                     yield self.scenario_in_setup(setup, need)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import cache
 
-from ecnlab.packet_traces.ns2 import REFERENCE
+from ecnlab.packet_traces import ns2
 
 SCHEMES = ("RED", "RED with ECN")
 EXPERIMENTS = (1, 2)
@@ -40,8 +39,7 @@ _NS2_NAMES = {"red": "RED", "ecn": "RED with ECN"}
 @cache
 def ns2_throughput_kbps_by_row() -> Mapping[TableRow, float]:
     """ns-2's mean of each row of both tables."""
-    with (REFERENCE / "red-ecn.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            (int(line["experiment"]), _NS2_NAMES[line["scheme"]], int(line["delay_ms"])): float(line["goodput_kbps"])
-            for line in csv.DictReader(file)
-        }
+    return {
+        (int(line["experiment"]), _NS2_NAMES[line["scheme"]], int(line["delay_ms"])): float(line["goodput_kbps"])
+        for line in ns2.reference_rows("red-ecn")
+    }
