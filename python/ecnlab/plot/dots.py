@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from ecnlab.plot import style
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 LOCKOUT_LABEL = "locked out: nothing delivered for max(1 s, 10 RTT)"
@@ -56,8 +57,6 @@ def _data_events_of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 def _draw_group_borders(axes: Axes, flows: pl.DataFrame) -> None:
     """A thin line below each group's first flow, its name at the right edge where it fits."""
-    import polars as pl
-
     extent = flows.group_by("group", maintain_order=True).agg(pl.col("flow").min().alias("first"), pl.col("flow").max().alias("last"))
     for name, first, last in extent.iter_rows():
         if first > 0:

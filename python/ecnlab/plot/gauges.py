@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from ecnlab.plot import series, style
 from ecnlab.plot.style import PALETTE_BY_POSITION
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.catalog import Gauge
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 

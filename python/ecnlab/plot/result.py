@@ -78,7 +78,7 @@ class ResultPlots:
 
         The first queue and first seed unless named.
         """
-        queue, chosen = _known_name_or_first("queue", name, self._result.queue_names), self._result_of_seed(seed)
+        queue, chosen = self._queue_to_draw(name), self._result_of_seed(seed)
         of_queue = pl.col("queue") == queue
         with self._new_figure(f"{queue}, {_seed_or_seed_count_text(chosen)}") as (figure, axes):
             series.draw_queue(axes, chosen.series.queue.filter(of_queue), chosen.series.band.filter(of_queue))
@@ -92,7 +92,7 @@ class ResultPlots:
         A line is the mean over the packets that departed since the sample before, the shading reaches up to the largest.
         The first queue and first seed unless named.
         """
-        queue, chosen = _known_name_or_first("queue", name, self._result.queue_names), self._result_of_seed(seed)
+        queue, chosen = self._queue_to_draw(name), self._result_of_seed(seed)
         of_queue = pl.col("queue") == queue
         frame = chosen.series.band.filter(of_queue)
         bands = frame["band"].unique(maintain_order=True).to_list()
@@ -107,7 +107,7 @@ class ResultPlots:
         All gauges and the first ten queues unless named, and the first seed.
         """
         result = self._result_of_seed(seed)
-        shown = _known_names_or_first("queue", queues, result.queue_names)
+        shown, note = self._names_to_draw("queue", queues)
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
             raise ResultsError(
@@ -129,7 +129,7 @@ class ResultPlots:
                 gauges.draw_gauges(axes, frame, panel, shown)
                 series.set_time_span(axes, self._run_end_s)
                 if len(shown) > 1:
-                    style.legend_above(axes, _undrawn_names_note(queues, "queue", result.queue_names))
+                    style.legend_above(axes, note)
             every[-1].set_xlabel("time (s)")
         return figure
 
@@ -139,10 +139,10 @@ class ResultPlots:
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
         _require_all_known("rate", [quantity], RATE_QUANTITIES)
-        drawn_groups = self._groups_to_draw(groups)
+        drawn_groups, note = self._names_to_draw("group", groups)
         with self._new_figure(_seed_or_seed_count_text(self._result)) as (figure, axes):
             series.draw_rates(axes, self._result.series.rate, quantity, drawn_groups)
-            style.legend_above(axes, self._undrawn_groups_note(groups))
+            style.legend_above(axes, note)
         return figure
 
     def window(
@@ -161,11 +161,11 @@ class ResultPlots:
         if flows is not None:
             return self._draw_flow_windows_figure(quantity, flows, seed)
         result = self._result if seed is None else self._result_of_seed(seed)
-        drawn_groups = self._groups_to_draw(groups)
+        drawn_groups, note = self._names_to_draw("group", groups)
         frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
         with self._new_figure(f"means of each group, {_seed_or_seed_count_text(result)}") as (figure, axes):
             series.draw_group_mean_windows(axes, frame, quantity, drawn_groups)
-            style.legend_above(axes, self._undrawn_groups_note(groups))
+            style.legend_above(axes, note)
         return figure
 
     def marks(self, kind: str = "mark", seed: int | None = None) -> DrawnFigure:
@@ -184,12 +184,11 @@ class ResultPlots:
         The first ten groups or queues unless named.
         """
         _require_all_known("distribution", [quantity], shares.QUANTITY_LABELS)
-        kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
-        drawn_names = _known_names_or_first(kind, names, known)
+        drawn_names, note = self._names_to_draw("queue" if quantity == "sojourn" else "group", names)
         frame = self._result.series.distributions
         with self._new_figure(_seed_or_seed_count_text(self._result), over_time=False) as (figure, axes):
             shares.draw_distributions(axes, frame, quantity, drawn_names)
-            style.legend_above(axes, _undrawn_names_note(names, kind, known))
+            style.legend_above(axes, note)
         return figure
 
     def completions(self, quantity: str = "transaction_mean_s", groups: Sequence[str] | None = None) -> DrawnFigure:
@@ -198,13 +197,13 @@ class ResultPlots:
         `quantity`: transaction_mean_s, transaction_p50_s, transaction_p95_s, transaction_p99_s or slowdown_mean.
         """
         _require_all_known("quantity of completions", [quantity], completions.QUANTITY_LABELS)
-        drawn_groups = self._groups_to_draw(groups)
+        drawn_groups, note = self._names_to_draw("group", groups)
         frame = self._result.completions
         if frame.is_empty():
             raise ResultsError(f'{self._result.name}: no transaction ended; fix: add flows that end, e.g. app = {{ kind = "exchange" }}')
         with self._new_figure(_seed_or_seed_count_text(self._result), over_time=False) as (figure, axes):
             completions.draw_completions(axes, frame, quantity, drawn_groups)
-            style.legend_above(axes, self._undrawn_groups_note(groups))
+            style.legend_above(axes, note)
         return figure
 
     def gauges(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> DrawnFigure:
@@ -240,7 +239,7 @@ class ResultPlots:
 
         Below it the standard error that MSER-5 minimises. The first queue unless named.
         """
-        queue = _known_name_or_first("queue", name, self._result.queue_names)
+        queue = self._queue_to_draw(name)
         observed = steady_series.queue_length_series(self._result, queue)
         if observed is None:
             raise ResultsError(f'{self._result.name}: no seed has a series of queue {queue}; fix: set record.queue = "100 ms"')
@@ -331,11 +330,16 @@ class ResultPlots:
     def _run_end_s(self) -> float:
         return float(self._result.header["duration_s"])
 
-    def _groups_to_draw(self, names: Sequence[str] | None) -> Sequence[str]:
-        return _known_names_or_first("group", names, self._result.group_names)
+    def _queue_to_draw(self, name: str | None) -> str:
+        return self._names_to_draw("queue", None if name is None else [name])[0][0]
 
-    def _undrawn_groups_note(self, names: Sequence[str] | None) -> str | None:
-        return _undrawn_names_note(names, "group", self._result.group_names)
+    def _names_to_draw(self, kind: str, names: Sequence[str] | None) -> tuple[Sequence[str], str | None]:
+        """The groups or queues to draw, the first ten unless named, and a legend entry if that leaves some out."""
+        known = self._result.queue_names if kind == "queue" else self._result.group_names
+        if names is not None:
+            _require_all_known(kind, names, known)
+            return names, None
+        return known[:MAX_CURVES], f"the first {MAX_CURVES} of {len(known)} {kind}s" if len(known) > MAX_CURVES else None
 
     def _result_of_seed(self, seed: int | None) -> Result:
         return self._result.only(self._result.seeds[0] if seed is None else seed)
@@ -370,22 +374,6 @@ FIGURE_KINDS = (
 def _seed_or_seed_count_text(result: Result) -> str:
     seeds = result.seeds
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-
-
-def _known_name_or_first(kind: str, name: str | None, known: list[str]) -> str:
-    return known[0] if name is None else _known_names_or_first(kind, [name], known)[0]
-
-
-def _known_names_or_first(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
-    if names is None:
-        return known[:MAX_CURVES]
-    _require_all_known(kind, names, known)
-    return names
-
-
-def _undrawn_names_note(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:
-    """Legend entry if not all curves are drawn."""
-    return f"the first {MAX_CURVES} of {len(known)} {kind}s" if names is None and len(known) > MAX_CURVES else None
 
 
 def _require_all_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from ecnlab.plot import style
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 # Raster cells across and up; each draws one point at most. They are finer than print.
@@ -87,8 +88,6 @@ def _raster_cell_size(points: pl.DataFrame) -> tuple[float, float]:
 
 def _thin_to_one_point_per_cell(points: pl.DataFrame, cells: tuple[float, float]) -> pl.DataFrame:
     """The points, without those in the raster cell of an earlier point."""
-    import polars as pl
-
     if points.height <= _CELLS_ACROSS:
         return points
     cell = [(pl.col("time_s") / cells[0]).floor().alias("_across"), (pl.col("to") / cells[1]).floor().alias("_up")]

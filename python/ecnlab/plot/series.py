@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from ecnlab.plot import style
@@ -14,7 +15,6 @@ from ecnlab.scenarios.units import column_display_factor_and_unit
 from ecnlab.stats.student_t import two_sided_t_quantile
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
@@ -144,8 +144,6 @@ def draw_group_mean_windows(axes: Axes, frame: pl.DataFrame, quantity: str, grou
 
     `frame` is the series `window` with the column `group` beside it.
     """
-    import polars as pl
-
     means = frame.group_by("seed", "time_s", "group", maintain_order=True).agg(quantity).with_columns(pl.col(quantity).list.mean())
     for position, group in enumerate(groups):
         _draw_mean_over_seeds(axes, means.filter(means["group"] == group), quantity, group, PALETTE_BY_POSITION.colour(group, position))
@@ -191,8 +189,6 @@ def _draw_mean_over_seeds(axes: Axes, frame: pl.DataFrame, quantity: str, name: 
 
 def mean_over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     """Mean and half width of the 95 % interval over seeds at each time: time_s, mean, half_width."""
-    import polars as pl
-
     # Values are collected before averaging: a mean computed during grouping sums, and rounds, in another order each time.
     value = pl.col(quantity).list
     numbers = value.mean().alias("mean"), value.std().alias("sd"), value.len().alias("n")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ecnlab.packet_traces import ns2
 from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
+from ecnlab.storage.results import Result
 
 _PER_MILLI = 1e3
 

@@ -25,13 +25,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, mean_with_interval, p_value
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import RequiredScenario
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 ResultOfNeed = Callable[[RequiredScenario], "Result"]
 ValueBySeed = Mapping[int, float]

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecnlab.execution.workers import available_cores
+from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import Study
-
-if TYPE_CHECKING:
-    from ecnlab.storage.results import Result
 
 COSTS = Path(__file__).parent / "costs.json"
 

@@ -12,23 +12,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecnlab import _core, diagram
 from ecnlab.backends import base
 from ecnlab.backends.simulator import SIMULATOR
+from ecnlab.errors import Failure
 from ecnlab.scenarios.load import scenario
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.studies.framework import judgements, lab_links, page, report_folder, verdicts
 from ecnlab.studies.framework.claims import ClaimDecision, StatementEstimate
+from ecnlab.studies.framework.drawing import DrawnItem
 from ecnlab.studies.framework.model import InadmissibleSetup, Study
+from ecnlab.studies.framework.plan import PlannedScenario, StudyPlan
 from ecnlab.studies.framework.setups import alternatives_and_robustness_checks
 from ecnlab.studies.framework.strip import statement_interval_svg
-
-if TYPE_CHECKING:
-    from ecnlab.errors import Failure
-    from ecnlab.studies.framework.drawing import DrawnItem
-    from ecnlab.studies.framework.plan import PlannedScenario, StudyPlan
 
 _TEMPLATES_FOLDER = Path(__file__).parent / "templates"
 

@@ -5,7 +5,7 @@ L4S team, "Overload results caused by non-responsive UDP traffic for PIE, DualPI
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from ecnlab.plot.style import Palette
@@ -71,18 +71,20 @@ def mean_datagram_wait(queue: str, load: int, ect: str) -> ScenarioMeasure:
     return ScenarioMeasure(need, "sojourn_mean_s", queue=BOTTLENECK, band=band)
 
 
+def _panels_by_queue(measure: Callable[[str, int, str], MeasuredQuantity]) -> list[CurvePanel]:
+    """A measure of the datagrams, with ECT and without it, against their load."""
+    return [
+        CurvePanel(queue, {ect: {load: measure(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)}) for queue in QUEUES
+    ]
+
+
 SHARE_ITEM = curve_figure(
     "3",
     "Share of unresponsive datagrams by their load",
     "100 Mbit/s, 10 ms: five responsive flows without ECT, five with it, and a constant rate of datagrams. Queues of Linux with their "
     "defaults; CoDel is FQ-CoDel with one queue. ECT is ECT(1) and the responsive ECT flows are Prague over DualPI2, ECT(0) and CUBIC over "
     "the others.",
-    [
-        CurvePanel(
-            queue, {ect: {load: datagram_share_of_throughput(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)}
-        )
-        for queue in QUEUES
-    ],
+    _panels_by_queue(datagram_share_of_throughput),
     AxisSettings("load of the datagrams (% of the link)", "share of the throughput", PERCENT, y_range=(0, 105)),
     part=_PART,
     palette=_PALETTE,
@@ -91,10 +93,7 @@ WAIT_ITEM = curve_figure(
     "4",
     "Wait of unresponsive datagrams by their load",
     "As Figure 3: the mean wait in the datagrams' queue, over DualPI2 in the band L for ECT and C otherwise.",
-    [
-        CurvePanel(queue, {ect: {load: mean_datagram_wait(queue, load, ect) for load in LOADS} for ect in (WITH_ECT, WITHOUT_ECT)})
-        for queue in QUEUES
-    ],
+    _panels_by_queue(mean_datagram_wait),
     AxisSettings("load of the datagrams (% of the link)", "mean wait", MS, own_y=True),
     part=_PART,
     palette=_PALETTE,

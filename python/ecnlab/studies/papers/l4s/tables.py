@@ -20,6 +20,7 @@ from ecnlab.studies.framework.model import (
     RequiredScenario,
     ResultsByKey,
     StudyItem,
+    estimates_frame,
     format_with_interval,
     numbered_needs,
 )
@@ -112,14 +113,20 @@ def comparison_item(number: str, title: str, caption: str, compared: Sequence[Co
     """A table with a row for each pair of senders, and one that counts the rows within 10 %."""
 
     def draw_item(results: ResultsByKey) -> DrawnItemContent:
-        import polars as pl
 
         runs = {need: results[key] for key, need in needs.items()}
         data = [
             (
-                *(row.reference.queue, row.reference.rate_mbps),
-                *(row.reference.senders[0].label, row.reference.senders[1].label, row.source, row.simulated, position),
-                *(rate, estimate.mean, estimate.sd, estimate.half_width, estimate.n),
+                (
+                    row.reference.queue,
+                    row.reference.rate_mbps,
+                    *(sender.label for sender in row.reference.senders),
+                    row.source,
+                    row.simulated,
+                    position,
+                    rate,
+                ),
+                estimate,
             )
             for row in compared
             for position, rate, estimate in zip(
@@ -127,7 +134,7 @@ def comparison_item(number: str, title: str, caption: str, compared: Sequence[Co
             )
         ]
         columns = ["queue", "rate_mbps", "first", "second", "reference", "simulated", "flow", "reference_mbps"]
-        frame = pl.DataFrame(data, schema=[*columns, "mean_mbps", "sd", "half_width", "n"], orient="row")
+        frame = estimates_frame(columns, "mean_mbps", data)
         return DrawnItemContent(None, [_rows_within_tolerance_table(compared, runs), _rates_table(title, compared, runs)], frame)
 
     needs = numbered_needs(row.flows.need for row in compared)

@@ -83,20 +83,6 @@ def _draw_ecn_gains(results: ResultsByKey) -> DrawnItemContent:
     )
 
 
-GAINS_ITEM = StudyItem(
-    "1",
-    "What ECN changes for CUBIC",
-    f"CUBIC with ECN against CUBIC without, paired by seed, over each queue; {_AS_IN_THESIS}.",
-    {
-        (host, queue, flows): hosts_over_queue_scenario(host, queue, flows)
-        for host in (CUBIC, CUBIC_ECN)
-        for queue in MARKING_QUEUES
-        for flows in FLOW_COUNTS
-    },
-    _draw_ecn_gains,
-)
-
-
 def _scenarios_by_flow_count(host: str, queues: Sequence[str]) -> NeedsByCase:
     return {
         (queue, flows): hosts_over_queue_scenario(host if queue != "DropTail" else CUBIC, queue, flows)
@@ -114,44 +100,6 @@ def _scenarios_by_queue(
         for queue in QUEUE_BY_NAME
         if host == CUBIC or queue != "DropTail"
     }
-
-
-GROWTH_ITEM = measures_figure_item(
-    "2",
-    "Queues against the number of flows",
-    f"CUBIC with ECN, at DropTail without; {_AS_IN_THESIS}. A share of the packets sent is dropped.",
-    _scenarios_by_flow_count(CUBIC_ECN, list(QUEUE_BY_NAME)),
-    [MEAN_WAIT, DROPS, GOODPUT, JAIN],
-    PanelGridStyle("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
-    also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, TIMEOUTS],
-)
-UNLIKE_RTTS_ITEM = measures_figure_item(
-    "3",
-    "Goodput of heterogeneous RTTs, chapter 5 network",
-    f"60 flows, a third of them fragile (200 ms), average (100 ms) and robust (50 ms); {_AS_IN_THESIS}.",
-    _scenarios_by_queue((CUBIC, CUBIC_ECN)),
-    [*GOODPUT_OF_GROUPS.values(), EVENNESS],
-    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
-    also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
-)
-WIDER_LINK_ITEM = measures_figure_item(
-    "4",
-    "Goodput of heterogeneous RTTs, chapter 4 network",
-    "60 flows, a third of them fragile (300 ms), average (100 ms) and robust (20 ms); as in Figure 3 but for the network.",
-    _scenarios_by_queue((CUBIC, CUBIC_ECN), CHAPTER_4),
-    [*GOODPUT_OF_GROUPS.values(), EVENNESS],
-    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
-    also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
-)
-LOCKOUT_ITEM = measures_figure_item(
-    "5",
-    "Flows locked out, 240 flows",
-    f"Share of the flows that deliver nothing new for a long spell at least once between 20 and 100 s, and timeouts; {_AS_IN_THESIS}.",
-    _scenarios_by_queue((CUBIC, CUBIC_ECN), flows=240),
-    [LOCKED_OUT, TIMEOUTS],
-    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
-    also=[JAIN, DROPS, MARKS],
-)
 
 
 def _draw_exchange_rates_and_times(results: ResultsByKey) -> DrawnItemContent:
@@ -174,56 +122,96 @@ def _draw_exchange_rates_and_times(results: ResultsByKey) -> DrawnItemContent:
     return DrawnItemContent(figure, [table], estimates_frame(["quantity", "clients", "queue"], "mean", found))
 
 
-SHORT_EXCHANGES_ITEM = StudyItem(
-    "6",
-    "Exchanges of 5 KB",
-    "Ten clients with ECN and ten without, each over one connection after the other, beside 30 long flows of CUBIC with ECN, at "
-    "DropTail all without: exchanges that a client ends in a second, and what one takes. Behind DualPI2 ten more clients use DCTCP "
-    f"in its low-latency queue. Empty round trip 100 ms; {_AS_IN_THESIS}.",
-    {(queue,): scenarios.exchange_clients_scenario(queue) for queue in QUEUE_BY_NAME},
-    _draw_exchange_rates_and_times,
-)
-BESIDE_DATAGRAMS_ITEM = measures_figure_item(
-    "7",
-    "Beside unresponsive datagrams",
-    "60 flows of CUBIC beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link; each source "
-    f"offers about twice the share of a flow; {_AS_IN_THESIS}.",
-    {
-        (host, queue): scenarios.datagram_cross_traffic_scenario(host, queue)
-        for host in (CUBIC, CUBIC_ECN)
-        for queue in QUEUE_BY_NAME
-        if host == CUBIC or queue != "DropTail"
-    },
-    [measures.LONG_GOODPUT, measures.DATAGRAMS],
-    PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
-    also=[MEAN_WAIT, JAIN, DROPS, MARKS],
-)
-DATA_CENTRE_ITEM = measures_figure_item(
-    "8",
-    "DCTCP over the queues that are made for it",
-    f"Against the number of flows: its own step at 20 packets, FQ-CoDel with CE at 1 ms, and DualPI2's low-latency queue; {_AS_IN_THESIS}.",
-    _scenarios_by_flow_count(DCTCP, list(SCALABLE_QUEUES)),
-    [MEAN_WAIT, DROPS, GOODPUT, JAIN],
-    PanelGridStyle("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
-    also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, *GOODPUT_OF_GROUPS.values()],
-)
-RECOVERY_ITEM = measures_figure_item(
-    "9",
-    "ECN's gain in goodput by loss recovery",
-    f"60 flows over RED with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021; {_AS_IN_THESIS}.",
-    {(word, name): hosts_over_queue_scenario(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in LOSS_RECOVERIES},
-    [GOODPUT, TIMEOUTS],
-    PanelGridStyle("recovery", scenarios.HOST_PALETTE),
-    also=[JAIN, MEAN_WAIT, DROPS, MARKS],
-)
 ITEMS = [
-    GAINS_ITEM,
-    GROWTH_ITEM,
-    UNLIKE_RTTS_ITEM,
-    WIDER_LINK_ITEM,
-    LOCKOUT_ITEM,
-    SHORT_EXCHANGES_ITEM,
-    BESIDE_DATAGRAMS_ITEM,
-    DATA_CENTRE_ITEM,
-    RECOVERY_ITEM,
+    StudyItem(
+        "1",
+        "What ECN changes for CUBIC",
+        f"CUBIC with ECN against CUBIC without, paired by seed, over each queue; {_AS_IN_THESIS}.",
+        {
+            (host, queue, flows): hosts_over_queue_scenario(host, queue, flows)
+            for host in (CUBIC, CUBIC_ECN)
+            for queue in MARKING_QUEUES
+            for flows in FLOW_COUNTS
+        },
+        _draw_ecn_gains,
+    ),
+    measures_figure_item(
+        "2",
+        "Queues against the number of flows",
+        f"CUBIC with ECN, at DropTail without; {_AS_IN_THESIS}. A share of the packets sent is dropped.",
+        _scenarios_by_flow_count(CUBIC_ECN, list(QUEUE_BY_NAME)),
+        [MEAN_WAIT, DROPS, GOODPUT, JAIN],
+        PanelGridStyle("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
+        also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, TIMEOUTS],
+    ),
+    measures_figure_item(
+        "3",
+        "Goodput of heterogeneous RTTs, chapter 5 network",
+        f"60 flows, a third of them fragile (200 ms), average (100 ms) and robust (50 ms); {_AS_IN_THESIS}.",
+        _scenarios_by_queue((CUBIC, CUBIC_ECN)),
+        [*GOODPUT_OF_GROUPS.values(), EVENNESS],
+        PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
+        also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
+    ),
+    measures_figure_item(
+        "4",
+        "Goodput of heterogeneous RTTs, chapter 4 network",
+        "60 flows, a third of them fragile (300 ms), average (100 ms) and robust (20 ms); as in Figure 3 but for the network.",
+        _scenarios_by_queue((CUBIC, CUBIC_ECN), CHAPTER_4),
+        [*GOODPUT_OF_GROUPS.values(), EVENNESS],
+        PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
+        also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
+    ),
+    measures_figure_item(
+        "5",
+        "Flows locked out, 240 flows",
+        f"Share of the flows that deliver nothing new for a long spell at least once between 20 and 100 s, and timeouts; {_AS_IN_THESIS}.",
+        _scenarios_by_queue((CUBIC, CUBIC_ECN), flows=240),
+        [LOCKED_OUT, TIMEOUTS],
+        PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
+        also=[JAIN, DROPS, MARKS],
+    ),
+    StudyItem(
+        "6",
+        "Exchanges of 5 KB",
+        "Ten clients with ECN and ten without, each over one connection after the other, beside 30 long flows of CUBIC with ECN, at "
+        "DropTail all without: exchanges that a client ends in a second, and what one takes. Behind DualPI2 ten more clients use DCTCP "
+        f"in its low-latency queue. Empty round trip 100 ms; {_AS_IN_THESIS}.",
+        {(queue,): scenarios.exchange_clients_scenario(queue) for queue in QUEUE_BY_NAME},
+        _draw_exchange_rates_and_times,
+    ),
+    measures_figure_item(
+        "7",
+        "Beside unresponsive datagrams",
+        "60 flows of CUBIC beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link; each source "
+        f"offers about twice the share of a flow; {_AS_IN_THESIS}.",
+        {
+            (host, queue): scenarios.datagram_cross_traffic_scenario(host, queue)
+            for host in (CUBIC, CUBIC_ECN)
+            for queue in QUEUE_BY_NAME
+            if host == CUBIC or queue != "DropTail"
+        },
+        [measures.LONG_GOODPUT, measures.DATAGRAMS],
+        PanelGridStyle("queue", scenarios.HOST_PALETTE, columns=1),
+        also=[MEAN_WAIT, JAIN, DROPS, MARKS],
+    ),
+    measures_figure_item(
+        "8",
+        "DCTCP over the queues that are made for it",
+        "Against the number of flows: its own step at 20 packets, FQ-CoDel with CE at 1 ms, "
+        f"and DualPI2's low-latency queue; {_AS_IN_THESIS}.",
+        _scenarios_by_flow_count(DCTCP, list(SCALABLE_QUEUES)),
+        [MEAN_WAIT, DROPS, GOODPUT, JAIN],
+        PanelGridStyle("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
+        also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, *GOODPUT_OF_GROUPS.values()],
+    ),
+    measures_figure_item(
+        "9",
+        "ECN's gain in goodput by loss recovery",
+        f"60 flows over RED with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021; {_AS_IN_THESIS}.",
+        {(word, name): hosts_over_queue_scenario(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in LOSS_RECOVERIES},
+        [GOODPUT, TIMEOUTS],
+        PanelGridStyle("recovery", scenarios.HOST_PALETTE),
+        also=[JAIN, MEAN_WAIT, DROPS, MARKS],
+    ),
 ]
