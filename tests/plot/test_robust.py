@@ -32,8 +32,9 @@ def test_the_transient_is_drawn_with_its_end_and_the_begin_of_measuring(observed
 
 
 def test_a_transient_that_was_not_recorded_cannot_be_drawn(observed: ecnlab.Result) -> None:
-    with pytest.raises(ResultsError, match=r'fix: set record\.queue = "100 ms"'):
-        ecnlab.run(ecnlab.scenario(FIXED)).plot.steady()
+    for recording in (FIXED.get("record", {}), {}, {"rates": True}):
+        with pytest.raises(ResultsError, match=r'fix: set record\.queue = "100 ms"'):
+            ecnlab.run(ecnlab.scenario(FIXED | {"record": recording})).plot.steady()
     with pytest.raises(UnknownName, match="queue"):
         observed.plot.steady("nowhere")
 

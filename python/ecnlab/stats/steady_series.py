@@ -100,7 +100,7 @@ def _recording_settings_of_seed(result: Result, seed: int) -> tuple[Any, ...]:
 
 def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The length of each queue."""
-    if any(result.recording(seed).get("queue", "off") == "off" for seed in seeds):
+    if not seeds or any(result.recording(seed).get("queue", "off") == "off" for seed in seeds):
         return []
     interval_s, _ = parse_quantity(result.recording(seeds[0])["queue"]) or (0.0, "")
     columns = ["length_packets"] if len(result.queue_names) == 1 else ["queue", "length_packets"]
