@@ -255,3 +255,26 @@ fn the_sender_alone_and_the_receiver_alone_send_the_kernel_s_packets() {
         .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
+
+/// The other three differ after 48, 109 and 924 packets in the time of a segment or in a byte of its length.
+const EXACT_IN_CLOSED_LOOP: [&str; 6] =
+    ["prague-loss-and-marks", "prague-marks-50ms", "prague-no-accecn", "prague-overflow", "prague-plain-10m-40ms", "prague-step-2m-5ms"];
+
+#[test]
+fn both_hosts_send_the_kernel_s_packets_over_the_path_of_a_case() {
+    for name in EXACT_IN_CLOSED_LOOP {
+        let result = validate_case_from_json(&text(name), CaseMode::Closed).unwrap();
+        assert_eq!(Verdict::Exact, result.verdict, "{name}");
+    }
+}
+
+#[test]
+fn the_router_of_a_closed_loop_marks_packets_that_wait_longer_than_its_step() {
+    let mut case: Value = serde_json::from_str(&text("prague-step-2m-5ms")).unwrap();
+    case["path"]["marks_if_wait_ms_above"] = serde_json::json!(1.5);
+    let result = validate_case_from_json(&case.to_string(), CaseMode::Closed).unwrap();
+    assert!(matches!(result.verdict, Verdict::Differs(_)), "with another step other packets are marked");
+    case["path"]["marks_if_wait_ms_above"] = serde_json::json!("soon");
+    let refused = validate_case_from_json(&case.to_string(), CaseMode::Closed).unwrap_err();
+    assert!(refused.contains("marks_if_wait_ms_above"), "{refused}");
+}

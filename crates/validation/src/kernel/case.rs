@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
 use super::json::{
-    self, BoundedInteger, Micros, OrderedPair, PerSide, deserialize_non_null, deserialize_or_default, deserialize_or_null,
+    self, BoundedInteger, Micros, Millis, OrderedPair, PerSide, deserialize_non_null, deserialize_or_default, deserialize_or_null,
     deserialize_or_sentinel, deserialize_via, deserialize_word,
 };
 
@@ -172,6 +172,9 @@ pub struct Path {
     #[serde(rename = "data_queue_packets", deserialize_with = "deserialize_or_null::<_, PacketNumber, _>")]
     pub queue_packets: Option<u64>,
     pub clears_ecn: bool,
+    /// The router marks packets that wait longer.
+    #[serde(rename = "marks_if_wait_ms_above", default, deserialize_with = "deserialize_or_null::<_, Millis, _>")]
+    pub marks_if_wait_above: Option<Span>,
 }
 
 /// A call of an application.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use ecnlab_queue::{AqmConfig, Limit, QueueConfig, Registry};
 use ecnlab_sim::probe::PacketCreationContext;
 use ecnlab_sim::{
     AppWithFlows, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Packet as SimPacket, PacketId,
-    PipeOrQueue, Probe, RowPolicy, RunTimesAndSeed, Script, ScriptAction, ScriptRule, Simulation,
+    PipeOrQueue, Probe, QueueSpec, RowPolicy, RunTimesAndSeed, Script, ScriptAction, ScriptRule, Simulation,
 };
 use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
 use ecnlab_transport::{Ack, AppWrite, SegmentType, TcpSettings, Transport};
@@ -55,8 +56,12 @@ fn case_network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Netwo
     let scripted = |rules: Vec<ScriptRule>| (!rules.is_empty()).then(|| Impairment::Script(Script::from_rules(rules)));
     let [data_delay, ack_delay] = Side::BOTH.map(|side| path.delay(side));
     let router = ImpairmentSpec::from_parts(bleach.into_iter().chain(scripted(at_once)));
+    let router = pipe_link("router", Direction::Forward, rate, Span::ZERO, limit, router);
     let links = vec![
-        pipe_link("router", Direction::Forward, rate, Span::ZERO, limit, router),
+        match path.marks_if_wait_above {
+            Some(wait) => LinkSpec { buffer: step_queue(wait, limit)?, ..router },
+            None => router,
+        },
         pipe_link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(later))),
         pipe_link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(back))),
     ];
@@ -87,6 +92,13 @@ fn case_network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Netwo
         member_template: None,
     }];
     Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
+}
+
+/// A queue that marks each packet that waited longer.
+fn step_queue(wait: Span, limit: u32) -> Result<PipeOrQueue, String> {
+    let wait = format!("{} ns", wait.picos() / 1000);
+    let AqmConfig { entry, values } = Registry::builtin().aqm_config("step", &[("measure", "sojourn"), ("sojourn", &wait)])?;
+    Ok(PipeOrQueue::Queue(Box::new(QueueSpec::new("router", QueueConfig::fifo(entry, values, Limit::Packets(limit))))))
 }
 
 fn pipe_link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {

@@ -154,6 +154,27 @@ whole_as!(u8, u32, u64);
 #[serde(try_from = "Json")]
 pub struct Micros(Span);
 
+/// Milliseconds, 0 or more, and not longer than a case.
+#[derive(Deserialize)]
+#[serde(try_from = "Json")]
+pub struct Millis(Span);
+
+impl TryFrom<Json> for Millis {
+    type Error = String;
+
+    fn try_from(json: Json) -> Result<Millis, String> {
+        let millis = non_negative_number(&json)?;
+        let Micros(span) = Micros::try_from(Json::from(millis * 1e3))?;
+        Ok(Millis(span))
+    }
+}
+
+impl From<Millis> for Span {
+    fn from(Millis(span): Millis) -> Span {
+        span
+    }
+}
+
 impl TryFrom<Json> for Micros {
     type Error = String;
 
