@@ -16,7 +16,7 @@ from warnings import catch_warnings, filterwarnings
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from ecnlab.errors import ResultsError, UnknownName
+from ecnlab.errors import ResultsError, require_known_name
 from ecnlab.storage.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ class DrawnFigure(Figure):
 def require_known_formats(formats: Sequence[str]) -> Sequence[str]:
     """The formats, unchanged. Raises UnknownName for an unsupported format."""
     for kind in formats:
-        if kind not in FORMATS:
-            raise UnknownName("format of figures", kind, FORMATS)
+        require_known_name("format of figures", kind, FORMATS)
     return formats
 
 

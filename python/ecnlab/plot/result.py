@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ecnlab.errors import ResultsError, UnknownName, UsageError
+from ecnlab.errors import ResultsError, UsageError, require_known_name
 from ecnlab.plot import completions, dots, gauges, robust, series, shares, style
 from ecnlab.plot.style import FigureStyle
 from ecnlab.stats import precision, steady_series
@@ -138,7 +138,7 @@ class ResultPlots:
 
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
-        _require_all_known("rate", [quantity], RATE_QUANTITIES)
+        require_known_name("rate", quantity, RATE_QUANTITIES)
         drawn_groups, note = self._names_to_draw("group", groups)
         with self._new_figure(_seed_or_seed_count_text(self._result)) as (figure, axes):
             series.draw_rates(axes, self._result.series.rate, quantity, drawn_groups)
@@ -157,7 +157,7 @@ class ResultPlots:
 
         `quantity`: cwnd_packets, ssthresh_packets or alpha.
         """
-        _require_all_known("quantity of windows", [quantity], series.WINDOW_QUANTITIES)
+        require_known_name("quantity of windows", quantity, series.WINDOW_QUANTITIES)
         if flows is not None:
             return self._draw_flow_windows_figure(quantity, flows, seed)
         result = self._result if seed is None else self._result_of_seed(seed)
@@ -170,7 +170,7 @@ class ResultPlots:
 
     def marks(self, kind: str = "mark", seed: int | None = None) -> DrawnFigure:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet of one seed, lockout spells as grey bars."""
-        _require_all_known("kind of dots", [kind], ("mark", "drop"))
+        require_known_name("kind of dots", kind, ("mark", "drop"))
         chosen = self._result_of_seed(seed)
         with self._new_figure(f"{kind}s, {_seed_or_seed_count_text(chosen)}", shape=0.72) as (figure, axes):
             dots.draw_mark_or_drop_dots(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
@@ -183,7 +183,7 @@ class ResultPlots:
         `quantity`: "delay" (one way) or "rtt" of each group, "sojourn" of each queue, with a curve for each of its bands.
         The first ten groups or queues unless named.
         """
-        _require_all_known("distribution", [quantity], shares.QUANTITY_LABELS)
+        require_known_name("distribution", quantity, shares.QUANTITY_LABELS)
         drawn_names, note = self._names_to_draw("queue" if quantity == "sojourn" else "group", names)
         frame = self._result.series.distributions
         with self._new_figure(_seed_or_seed_count_text(self._result), over_time=False) as (figure, axes):
@@ -196,7 +196,7 @@ class ResultPlots:
 
         `quantity`: transaction_mean_s, transaction_p50_s, transaction_p95_s, transaction_p99_s or slowdown_mean.
         """
-        _require_all_known("quantity of completions", [quantity], completions.QUANTITY_LABELS)
+        require_known_name("quantity of completions", quantity, completions.QUANTITY_LABELS)
         drawn_groups, note = self._names_to_draw("group", groups)
         frame = self._result.completions
         if frame.is_empty():
@@ -379,5 +379,4 @@ def _seed_or_seed_count_text(result: Result) -> str:
 def _require_all_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     known_names = list(known)
     for name in names:
-        if name not in known_names:
-            raise UnknownName(kind, name, known_names)
+        require_known_name(kind, name, known_names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ecnlab.errors import UnknownName, UsageError, run_all_argument_checks
+from ecnlab.errors import UnknownName, UsageError, require_known_name, run_all_argument_checks
 from ecnlab.plot import lines, style
 from ecnlab.plot.result import MAX_CURVES
 from ecnlab.plot.style import FigureStyle, Palette
@@ -274,8 +274,8 @@ class SweepPlots:
         """Raises UnknownName for one unknown name, or UsageError with all of them."""
         parameters = self._parameters
         checks: list[Callable[[], object]] = [partial(tables_with_quantity, self._sweep, y)]
-        checks += [partial(_require_known_parameter, name, parameters) for name in [x] if name is not None]
-        checks += [partial(_require_known_parameter, name, [*parameters, *_TABLES_BY_ROW_KIND]) for name in by]
+        checks += [partial(require_known_name, "parameter of the sweep", name, parameters) for name in [x] if name is not None]
+        checks += [partial(require_known_name, "parameter of the sweep", name, [*parameters, *_TABLES_BY_ROW_KIND]) for name in by]
         checks += [partial(_require_known_row, self._sweep, kind, name) for kind, name in row.items()]
         checks += [partial(_requested_value_to_cell, parameters, name, wanted) for name, wanted in where.items()]
         run_all_argument_checks(checks)
@@ -433,23 +433,17 @@ def _select_figure_table_and_row(asked: Mapping[str, str | None], by: Sequence[s
     return table, asked.get(kinds[0])
 
 
-def _require_known_parameter(name: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise UnknownName("parameter of the sweep", name, known)
-
-
 def _require_known_row(sweep: Sweep, kind: str, name: str | None) -> None:
     """Raises UnknownName for an unknown kind of row or an unknown row."""
-    if kind not in _TABLES_BY_ROW_KIND:
-        raise UnknownName("kind of row", kind, _TABLES_BY_ROW_KIND)
+    require_known_name("kind of row", kind, _TABLES_BY_ROW_KIND)
     table = _TABLES_BY_ROW_KIND[kind]
-    if name is not None and table in sweep.tables and name not in (names := row_names_of_table(sweep, table)):
-        raise UnknownName(kind, name, names)
+    if name is not None and table in sweep.tables:
+        require_known_name(kind, name, row_names_of_table(sweep, table))
 
 
 def _requested_value_to_cell(parameters: Mapping[str, SweepParameter], name: str, wanted: Any) -> Any:
     """The cell value of a column for a requested parameter value. Raises UnknownName."""
-    _require_known_parameter(name, parameters)
+    require_known_name("parameter of the sweep", name, parameters)
     one = parameters[name]
     cell = one.convert_to_cell(parse_toml_value_or_text(wanted) if isinstance(wanted, str) and one.kind != "name" else wanted)
     if cell not in {one.convert_to_cell(given) for given in one.values}:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ecnlab.errors import TraceError, UnknownName
+from ecnlab.errors import TraceError, UnknownName, require_known_name
 from ecnlab.plot import dots, sequence, series, style
 from ecnlab.plot.result import MAX_CURVES, RATE_QUANTITIES
 from ecnlab.plot.style import FigureStyle
@@ -54,8 +54,7 @@ class TracePlots:
 
     def events(self, kind: str = "mark") -> DrawnFigure:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet by time and flow, lockouts as grey bars."""
-        if kind not in ("mark", "drop"):
-            raise UnknownName("kind of dots", kind, ("mark", "drop"))
+        require_known_name("kind of dots", kind, ("mark", "drop"))
         with self._new_figure(f"{kind}s", 0.72) as (figure, axes):
             known = self._trace.flows["flow"]
             rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
@@ -71,8 +70,7 @@ class TracePlots:
 
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
-        if quantity not in RATE_QUANTITIES:
-            raise UnknownName("rate", quantity, RATE_QUANTITIES)
+        require_known_name("rate", quantity, RATE_QUANTITIES)
         factor, unit = column_display_factor_and_unit(quantity)
         name = quantity.removesuffix("_bps").replace("_", " ")
         flows_to_draw = sorted(self._trace.flows.top_k(MAX_CURVES, by=quantity)["flow"]) if flows is None else list(flows)

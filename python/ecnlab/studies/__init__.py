@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ecnlab.errors import UnknownName
+from ecnlab.errors import require_known_name
 
 if TYPE_CHECKING:
     from ecnlab.studies.framework.model import Study
@@ -23,8 +23,7 @@ TITLES = {
 
 def find_study(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
-    if name not in TITLES:
-        raise UnknownName("study", name, TITLES)
+    require_known_name("study", name, TITLES)
     study: Study = import_module(f"ecnlab.studies.papers.{_module_name(name)}").STUDY
     return study
 
