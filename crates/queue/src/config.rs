@@ -109,52 +109,40 @@ impl QueueConfig {
         matches!(self.discipline.kind, DisciplineKind::Cbq | DisciplineKind::TokenBucket).then(|| self.values.get_as("rate"))
     }
 
+    /// The queue inside all shapers, or itself.
+    fn innermost(&self) -> &QueueConfig {
+        if let Child::Queue(inner) = &self.child { inner.innermost() } else { self }
+    }
+
     /// The names of the bands that its packets are served in, where there are several.
     pub fn band_names(&self) -> &'static [&'static str] {
-        match &self.child {
-            Child::Queue(inner) => inner.band_names(),
-            Child::Aqm { .. } | Child::Buffer { .. } | Child::Kernel(_) => self.discipline.band_names,
-        }
+        self.innermost().discipline.band_names
     }
 
     /// The AQM of the innermost queue, if it has one.
     pub fn aqm(&self) -> Option<&AqmConfig> {
-        match &self.child {
-            Child::Aqm { aqm, .. } => Some(aqm),
-            Child::Buffer { .. } | Child::Kernel(_) => None,
-            Child::Queue(inner) => inner.aqm(),
-        }
+        if let Child::Aqm { aqm, .. } = &self.innermost().child { Some(aqm) } else { None }
     }
 
     /// Whether a threshold of it marks ECT(1) packets earlier than others in the same flow queue.
     pub fn marks_ect1_earlier(&self) -> bool {
-        let (in_discipline, in_aqm) = match &self.child {
-            Child::Queue(inner) => return inner.marks_ect1_earlier(),
-            Child::Aqm { aqm, .. } => (
-                matches!(self.discipline.kind, DisciplineKind::FlowQueues(_)) && (self.discipline.lowest_mark)(&self.values).is_some(),
-                (aqm.entry.marks_ect1_earlier)(&aqm.values),
-            ),
-            Child::Buffer { .. } | Child::Kernel(_) => return false,
-        };
-        in_discipline || in_aqm
+        let QueueConfig { discipline, values, .. } = self.innermost();
+        self.aqm().is_some_and(|aqm| {
+            let in_discipline = matches!(discipline.kind, DisciplineKind::FlowQueues(_)) && (discipline.lowest_mark)(values).is_some();
+            in_discipline || (aqm.entry.marks_ect1_earlier)(&aqm.values)
+        })
     }
 
     /// Whether it keeps a low-latency queue for ECT(1) packets.
     pub fn has_l4s_queue(&self) -> bool {
-        match &self.child {
-            Child::Queue(inner) => inner.has_l4s_queue(),
-            Child::Aqm { .. } | Child::Buffer { .. } | Child::Kernel(_) => self.discipline.kind == DisciplineKind::Dual,
-        }
+        self.innermost().discipline.kind == DisciplineKind::Dual
     }
 
     /// Maximum number of gauges: those of the discipline and of all its children.
     pub fn gauge_count(&self) -> usize {
-        let child = match &self.child {
-            Child::Aqm { aqm, .. } => aqm.entry.gauges.len(),
-            Child::Buffer { .. } | Child::Kernel(_) => 0,
-            Child::Queue(inner) => inner.gauge_count(),
-        };
-        self.discipline.gauges.len() + child
+        let inner =
+            if let Child::Queue(inner) = &self.child { inner.gauge_count() } else { self.aqm().map_or(0, |aqm| aqm.entry.gauges.len()) };
+        self.discipline.gauges.len() + inner
     }
 
     /// Name and digest of the AQMs in it that are not part of this crate.
@@ -164,11 +152,8 @@ impl QueueConfig {
 
     /// The quietest mark that it writes; nothing if it marks no packet.
     pub fn lowest_mark_level(&self) -> Option<CongestionLevel> {
-        match &self.child {
-            Child::Aqm { aqm, .. } => (aqm.entry.lowest_mark)(&aqm.values).or_else(|| (self.discipline.lowest_mark)(&self.values)),
-            Child::Buffer { .. } | Child::Kernel(_) => (self.discipline.lowest_mark)(&self.values),
-            Child::Queue(inner) => inner.lowest_mark_level(),
-        }
+        let QueueConfig { discipline, values, .. } = self.innermost();
+        self.aqm().and_then(|aqm| (aqm.entry.lowest_mark)(&aqm.values)).or_else(|| (discipline.lowest_mark)(values))
     }
 }
 

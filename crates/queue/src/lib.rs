@@ -96,8 +96,8 @@ pub mod virtual_link;
 
 pub use aqm::entry::{AqmEntry, Contradictions, Gauge, LinkParams, MakeAqm};
 pub use aqm::{
-    AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget,
-    PacketInfo, SignalCause, TimerContext,
+    AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, GaugeReport,
+    MarkTarget, PacketInfo, SignalCause, TimerContext,
 };
 pub use bursts::{BurstSchedule, Bursts};
 pub use config::{AqmConfig, Child, QueueConfig};

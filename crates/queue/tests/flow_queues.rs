@@ -658,15 +658,17 @@ fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() 
     for entry in AQMS {
         let average_after_a_minute = |moved: bool| {
             let (mut aqm, mut rng) = ((entry.make)(&Values::defaults(entry.parameters), &line), Rng::for_role(1, "idle"));
-            let groups = vec![Backlog::of_1000_byte_packets(1); aqm.requirements().groups];
-            let arrival = |now| Arrival { now, backlog: Backlog::of_1000_byte_packets(3), groups: &groups, ..Arrival::PLAIN };
+            let groups = vec![Backlog { packets: 1, bytes: 1000 }; aqm.requirements().groups];
+            let packet = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+            let backlog = Backlog { packets: 3, bytes: 3000 };
+            let arrival = |now| Arrival { now, packet, backlog, head_sojourn: Span::ZERO, groups: &groups, would_overflow: false };
             for millis in 0..5_000 {
                 aqm.on_enqueue(&arrival(at(millis)), &mut rng);
             }
             let before = aqm.average_queue_length()?;
             aqm.on_queue_empty(at(5_000));
             if moved {
-                aqm.on_moved_in(&PacketInfo::EXAMPLE_ECT0, at(5_000));
+                aqm.on_moved_in(&packet, at(5_000));
             }
             aqm.on_enqueue(&arrival(at(65_000)), &mut rng);
             Some(aqm.average_queue_length().unwrap() / before)

@@ -4,7 +4,18 @@ use ecnlab_queue::aqm::pie::{ENTRY, Pie, Settings};
 use ecnlab_queue::{
     Aqm, Arrival, Backlog, Departure, DropTarget, EnqueueVerdict, Limit, MarkTarget, PacketInfo, SignalCause, TimerContext,
 };
-use ecnlab_units::{CongestionLevel, Rng, Span, Time, Values};
+use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values};
+
+/// Inputs over which a test writes what differs.
+const PACKET: PacketInfo = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+const ARRIVAL: Arrival<'static> =
+    Arrival { now: Time::ZERO, packet: PACKET, backlog: Backlog::EMPTY, head_sojourn: Span::ZERO, groups: &[], would_overflow: false };
+const DEPARTURE: Departure =
+    Departure { now: Time::ZERO, packet: PACKET, sojourn: Span::ZERO, backlog: Backlog::EMPTY, shared_backlog: Backlog::EMPTY };
+
+fn backlog_of(packets: u32) -> Backlog {
+    Backlog { packets, bytes: u64::from(packets) * 1000 }
+}
 
 const SIZE: u32 = 1000;
 const LIMIT: u32 = 1000;
@@ -97,21 +108,17 @@ struct PieUnderTest(Pie, Rng);
 
 impl PieModel for PieUnderTest {
     fn accepts(&mut self, now: Time, waiting: u32) -> bool {
-        let packet = PacketInfo { size: SIZE, ..PacketInfo::EXAMPLE_ECT0 };
-        self.0.on_enqueue(&Arrival { now, packet, backlog: Backlog::of_1000_byte_packets(waiting), ..Arrival::PLAIN }, &mut self.1)
-            == EnqueueVerdict::Pass
+        let packet = PacketInfo { size: SIZE, ..PACKET };
+        self.0.on_enqueue(&Arrival { now, packet, backlog: backlog_of(waiting), ..ARRIVAL }, &mut self.1) == EnqueueVerdict::Pass
     }
 
     fn record_departure(&mut self, now: Time, sojourn: Span, waiting: u32) {
-        let packet = PacketInfo { size: SIZE, ..PacketInfo::EXAMPLE_ECT0 };
-        self.0.on_dequeue(
-            &Departure { now, packet, sojourn, backlog: Backlog::of_1000_byte_packets(waiting), ..Departure::PLAIN },
-            &mut self.1,
-        );
+        let packet = PacketInfo { size: SIZE, ..PACKET };
+        self.0.on_dequeue(&Departure { now, packet, sojourn, backlog: backlog_of(waiting), ..DEPARTURE }, &mut self.1);
     }
 
     fn update(&mut self, now: Time, waiting: u32, head_sojourn: Span) {
-        self.0.on_timer(&TimerContext { now, backlog: Backlog::of_1000_byte_packets(waiting), head_sojourn }, &mut self.1);
+        self.0.on_timer(&TimerContext { now, backlog: backlog_of(waiting), head_sojourn }, &mut self.1);
     }
 
     fn probability(&self) -> f64 {
@@ -276,8 +283,8 @@ fn once_nothing_waits_each_update_takes_the_integral_term_and_two_percent() {
     let mut now = Time::ZERO;
     let mut update = |pie: &mut Pie, packets, sojourn| {
         now += Span::from_millis(15);
-        let (packet, backlog) = (PacketInfo::EXAMPLE_ECT0, Backlog::of_1000_byte_packets(packets));
-        pie.on_dequeue(&Departure { now, packet, sojourn, backlog, ..Departure::PLAIN }, &mut rng);
+        let (packet, backlog) = (PACKET, backlog_of(packets));
+        pie.on_dequeue(&Departure { now, packet, sojourn, backlog, ..DEPARTURE }, &mut rng);
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, &mut rng);
     };
     (0..500).for_each(|_| update(&mut pie, 50, Span::from_millis(50)));
@@ -298,15 +305,15 @@ fn with_fixed_probability(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
     let mut now = Time::ZERO;
     while probability(&pie) < p {
         now += Span::from_millis(15);
-        let (sojourn, backlog) = (Span::from_millis(40), Backlog::of_1000_byte_packets(50));
-        pie.on_dequeue(&Departure { now, sojourn, backlog, ..Departure::PLAIN }, rng);
+        let (sojourn, backlog) = (Span::from_millis(40), backlog_of(50));
+        pie.on_dequeue(&Departure { now, sojourn, backlog, ..DEPARTURE }, rng);
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, rng);
     }
     pie
 }
 
 fn verdict(pie: &mut Pie, rng: &mut Rng) -> EnqueueVerdict {
-    pie.on_enqueue(&Arrival { backlog: Backlog::of_1000_byte_packets(50), ..Arrival::PLAIN }, rng)
+    pie.on_enqueue(&Arrival { backlog: backlog_of(50), ..ARRIVAL }, rng)
 }
 
 #[test]
@@ -348,9 +355,9 @@ fn with_a_threshold_it_is_inactive_until_the_queue_reaches_it_and_when_calm_retu
     let mut now = Time::ZERO;
     let mut update = |pie: &mut Pie, rng: &mut Rng, packets: u32, delay_ms: u64| {
         now += Span::from_millis(15);
-        let (sojourn, backlog) = (Span::from_millis(delay_ms), Backlog::of_1000_byte_packets(packets));
-        pie.on_enqueue(&Arrival { now, backlog, ..Arrival::PLAIN }, rng);
-        pie.on_dequeue(&Departure { now, sojourn, backlog, ..Departure::PLAIN }, rng);
+        let (sojourn, backlog) = (Span::from_millis(delay_ms), backlog_of(packets));
+        pie.on_enqueue(&Arrival { now, backlog, ..ARRIVAL }, rng);
+        pie.on_dequeue(&Departure { now, sojourn, backlog, ..DEPARTURE }, rng);
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, rng);
         probability(pie)
     };
@@ -368,13 +375,10 @@ fn the_departure_rate_tells_the_delay_by_littles_law() {
     let mut pie = pie(&[("delay", "departure-rate")]);
     let every = Span::from_millis(1);
     for at in 1..=200u64 {
-        let departure = Departure { now: Time::ZERO + every * at, backlog: Backlog::of_1000_byte_packets(30), ..Departure::PLAIN };
+        let departure = Departure { now: Time::ZERO + every * at, backlog: backlog_of(30), ..DEPARTURE };
         pie.on_dequeue(&departure, &mut rng);
     }
-    pie.on_timer(
-        &TimerContext { now: Time::ZERO + Span::from_secs(1), backlog: Backlog::of_1000_byte_packets(30), head_sojourn: Span::ZERO },
-        &mut rng,
-    );
+    pie.on_timer(&TimerContext { now: Time::ZERO + Span::from_secs(1), backlog: backlog_of(30), head_sojourn: Span::ZERO }, &mut rng);
     let mut delay = 0.0;
     pie.report_gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
     // 17 packets of 1000 bytes are the first to make up 16384 bytes: 17 ms are taken for 16.384.
@@ -389,16 +393,16 @@ fn becoming_active_again_it_measures_the_departure_rate_anew() {
     let mut now = Time::ZERO;
     let mut packets = |pie: &mut Pie, number: u32, every: Span, backlog: Backlog| {
         for _ in 0..number {
-            pie.on_enqueue(&Arrival { now, backlog, ..Arrival::PLAIN }, &mut rng);
+            pie.on_enqueue(&Arrival { now, backlog, ..ARRIVAL }, &mut rng);
             now += every;
-            pie.on_dequeue(&Departure { now, backlog, ..Departure::PLAIN }, &mut rng);
+            pie.on_dequeue(&Departure { now, backlog, ..DEPARTURE }, &mut rng);
         }
         pie.on_timer(&TimerContext { now, backlog, head_sojourn: Span::ZERO }, &mut rng);
         let mut delay = 0.0;
         pie.report_gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
         delay
     };
-    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), Backlog::of_1000_byte_packets(30));
+    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), backlog_of(30));
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     close(packets(&mut pie, 17, slow, busy), 0.300 * 17.0 / 16.384);
     (0..3).for_each(|_| close(packets(&mut pie, 1, slow, Backlog::EMPTY), 0.0));

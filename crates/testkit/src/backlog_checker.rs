@@ -103,10 +103,14 @@ impl Aqm for BacklogCheckingAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ecnlab_units::Ecn;
+
     use crate::catch_violation;
 
+    const PACKET: PacketInfo = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+
     fn violation_of(report: impl FnOnce(&mut BacklogCheckingAqm, &PacketInfo)) -> Result<(), Violation> {
-        let (mut checker, packet) = (BacklogCheckingAqm::default(), Arrival::PLAIN.packet);
+        let (mut checker, packet) = (BacklogCheckingAqm::default(), PACKET);
         catch_violation(|| {
             report(&mut checker, &packet);
             Ok(())
@@ -115,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_backlog_that_differs_from_the_reports_is_a_violation() {
-        let size = Arrival::PLAIN.packet.size;
+        let size = PACKET.size;
         let message = format!("the discipline shows 0 packets of 0 bytes, and its reports add up to 1 packets of {size} bytes");
         let found = violation_of(|checker, packet| {
             checker.add(packet);
@@ -135,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_departure_without_a_reported_arrival_is_a_violation() {
-        let flow = Arrival::PLAIN.packet.flow;
+        let flow = PACKET.flow;
         let message = format!("a packet of flow {flow} left the buffer without a report of its arrival");
         assert_eq!(
             Err(Violation::new(Invariant::Reports, message)),

@@ -9,6 +9,16 @@ pub enum PacketsOrBytes {
     Bytes(f64),
 }
 
+impl PacketsOrBytes {
+    /// The amount in packets of this size.
+    pub fn in_packets_of(self, packet_bytes: u32) -> f64 {
+        match self {
+            PacketsOrBytes::Packets(packets) => packets,
+            PacketsOrBytes::Bytes(bytes) => bytes / f64::from(packet_bytes),
+        }
+    }
+}
+
 /// A unit, all its spellings, and its size in the unit that results have: seconds, bits per second, bytes or packets.
 pub struct Unit {
     /// The first is the one that messages and pages show.

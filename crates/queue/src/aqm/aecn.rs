@@ -26,7 +26,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
 
 use super::control::red::{self, AverageQueue, ProbabilityRamp, SignalSpacing};
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, EnqueueVerdict, GaugeReport, MarkTarget, PacketInfo, SignalCause};
 
 /// Adaptive ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -253,7 +253,7 @@ impl Aqm for Aecn {
         Some(self.average.value())
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report(AVERAGE_GAUGE_NAME, self.average.value());
     }
 }

@@ -22,7 +22,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters};
 use super::control::adaptive::{self, GAUGES};
 use super::entry::{AqmEntry, Contradictions};
 use super::mecn::{Mecn, MecnRamps, check_mid_th};
-use super::{Aqm, Arrival, EnqueueVerdict, PacketInfo, TimerContext};
+use super::{Aqm, Arrival, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
 
 /// Adaptive multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -198,7 +198,7 @@ impl Aqm for Amecn {
         self.mecn.average_queue_length()
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         self.mecn.report_gauges(report);
         report("max_p", self.ramps.law.max_p);
     }

@@ -11,7 +11,7 @@
 //! It adapts at arrivals, once an interval has passed since the last change (`adapt`). Its gentle line starts from the initial max_p
 //! (`gentle_line`).
 
-use ecnlab_units::{CongestionLevel, Rate, Span, Time, parameters, words};
+use ecnlab_units::{Rate, Span, Time, parameters, words};
 
 use super::control::adaptive;
 use super::control::adaptive_max_p::{AdaptiveRed, MaxPController};
@@ -26,7 +26,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED that adapts max_p to keep the average queue half way between the thresholds, which can follow from a target delay.",
     source: "Floyd, Gummadi and Shenker 2001",
     parameters: Settings::PARAMETERS,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: TEST_PARAMS,
     gauges: adaptive::GAUGES,

@@ -13,7 +13,7 @@
 use ecnlab_units::{Rng, Span, Time, parameters};
 
 use super::entry::{AqmEntry, Gauge};
-use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
+use super::{Aqm, Arrival, EnqueueVerdict, GaugeReport, PacketInfo, SignalCause};
 
 /// BLUE in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -114,7 +114,7 @@ impl Aqm for Blue {
             self.raise_probability(arrival.now);
         }
         if arrival.would_overflow {
-            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
+            return EnqueueVerdict::drop_arriving(SignalCause::Overflow);
         }
         let verdict = if rng.uniform() < self.probability {
             arrival.mark_or_drop(self.settings.ecn, SignalCause::Early)
@@ -142,7 +142,7 @@ impl Aqm for Blue {
         }
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("probability", self.probability);
     }
 
@@ -153,11 +153,10 @@ impl Aqm for Blue {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::CongestionLevel;
 
     use super::*;
+    use crate::aqm::Backlog;
     use crate::aqm::entry::default_values_with_overrides;
-    use crate::aqm::{Backlog, MarkTarget};
 
     fn blue(settings: &[(&str, &str)]) -> (Blue, Rng) {
         (Blue::new(Settings::from_values(&default_values_with_overrides("blue", Settings::PARAMETERS, settings))), Rng::for_role(1, "blue"))
@@ -233,7 +232,7 @@ mod tests {
     fn packets_are_signalled_with_the_probability() {
         let (mut blue, mut rng) = blue(&[("increment", "0.25")]);
         blue.on_enqueue(&lost(101), &mut rng);
-        let marked = EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+        let marked = EnqueueVerdict::mark_arriving(SignalCause::Early);
         let hits = (0..10_000).filter(|_| blue.on_enqueue(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng) == marked).count();
         assert!((2_370..=2_630).contains(&hits), "{hits} of 10000 at 0.25: more than 3 standard deviations off");
     }
@@ -243,7 +242,7 @@ mod tests {
         let (mut blue, mut rng) = blue(&[("increment", "1"), ("ecn", "false")]);
         blue.on_enqueue(&lost(101), &mut rng);
         let verdict = blue.on_enqueue(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng);
-        assert_eq!(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }, verdict);
+        assert_eq!(EnqueueVerdict::drop_arriving(SignalCause::Early), verdict);
     }
 
     #[test]

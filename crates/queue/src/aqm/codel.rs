@@ -22,7 +22,7 @@ use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values, parameters, words};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, SignalCause};
+use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, SignalCause};
 
 /// CoDel in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -249,7 +249,7 @@ impl Aqm for Codel {
         self.dropping = false;
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("sojourn", self.sojourn.seconds());
         report("count", if self.dropping { f64::from(self.count) } else { 0.0 });
     }

@@ -11,7 +11,7 @@
 //!
 //! Signals are spread as RED's are (our choice; RED's `wait` is a parameter). It has no `max_p`: gamma divides the rise between the halves.
 
-use ecnlab_units::{CongestionLevel, Rate, parameters};
+use ecnlab_units::{Rate, parameters};
 
 use super::control::red::{self, GAUGES, ProbabilityRamp};
 use super::entry::AqmEntry;
@@ -26,7 +26,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     parameters: Settings::PARAMETERS,
     unread_parameters: &["max_p", "gentle"],
     read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).law.contradictions(limit),
     test_params: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("gamma", "0.5")],
     gauges: GAUGES,

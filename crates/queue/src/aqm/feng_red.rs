@@ -9,7 +9,7 @@
 //! Once on one side, max_p stays until the average has been elsewhere; it starts below min_th, at an average of 0. The text bounds max_p nowhere; here it is 1 at most.
 
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, Rate, Time, parameters};
+use ecnlab_units::{Rate, Time, parameters};
 
 use super::control::adaptive::{self, GAUGES};
 use super::control::adaptive_max_p::{AdaptiveRed, MaxPController};
@@ -25,7 +25,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Feng, Kandlur, Saha and Shin 1999",
     parameters: Settings::PARAMETERS,
     read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: TEST_PARAMS,
     gauges: GAUGES,

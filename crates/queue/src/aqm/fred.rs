@@ -26,7 +26,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
 use super::{
-    AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, PacketInfo, SignalCause,
+    AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, SignalCause,
 };
 use crate::limit::Limit;
 
@@ -92,20 +92,13 @@ parameters! {
 
 impl Settings {
     /// The thresholds in a buffer of so many packets.
-    fn thresholds(&self, buffer: f64) -> (f64, f64) {
-        let min_th = self.min_th.unwrap_or(buffer / 4.0);
+    fn thresholds(&self, limit: PacketsOrBytes) -> (f64, f64) {
+        let min_th = self.min_th.unwrap_or(limit.in_packets_of(self.mean_packet) / 4.0);
         (min_th, self.max_th.unwrap_or(2.0 * min_th))
     }
 
-    fn limit_in_packets(&self, limit: PacketsOrBytes) -> f64 {
-        match limit {
-            PacketsOrBytes::Packets(packets) => packets,
-            PacketsOrBytes::Bytes(bytes) => bytes / f64::from(self.mean_packet),
-        }
-    }
-
     fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
-        let (min_th, max_th) = self.thresholds(self.limit_in_packets(limit));
+        let (min_th, max_th) = self.thresholds(limit);
         let contradiction = || vec![("max_th", format!("{max_th} must be above min_th {min_th}"))];
         if min_th < max_th { Vec::new() } else { contradiction() }
     }
@@ -135,7 +128,7 @@ struct FlowState {
 impl Fred {
     /// With these settings, in a buffer of this limit before a line of this rate.
     pub fn new(settings: Settings, limit: Limit, rate: Rate) -> Fred {
-        let (min_th, max_th) = settings.thresholds(settings.limit_in_packets(limit.into()));
+        let (min_th, max_th) = settings.thresholds(limit.into());
         let packet_time = rate.transmission_time(settings.mean_packet);
         Fred { settings, min_th, max_th, packet_time, average: 0.0, idle_since: None, count: 0, flows: BTreeMap::new() }
     }
@@ -184,7 +177,7 @@ impl Fred {
     fn verdict_unless_full(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let number = arrival.packet.flow;
         let flow = self.flows.get(&number).copied().unwrap_or_default();
-        let forced = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
+        let forced = EnqueueVerdict::drop_arriving(SignalCause::Forced);
         if self.exceeds_share(flow) {
             self.flows.entry(number).and_modify(|flow| flow.strikes += 1);
             return forced;
@@ -234,7 +227,7 @@ impl Aqm for Fred {
             self.flows.clear();
         }
         if arrival.would_overflow {
-            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
+            return EnqueueVerdict::drop_arriving(SignalCause::Overflow);
         }
         let verdict = self.verdict_unless_full(arrival, rng);
         if !matches!(verdict, EnqueueVerdict::Drop { .. }) {
@@ -275,7 +268,7 @@ impl Aqm for Fred {
         Some(self.average)
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report(AVERAGE_GAUGE_NAME, self.average);
         report("share", self.average_per_flow());
         report("flows", self.flows.len() as f64);
@@ -284,15 +277,13 @@ impl Aqm for Fred {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::CongestionLevel;
 
     use super::*;
+    use crate::aqm::Backlog;
     use crate::aqm::entry::default_values_with_overrides;
-    use crate::aqm::{Backlog, MarkTarget};
 
-    const MARK: EnqueueVerdict =
-        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
-    const FORCED: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
+    const MARK: EnqueueVerdict = EnqueueVerdict::mark_arriving(SignalCause::Early);
+    const FORCED: EnqueueVerdict = EnqueueVerdict::drop_arriving(SignalCause::Forced);
 
     fn fred(settings: &[(&str, &str)]) -> (Fred, Rng) {
         let values = default_values_with_overrides("fred", Settings::PARAMETERS, settings);

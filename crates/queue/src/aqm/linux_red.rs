@@ -21,12 +21,12 @@
 //! arrival, which locks the link up.
 
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
+use ecnlab_units::{Rate, Rng, Span, Time, parameters, words};
 
 use super::control::adaptive::GAUGES;
 use super::control::linux_red_ewma::{IdleDecayTable, probability_slope_log, weight_log};
 use super::entry::{AqmEntry, Contradictions, LinkParams};
-use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause, TimerContext};
+use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, GaugeReport, PacketInfo, SignalCause, TimerContext};
 use crate::limit::Limit;
 
 /// Linux's RED in the registry.
@@ -36,7 +36,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED as implemented in Linux and configured by tc: in bytes, with a weight derived from a burst.",
     source: "tc-red(8); Linux 6, net/sched/sch_red.c",
     parameters: Settings::PARAMETERS,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: &[("min", "2000 B"), ("max", "12000 B"), ("burst", "2"), ("probability", "1")],
     gauges: GAUGES,
@@ -213,10 +213,10 @@ impl LinuxRed {
 
     fn signal_verdict(&self, cause: SignalCause, capable: bool) -> EnqueueVerdict {
         let Settings { ecn, harddrop, nodrop, .. } = self.settings;
-        let drop = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause };
+        let drop = EnqueueVerdict::drop_arriving(cause);
         match () {
             () if !ecn || cause == SignalCause::Forced && harddrop => drop,
-            () if capable => EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause },
+            () if capable => EnqueueVerdict::mark_arriving(cause),
             () if nodrop => EnqueueVerdict::Pass,
             () => drop,
         }
@@ -320,7 +320,7 @@ impl Aqm for LinuxRed {
         Some(self.average_bytes() as f64 / f64::from(self.settings.avpkt))
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         let max_p = f64::from(self.params.max_p) / 2f64.powi(32);
         let above = self.average_bytes().saturating_sub(self.params.min) as f64 / self.params.threshold_distance() as f64;
         report(AVERAGE_GAUGE_NAME, self.average_bytes() as f64 / f64::from(self.settings.avpkt));
@@ -412,8 +412,8 @@ mod tests {
             let packet = PacketInfo { ecn, ..PacketInfo::EXAMPLE_ECT0 };
             red.on_enqueue(&Arrival { packet, ..arrival(Time::ZERO, bytes) }, &mut Rng::for_role(1, "linux"))
         };
-        let mark = |cause| EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause };
-        let drop = |cause| EnqueueVerdict::Drop { target: DropTarget::Arriving, cause };
+        let mark = |cause| EnqueueVerdict::mark_arriving(cause);
+        let drop = |cause| EnqueueVerdict::drop_arriving(cause);
         assert_eq!([mark(SignalCause::Early), mark(SignalCause::Forced)], [60_000, 150_000].map(|bytes| capable(&[], bytes, Ecn::Ect0)));
         assert_eq!(
             [drop(SignalCause::Early), drop(SignalCause::Forced)],

@@ -16,7 +16,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math, parameters};
 use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
 use super::drop_policy::DropPosition;
 use super::entry::{AqmEntry, Contradictions};
-use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, GaugeReport, MarkTarget, PacketInfo, SignalCause};
 
 /// Multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -186,7 +186,7 @@ impl Aqm for Mecn {
         Some(self.average.value())
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report(AVERAGE_GAUGE_NAME, self.average.value());
         report("probability", math::positive_part(self.incipient.ramp.probability(self.average.value())));
     }
@@ -201,8 +201,8 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
+    use crate::aqm::Backlog;
     use crate::aqm::entry::default_values_with_overrides;
-    use crate::aqm::{Backlog, DropTarget};
 
     fn values(given: &[(&str, &str)]) -> Values {
         default_values_with_overrides("mecn", Settings::PARAMETERS, [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given))
@@ -262,10 +262,7 @@ mod tests {
     fn a_full_buffer_drops() {
         let mut mecn = Mecn::new(Settings::from_values(&values(&[])).ramps(), Rate::from_bps(1_500_000).unwrap());
         let full = Arrival { would_overflow: true, backlog: Backlog::of_1000_byte_packets(8), ..Arrival::PLAIN };
-        assert_eq!(
-            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow },
-            mecn.on_enqueue(&full, &mut Rng::for_role(1, "mecn"))
-        );
+        assert_eq!(EnqueueVerdict::drop_arriving(SignalCause::Overflow), mecn.on_enqueue(&full, &mut Rng::for_role(1, "mecn")));
     }
 
     #[test]

@@ -182,6 +182,9 @@ pub struct AqmRequirements {
     pub dequeue_hook: bool,
 }
 
+/// Called with the name and the value of each gauge.
+pub type GaugeReport<'r> = &'r mut dyn FnMut(&'static str, f64);
+
 /// An active queue management algorithm.
 pub trait Aqm: Send {
     /// Its requirements on the discipline.
@@ -239,22 +242,12 @@ pub trait Aqm: Send {
 
     /// Reports the values that its entry in the registry declares as gauges, by name. The gauge [`AVERAGE_GAUGE_NAME`] is
     /// [`Aqm::average_queue_length`].
-    fn report_gauges(&self, _report: &mut dyn FnMut(&'static str, f64)) {}
-}
-
-impl PacketInfo {
-    /// A packet of 1000 bytes that is ECN-capable and of which nothing else is known: for tests and examples.
-    pub const EXAMPLE_ECT0: PacketInfo = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+    fn report_gauges(&self, _report: GaugeReport) {}
 }
 
 impl Backlog {
     /// No packets.
     pub const EMPTY: Backlog = Backlog { packets: 0, bytes: 0 };
-
-    /// So many packets of 1000 bytes: for tests and examples.
-    pub fn of_1000_byte_packets(packets: u32) -> Backlog {
-        Backlog { packets, bytes: u64::from(packets) * 1000 }
-    }
 }
 
 impl std::ops::Add for Backlog {
@@ -271,34 +264,62 @@ impl std::ops::Sub for Backlog {
     }
 }
 
-impl Arrival<'_> {
-    /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
-    pub const PLAIN: Arrival<'static> = Arrival {
-        now: Time::ZERO,
-        packet: PacketInfo::EXAMPLE_ECT0,
-        backlog: Backlog::EMPTY,
-        head_sojourn: Span::ZERO,
-        groups: &[],
-        would_overflow: false,
-    };
+impl EnqueueVerdict {
+    /// The strongest mark on the arriving packet.
+    pub const fn mark_arriving(cause: SignalCause) -> EnqueueVerdict {
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause }
+    }
 
-    /// A signal to this packet: a mark where `ecn` is on and the packet can carry one, else its drop.
-    pub fn mark_or_drop(&self, ecn: bool, cause: SignalCause) -> EnqueueVerdict {
-        if ecn && self.packet.ecn.is_capable() {
-            EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause }
-        } else {
-            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause }
-        }
+    /// The drop of the arriving packet.
+    pub const fn drop_arriving(cause: SignalCause) -> EnqueueVerdict {
+        EnqueueVerdict::Drop { target: DropTarget::Arriving, cause }
     }
 }
 
-impl Departure {
-    /// A plain packet that leaves an empty queue behind, without having waited, at time zero: for tests and examples.
-    pub const PLAIN: Departure = Departure {
-        now: Time::ZERO,
-        packet: PacketInfo::EXAMPLE_ECT0,
-        sojourn: Span::ZERO,
-        backlog: Backlog::EMPTY,
-        shared_backlog: Backlog::EMPTY,
-    };
+impl Arrival<'_> {
+    /// A signal to this packet: a mark where `ecn` is on and the packet can carry one, else its drop.
+    pub fn mark_or_drop(&self, ecn: bool, cause: SignalCause) -> EnqueueVerdict {
+        if ecn && self.packet.ecn.is_capable() { EnqueueVerdict::mark_arriving(cause) } else { EnqueueVerdict::drop_arriving(cause) }
+    }
+}
+
+/// Inputs of the tests of AQMs, over which each test writes what differs.
+#[cfg(test)]
+mod test_inputs {
+    use super::*;
+
+    impl PacketInfo {
+        /// A packet of 1000 bytes that is ECN-capable and of which nothing else is known.
+        pub const EXAMPLE_ECT0: PacketInfo = PacketInfo { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+    }
+
+    impl Backlog {
+        /// So many packets of 1000 bytes.
+        pub fn of_1000_byte_packets(packets: u32) -> Backlog {
+            Backlog { packets, bytes: u64::from(packets) * 1000 }
+        }
+    }
+
+    impl Arrival<'_> {
+        /// A plain packet that arrives at an empty queue at time zero.
+        pub const PLAIN: Arrival<'static> = Arrival {
+            now: Time::ZERO,
+            packet: PacketInfo::EXAMPLE_ECT0,
+            backlog: Backlog::EMPTY,
+            head_sojourn: Span::ZERO,
+            groups: &[],
+            would_overflow: false,
+        };
+    }
+
+    impl Departure {
+        /// A plain packet that leaves an empty queue behind, without having waited, at time zero.
+        pub const PLAIN: Departure = Departure {
+            now: Time::ZERO,
+            packet: PacketInfo::EXAMPLE_ECT0,
+            sojourn: Span::ZERO,
+            backlog: Backlog::EMPTY,
+            shared_backlog: Backlog::EMPTY,
+        };
+    }
 }

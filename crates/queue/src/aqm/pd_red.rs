@@ -12,7 +12,7 @@
 //! later papers' comparisons.
 
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, Span, Time, parameters};
+use ecnlab_units::{Span, Time, parameters};
 
 use super::control::adaptive::GAUGES;
 use super::control::adaptive_max_p::{AdaptiveRed, MaxPController};
@@ -29,7 +29,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Sun, Ko, Chen, Chan and Zukerman 2003",
     parameters: Settings::PARAMETERS,
     read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: TEST_PARAMS,
     gauges: GAUGES,
@@ -97,10 +97,7 @@ struct PdController {
 
 impl PdController {
     fn new(settings: Settings, limit: Limit) -> PdController {
-        let buffer = match limit {
-            Limit::Packets(packets) => f64::from(packets),
-            Limit::Bytes(bytes) => bytes as f64 / f64::from(settings.law.mean_packet),
-        };
+        let buffer = PacketsOrBytes::from(limit).in_packets_of(settings.law.mean_packet);
         PdController { settings, buffer, last_error: None, due: Time::ZERO + settings.interval }
     }
 }

@@ -23,11 +23,11 @@
 //! the design stable where N flows share a link on which each has a window of a few packets only, and where w = z would not.
 
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters};
+use ecnlab_units::{Rate, Rng, Span, Time, parameters};
 
 use super::control::pi::PiController;
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext};
+use super::{Aqm, Arrival, EnqueueVerdict, GaugeReport, SignalCause, TimerContext};
 
 /// PI in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -36,7 +36,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Keeps the queue length at a reference by a proportional-integral controller.",
     source: "Hollot, Misra, Towsley and Gong 2001",
     parameters: Settings::PARAMETERS,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: &[("q_ref", "2"), ("a", "0.011"), ("b", "0.01")],
     gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
@@ -145,9 +145,9 @@ impl Aqm for Pi {
         if rng.uniform() >= self.controller.probability() {
             EnqueueVerdict::Pass
         } else if self.settings.ecn {
-            EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
+            EnqueueVerdict::mark_arriving(SignalCause::Early)
         } else {
-            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }
+            EnqueueVerdict::drop_arriving(SignalCause::Early)
         }
     }
 
@@ -165,7 +165,7 @@ impl Aqm for Pi {
         self.controller.set_gains(a - b, b);
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("probability", self.controller.probability());
     }
 

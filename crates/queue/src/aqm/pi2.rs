@@ -16,11 +16,11 @@
 //! draw is compared with its square, which has the same probability. As in the authors' implementation nothing is signalled while fewer
 //! than two packets of the MTU wait.
 
-use ecnlab_units::{CongestionLevel, Ecn, Rng, Time, parameters};
+use ecnlab_units::{Ecn, Rng, Time, parameters};
 
 use super::control::pi::{self, SQUARED_PROBABILITY_GAUGES, SquaredProbability};
 use super::entry::AqmEntry;
-use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext};
+use super::{Aqm, Arrival, EnqueueVerdict, GaugeReport, SignalCause, TimerContext};
 
 /// PI2 in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -29,7 +29,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Keeps the queueing delay at a target by a controller whose probability is squared for classic packets.",
     source: "De Schepper et al. 2016; RFC 9332, appendix A",
     parameters: Settings::PARAMETERS,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     test_params: &[
         ("target", "1 ms"),
         ("t_update", "1 ms"),
@@ -119,7 +119,7 @@ impl Aqm for Pi2 {
         self.probability.update(expiry.head_sojourn);
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         self.probability.report_gauges(report);
     }
 
@@ -128,9 +128,8 @@ impl Aqm for Pi2 {
     }
 }
 
-const MARK_VERDICT: EnqueueVerdict =
-    EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
-const DROP_VERDICT: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
+const MARK_VERDICT: EnqueueVerdict = EnqueueVerdict::mark_arriving(SignalCause::Early);
+const DROP_VERDICT: EnqueueVerdict = EnqueueVerdict::drop_arriving(SignalCause::Early);
 
 #[cfg(test)]
 mod tests {

@@ -22,13 +22,11 @@
 //!   below half the target (section 5.3); appendix B waits until both are zero.
 //! - `mark_limit` is met by p at the limit too, so that 1 means no limit.
 
-use ecnlab_units::{CongestionLevel, Rng, Span, Time, parameters, words};
+use ecnlab_units::{Rng, Span, Time, parameters, words};
 
 use super::control::pi::PiController;
 use super::entry::{AqmEntry, Gauge};
-use super::{
-    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext,
-};
+use super::{Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, SignalCause, TimerContext};
 use crate::limit::Limit;
 
 /// PIE in the registry.
@@ -38,7 +36,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Keeps the queueing delay at a target by a probability that a controller computes at every interval.",
     source: "RFC 8033",
     parameters: Settings::PARAMETERS,
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     test_params: &[
         ("target", "1 ms"),
         ("t_update", "1 ms"),
@@ -218,9 +216,9 @@ impl Pie {
 
     fn signal_verdict(&self) -> EnqueueVerdict {
         if self.settings.ecn && self.controller.probability() <= self.settings.mark_limit {
-            EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
+            EnqueueVerdict::mark_arriving(SignalCause::Early)
         } else {
-            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }
+            EnqueueVerdict::drop_arriving(SignalCause::Early)
         }
     }
 
@@ -290,7 +288,7 @@ impl Aqm for Pie {
         }
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("probability", self.controller.probability());
         report("delay", self.delay);
     }

@@ -5,7 +5,16 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Time, math};
 use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
 use super::drop_policy::DropPosition;
 use super::entry::AqmEntry;
-use super::{AVERAGE_GAUGE_NAME, Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{AVERAGE_GAUGE_NAME, Aqm, AqmRequirements, Arrival, EnqueueVerdict, GaugeReport, MarkTarget, PacketInfo, SignalCause};
+
+/// What the entries of RED share.
+pub(super) const RED_BASE_ENTRY: AqmEntry = AqmEntry {
+    parameters: Settings::PARAMETERS,
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
+    gauges: GAUGES,
+    ..AqmEntry::DEFAULTS
+};
 
 /// RED in the registry.
 pub static RED: AqmEntry = AqmEntry {
@@ -13,13 +22,9 @@ pub static RED: AqmEntry = AqmEntry {
     title: "RED",
     summary: "Random early detection that drops packets, ECN-capable or not.",
     source: "Floyd and Jacobson 1993",
-    parameters: Settings::PARAMETERS,
     unread_parameters: &["mark_limit"],
-    check: |values, limit| Settings::from_values(values).contradictions(limit),
-    test_params: TEST_PARAMS,
-    gauges: GAUGES,
     make: &|values, link| Box::new(Red::new(Settings::from_values(values), SignalMode::Drop, link.rate)),
-    ..AqmEntry::DEFAULTS
+    ..RED_BASE_ENTRY
 };
 
 /// ECN in the registry.
@@ -28,13 +33,9 @@ pub static ECN: AqmEntry = AqmEntry {
     title: "ECN",
     summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
     source: "Floyd 1994; RFC 3168",
-    parameters: Settings::PARAMETERS,
     lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED,
-    check: |values, limit| Settings::from_values(values).contradictions(limit),
-    test_params: TEST_PARAMS,
-    gauges: GAUGES,
     make: &|values, link| Box::new(Red::new(Settings::from_values(values), SignalMode::Mark, link.rate)),
-    ..AqmEntry::DEFAULTS
+    ..RED_BASE_ENTRY
 };
 
 /// ECNM in the registry.
@@ -43,14 +44,10 @@ pub static ECNM: AqmEntry = AqmEntry {
     title: "ECNM",
     summary: "ECN that also marks at and above max_th and drops only when the buffer is full.",
     source: "Zheng 2001, section 4.2.2",
-    parameters: Settings::PARAMETERS,
     unread_parameters: &["mark_limit"],
     lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED,
-    check: |values, limit| Settings::from_values(values).contradictions(limit),
-    test_params: TEST_PARAMS,
-    gauges: GAUGES,
     make: &|values, link| Box::new(Red::new(Settings::from_values(values), SignalMode::MarkAll, link.rate)),
-    ..AqmEntry::DEFAULTS
+    ..RED_BASE_ENTRY
 };
 
 /// How a signal is answered.
@@ -62,6 +59,8 @@ pub enum SignalMode {
     Mark,
     /// Early and forced signals mark; only a full buffer drops.
     MarkAll,
+    /// As `Mark`, but the oldest packet without a mark is marked.
+    MarkFront,
 }
 
 /// RED, ECN or ECNM at work.
@@ -136,14 +135,19 @@ impl Red {
         }
         self.spacing.reset();
         let cause = if forced { SignalCause::Forced } else { SignalCause::Early };
-        if self.mode == SignalMode::Drop || p_b > self.settings.mark_limit && self.mode == SignalMode::Mark {
+        if self.mode == SignalMode::Drop || p_b > self.settings.mark_limit && self.mode != SignalMode::MarkAll {
             return EnqueueVerdict::Drop { target: drop.drop_target(arrival, rng), cause };
         }
-        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause }
+        let target = if self.mode == SignalMode::MarkFront { MarkTarget::FirstUnmarkedOf(0) } else { MarkTarget::Arriving };
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target, cause }
     }
 }
 
 impl Aqm for Red {
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { groups: usize::from(self.mode == SignalMode::MarkFront), dequeue_hook: false }
+    }
+
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let idle = self.update_average_taking_idle_start(arrival);
         self.decide(arrival, idle, rng)
@@ -165,13 +169,13 @@ impl Aqm for Red {
         Some(self.average.value())
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report(AVERAGE_GAUGE_NAME, self.average.value());
         report("probability", math::positive_part(self.ramp.probability(self.average.value())));
     }
 
     fn signals_arriving_packets_only(&self) -> bool {
-        self.settings.drop == DropPosition::Tail
+        self.settings.drop == DropPosition::Tail && self.mode != SignalMode::MarkFront
     }
 }
 
@@ -180,8 +184,8 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
+    use crate::aqm::Backlog;
     use crate::aqm::entry::default_values_with_overrides;
-    use crate::aqm::{Backlog, DropTarget};
 
     fn values(settings: &[(&str, &str)]) -> Values {
         default_values_with_overrides("red", Settings::PARAMETERS, settings)
@@ -244,8 +248,7 @@ mod tests {
             let (mut red, mut rng) = red(mode, &[("w_q", "1")]);
             red.on_enqueue(&arrival(Time::ZERO, 20), &mut rng);
             let verdict = red.on_enqueue(&arrival(Time::ZERO, 20), &mut rng);
-            let signalled = verdict
-                == EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Forced };
+            let signalled = verdict == EnqueueVerdict::mark_arriving(SignalCause::Forced);
             assert_eq!(marks, signalled, "{mode:?}: {verdict:?}");
         }
     }
@@ -268,7 +271,7 @@ mod tests {
     fn above_the_mark_limit_ecn_drops() {
         let (mut red, mut rng) = red(SignalMode::Mark, &[("w_q", "1"), ("max_p", "0.5"), ("mark_limit", "0.1")]);
         let verdicts: Vec<EnqueueVerdict> = (0..100).map(|_| red.on_enqueue(&arrival(Time::ZERO, 10), &mut rng)).collect();
-        assert!(verdicts.contains(&EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }));
+        assert!(verdicts.contains(&EnqueueVerdict::drop_arriving(SignalCause::Early)));
         assert!(!verdicts.iter().any(|verdict| matches!(verdict, EnqueueVerdict::Signal { .. })));
     }
 
@@ -276,7 +279,7 @@ mod tests {
     fn a_full_buffer_drops_whatever_red_thinks() {
         let (mut red, mut rng) = red(SignalMode::Mark, &[]);
         let full = Arrival { would_overflow: true, ..arrival(Time::ZERO, 10) };
-        assert_eq!(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow }, red.on_enqueue(&full, &mut rng));
+        assert_eq!(EnqueueVerdict::drop_arriving(SignalCause::Overflow), red.on_enqueue(&full, &mut rng));
     }
 
     #[test]

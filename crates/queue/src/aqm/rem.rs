@@ -16,7 +16,7 @@ use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, math, parameters, wor
 
 use super::control::red::QueueUnit;
 use super::entry::{AqmEntry, Gauge};
-use super::{Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, SignalCause, TimerContext};
+use super::{Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, SignalCause, TimerContext};
 
 /// REM in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -142,7 +142,7 @@ impl Aqm for Rem {
         self.arrived.packets += 1;
         self.arrived.bytes += u64::from(arrival.packet.size);
         if arrival.would_overflow {
-            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
+            return EnqueueVerdict::drop_arriving(SignalCause::Overflow);
         }
         let signal = self.settings.at == SignalPoint::Arrival && self.draws_signal(arrival.packet.size, rng);
         if signal { arrival.mark_or_drop(self.settings.ecn, SignalCause::Early) } else { EnqueueVerdict::Pass }
@@ -174,7 +174,7 @@ impl Aqm for Rem {
         self.capacity = rate.bps() as f64 * self.settings.interval.seconds() / (8.0 * f64::from(self.settings.mean_packet));
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("price", self.price);
         report("probability", self.probability);
     }
@@ -187,11 +187,10 @@ impl Aqm for Rem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::MarkTarget;
+
     use crate::aqm::entry::default_values_with_overrides;
 
-    const MARK: EnqueueVerdict =
-        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+    const MARK: EnqueueVerdict = EnqueueVerdict::mark_arriving(SignalCause::Early);
 
     /// At 10 Mbps a link sends 2.5 packets of 1000 bytes in 2 ms.
     fn rem(settings: &[(&str, &str)]) -> (Rem, Rng) {

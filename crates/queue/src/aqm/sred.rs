@@ -19,7 +19,7 @@
 use ecnlab_units::{Rng, parameters};
 
 use super::entry::{AqmEntry, Gauge};
-use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, SignalCause};
+use super::{Aqm, Arrival, EnqueueVerdict, GaugeReport, SignalCause};
 use crate::limit::Limit;
 
 /// SRED in the registry.
@@ -135,12 +135,12 @@ impl Aqm for Sred {
         let hit = self.compare_with_zombie(arrival.packet.flow, rng);
         self.probability = self.zap_probability(arrival, hit);
         if arrival.would_overflow {
-            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
+            return EnqueueVerdict::drop_arriving(SignalCause::Overflow);
         }
         if rng.uniform() < self.probability { arrival.mark_or_drop(self.settings.ecn, SignalCause::Early) } else { EnqueueVerdict::Pass }
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("hits", self.hits);
         report("probability", self.probability);
     }

@@ -13,7 +13,7 @@ use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{CongestionLevel, Rng, Span, Value, Values, parameters, words};
 
 use super::entry::{AqmEntry, Contradictions, Gauge};
-use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
+use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, SignalCause};
 
 /// Step threshold in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -28,7 +28,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
         doc: "1 if the packet that was checked last found the queue above its threshold",
         symbol: "",
     }],
-    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: check_threshold_below_limit,
     test_params: &[("threshold", "2")],
     make: &|values, _| Box::new(Step::new(Settings::from_values(values))),
@@ -119,10 +119,8 @@ impl Aqm for Step {
         };
         match self.set_above_and_decide_signal(above, &arrival.packet) {
             false => EnqueueVerdict::Pass,
-            true if self.settings.ecn => {
-                EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
-            }
-            true => EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early },
+            true if self.settings.ecn => EnqueueVerdict::mark_arriving(SignalCause::Early),
+            true => EnqueueVerdict::drop_arriving(SignalCause::Early),
         }
     }
 
@@ -134,7 +132,7 @@ impl Aqm for Step {
         }
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("above", f64::from(u8::from(self.above)));
     }
 
@@ -162,9 +160,8 @@ mod tests {
         )
     }
 
-    const MARK: EnqueueVerdict =
-        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
-    const DROP: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
+    const MARK: EnqueueVerdict = EnqueueVerdict::mark_arriving(SignalCause::Early);
+    const DROP: EnqueueVerdict = EnqueueVerdict::drop_arriving(SignalCause::Early);
 
     #[test]
     fn a_packet_is_marked_that_meets_more_packets_than_the_threshold() {

@@ -26,6 +26,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use super::{DequeueOutcome, Discipline, Queue, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::GaugeReport;
 use crate::aqm::entry::Gauge;
 
 /// The bounded class in the registry.
@@ -42,11 +43,8 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
         doc: "Average idle time between packets; the class is over its limit if it is not above 0",
         symbol: "",
     }],
-    band_names: &[],
-    lowest_mark: |_| None,
-    check: |_, _| Vec::new(),
-    test_params: &[],
     kind: DisciplineKind::Cbq,
+    ..DisciplineEntry::DEFAULTS
 };
 
 parameters! {
@@ -226,7 +224,7 @@ impl<F: QueueItem> Discipline<F> for Cbq<F> {
         self.inner.average_queue_length()
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("avgidle", self.avgidle / PICOS_PER_SECOND);
         self.inner.report_gauges(report);
     }

@@ -30,12 +30,12 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{CongestionLevel, Ecn, Rate, Rng, Span, Time, parameters, words};
+use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, parameters, words};
 
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
-use crate::aqm::SignalCause;
 use crate::aqm::control::pi::{self, SQUARED_PROBABILITY_GAUGES, SquaredProbability};
+use crate::aqm::{GaugeReport, SignalCause};
 use crate::limit::Limit;
 
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
@@ -49,7 +49,6 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     gauges: SQUARED_PROBABILITY_GAUGES,
     band_names: &["L", "C"],
     lowest_mark: |_| Some(CongestionLevel::Congested),
-    check: |_, _| Vec::new(),
     test_params: &[
         ("target", "1 ms"),
         ("t_update", "1 ms"),
@@ -62,6 +61,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
         ("overload", "delay"),
     ],
     kind: DisciplineKind::Dual,
+    ..DisciplineEntry::DEFAULTS
 };
 
 parameters! {
@@ -332,9 +332,6 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
         self.probability.update(self.low_latency.head_sojourn(now).max(self.classic.head_sojourn(now)));
     }
 
-    /// All thresholds are times, independent of the rate.
-    fn set_link_rate(&mut self, _rate: Rate) {}
-
     fn len(&self) -> usize {
         self.low_latency.waiting.len() + self.classic.waiting.len()
     }
@@ -359,11 +356,7 @@ impl<F: QueueItem> Discipline<F> for DualPi2<F> {
         if band == 0 { &self.low_latency.counters } else { &self.classic.counters }
     }
 
-    fn average_queue_length(&self) -> Option<f64> {
-        None
-    }
-
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         self.probability.report_gauges(report);
     }
 

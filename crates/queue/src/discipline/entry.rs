@@ -64,6 +64,22 @@ pub enum DisciplineKind {
 }
 
 impl DisciplineEntry {
+    /// The end of every declaration (`..DisciplineEntry::DEFAULTS`): a FIFO without parameters and gauges.
+    pub const DEFAULTS: DisciplineEntry = DisciplineEntry {
+        name: "",
+        title: "",
+        summary: "",
+        source: "",
+        parameters: &[],
+        child: ChildKind::Aqm("droptail"),
+        gauges: &[],
+        band_names: &[],
+        lowest_mark: |_| None,
+        check: |_, _| Vec::new(),
+        test_params: &[],
+        kind: DisciplineKind::Fifo,
+    };
+
     /// The parameters of its built-in AQM under the values that tests run with.
     ///
     /// # Panics

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use ecnlab_units::{CongestionLevel, Ecn, Rate, Rng, Span, Time};
 
-use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+use super::entry::DisciplineEntry;
+use super::flow_queues::QueueEnd;
 use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
 use crate::aqm::{
-    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause,
-    TimerContext,
+    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, GaugeReport, MarkTarget, PacketInfo,
+    SignalCause, TimerContext,
 };
 use crate::limit::Limit;
 
@@ -18,14 +19,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     title: "First in, first out",
     summary: "One buffer for all packets, with an AQM.",
     source: "RFC 7567, section 2",
-    parameters: &[],
-    child: ChildKind::Aqm("droptail"),
-    gauges: &[],
-    band_names: &[],
-    lowest_mark: |_| None,
-    check: |_, _| Vec::new(),
-    test_params: &[],
-    kind: DisciplineKind::Fifo,
+    ..DisciplineEntry::DEFAULTS
 };
 
 /// The level that every ECN-capable packet can carry, and beyond which there is none.
@@ -120,25 +114,14 @@ impl<F: QueueItem> Fifo<F> {
         DequeueOutcome::Packet { packet: leaving.packet, sojourn: now.since(leaving.enqueued_at), band: 0 }
     }
 
-    /// Drops the head packet, if there is one, and reports it to the AQM: for disciplines whose buffers share one limit.
-    pub fn drop_front(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
-        let front = self.pop_front();
-        self.drop_removed_for_overflow(front, now, on_event)
-    }
-
-    /// The same for the packet that came last.
-    pub fn drop_back(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
-        let back = self.waiting.len().checked_sub(1).and_then(|position| self.remove_at(position));
-        self.drop_removed_for_overflow(back, now, on_event)
-    }
-
-    fn drop_removed_for_overflow(&mut self, lost: Option<QueuedPacket<F>>, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
-        let Some(QueuedPacket { packet, group, .. }) = lost else { return false };
+    /// Drops the packet at an end of the queue, if there is one, for lack of space elsewhere.
+    pub fn drop_at_end(&mut self, end: QueueEnd, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        let position = if end == QueueEnd::Front { 0 } else { self.waiting.len().saturating_sub(1) };
+        let Some(QueuedPacket { packet, group, .. }) = self.remove_at(position) else { return };
         if group != AQM_BYPASS_GROUP {
             self.aqm.on_overflow_drop(&packet.info(), now);
         }
         self.drop_packet(packet, SignalCause::Overflow, on_event);
-        true
     }
 
     /// Reports to the AQM that a packet goes from this buffer to another, after [`undo_all_arrivals`](Self::remove_all).
@@ -441,7 +424,7 @@ impl<F: QueueItem> Discipline<F> for Fifo<F> {
         self.aqm.average_queue_length()
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         self.aqm.report_gauges(report);
     }
 
@@ -480,8 +463,6 @@ impl UnmarkedPackets {
 fn to_drop_verdict_on_overflow(verdict: EnqueueVerdict) -> EnqueueVerdict {
     match verdict {
         EnqueueVerdict::Drop { .. } => verdict,
-        EnqueueVerdict::Pass | EnqueueVerdict::Signal { .. } => {
-            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow }
-        }
+        EnqueueVerdict::Pass | EnqueueVerdict::Signal { .. } => EnqueueVerdict::drop_arriving(SignalCause::Overflow),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{Rate, Rng, Span, Time};
+use ecnlab_units::{Rng, Span, Time};
 
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
@@ -18,14 +18,10 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     title: "A queue of a kernel",
     summary: "Packets wait in a kernel, under a queueing discipline of its own.",
     source: "Linux, tc(8)",
-    parameters: &[],
     child: ChildKind::Buffer,
-    gauges: &[],
-    band_names: &[],
     lowest_mark: |_| Some(ecnlab_units::CongestionLevel::Congested),
-    check: |_, _| Vec::new(),
-    test_params: &[],
     kind: DisciplineKind::KernelMirror,
+    ..DisciplineEntry::DEFAULTS
 };
 
 /// A queueing discipline of a kernel, by the name that it has there, and its parameters as they were written, in their order.
@@ -99,14 +95,6 @@ impl<F: QueueItem> Discipline<F> for KernelQueueMirror<F> {
         DequeueOutcome::Empty
     }
 
-    fn next_timer(&self) -> Option<Time> {
-        None
-    }
-
-    fn on_timer(&mut self, _now: Time, _rng: &mut Rng) {}
-
-    fn set_link_rate(&mut self, _rate: Rate) {}
-
     fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -122,12 +110,6 @@ impl<F: QueueItem> Discipline<F> for KernelQueueMirror<F> {
     fn band_counters(&self, _band: u8) -> &QueueCounters {
         &self.counters
     }
-
-    fn average_queue_length(&self) -> Option<f64> {
-        None
-    }
-
-    fn report_gauges(&self, _report: &mut dyn FnMut(&'static str, f64)) {}
 
     fn assert_conservation(&self) {
         self.counters.assert_conservation(self.waiting.len(), self.bytes);

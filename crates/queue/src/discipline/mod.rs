@@ -20,7 +20,7 @@ pub use flow_queues::FlowQueues;
 pub use kernel_mirror::{KernelQdisc, KernelQueueMirror};
 pub use token_bucket::TokenBucket;
 
-use crate::aqm::{PacketInfo, SignalCause};
+use crate::aqm::{GaugeReport, PacketInfo, SignalCause};
 
 /// A packet in a queue: a handle of the simulator, or a real buffer.
 pub trait QueueItem {
@@ -99,13 +99,15 @@ pub trait Discipline<F: QueueItem> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F>;
 
     /// Time at which its timer fires, if it is set. Only [`Discipline::on_timer`] changes it, so it need not be read after every packet.
-    fn next_timer(&self) -> Option<Time>;
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
 
     /// Its timer fires. A caller that is late passes the timer's own time as `now`, and repeats until no timer is due.
-    fn on_timer(&mut self, now: Time, rng: &mut Rng);
+    fn on_timer(&mut self, _now: Time, _rng: &mut Rng) {}
 
     /// The link's rate has changed.
-    fn set_link_rate(&mut self, rate: Rate);
+    fn set_link_rate(&mut self, _rate: Rate) {}
 
     /// Packets waiting.
     fn len(&self) -> usize;
@@ -146,10 +148,12 @@ pub trait Discipline<F: QueueItem> {
     }
 
     /// The AQM's own average queue length in packets, if there is one AQM and it keeps one.
-    fn average_queue_length(&self) -> Option<f64>;
+    fn average_queue_length(&self) -> Option<f64> {
+        None
+    }
 
     /// Reports the gauges by name.
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64));
+    fn report_gauges(&self, _report: GaugeReport) {}
 
     /// # Panics
     /// If a packet or a byte was lost or made: arrived = departed + dropped + waiting.
@@ -277,7 +281,7 @@ impl<F: QueueItem> Discipline<F> for Queue<F> {
         fifo_or!(self, fifo => fifo.average_queue_length(), self.dispatch_average_queue_length())
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         each!(self, queue => queue.report_gauges(report));
     }
 

@@ -20,6 +20,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, Values, parameters};
 
 use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 use super::{DequeueOutcome, Discipline, Queue, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::GaugeReport;
 use crate::aqm::entry::{Contradictions, Gauge};
 
 /// The token bucket in the registry.
@@ -36,11 +37,9 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
         doc: "Tokens in the bucket when a packet was last dequeued or had to wait",
         symbol: "",
     }],
-    band_names: &[],
-    lowest_mark: |_| None,
     check: Settings::check_peak_rate,
-    test_params: &[],
     kind: DisciplineKind::TokenBucket,
+    ..DisciplineEntry::DEFAULTS
 };
 
 parameters! {
@@ -243,7 +242,7 @@ impl<F: QueueItem> Discipline<F> for TokenBucket<F> {
         self.inner.average_queue_length()
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         report("tokens", self.bucket.tokens as f64 / TOKENS_PER_BYTE as f64);
         self.inner.report_gauges(report);
     }

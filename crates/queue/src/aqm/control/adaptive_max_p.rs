@@ -4,10 +4,10 @@ use ecnlab_units::{Rate, Rng, Time};
 
 use super::red::{ProbabilityRamp, Settings};
 use crate::aqm::red::{Red, SignalMode};
-use crate::aqm::{Aqm, Arrival, EnqueueVerdict, PacketInfo, TimerContext};
+use crate::aqm::{Aqm, Arrival, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
 
 /// Controller of `max_p`. Averages are in packets.
-pub(crate) trait MaxPController: Send {
+pub trait MaxPController: Send {
     /// `max_p` for an arrival, before the verdict on it.
     fn on_arrival(&mut self, _average: f64, _now: Time, max_p: f64) -> f64 {
         max_p
@@ -34,15 +34,15 @@ pub(crate) trait MaxPController: Send {
 }
 
 /// RED with a `max_p` that a controller changes.
-pub(crate) struct AdaptiveRed<S> {
+pub struct AdaptiveRed<S> {
     red: Red,
     settings: Settings,
     max_p: f64,
-    pub(crate) controller: S,
+    pub controller: S,
 }
 
 impl<S: MaxPController> AdaptiveRed<S> {
-    pub(crate) fn new(settings: Settings, mode: SignalMode, rate: Rate, controller: S) -> AdaptiveRed<S> {
+    pub fn new(settings: Settings, mode: SignalMode, rate: Rate, controller: S) -> AdaptiveRed<S> {
         AdaptiveRed { red: Red::new(settings, mode, rate), settings, max_p: settings.max_p, controller }
     }
 
@@ -98,7 +98,7 @@ impl<S: MaxPController> Aqm for AdaptiveRed<S> {
         self.red.average_queue_length()
     }
 
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         self.red.report_gauges(report);
         report("max_p", self.max_p);
     }

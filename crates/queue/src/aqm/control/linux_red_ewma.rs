@@ -14,15 +14,15 @@ const MAX_IDLE_SHIFT: f64 = 31.0;
 
 /// How much of the average an idle spell takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IdleDecayTable {
+pub struct IdleDecayTable {
     /// An idle spell is looked up in cells of `2^cell_log` microseconds.
-    pub(crate) cell_log: u32,
+    pub cell_log: u32,
     shifts: [u8; IDLE_TABLE_CELLS],
 }
 
 /// The logarithm of the weight: the largest weight at which a burst of `burst` packets of `avpkt` bytes is let pass at `min`, from
 /// `burst + 1 - min / avpkt <= (1 - (1 - W)^burst) / W`. Nothing if there is none.
-pub(crate) fn weight_log(min: u64, burst: u32, avpkt: u32) -> Option<u32> {
+pub fn weight_log(min: u64, burst: u32, avpkt: u32) -> Option<u32> {
     let wanted = f64::from(burst) + 1.0 - min as f64 / f64::from(avpkt);
     if wanted < 1.0 {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn weight_log(min: u64, burst: u32, avpkt: u32) -> Option<u32> {
 
 /// The logarithm of the slope: the largest power of two by which `probability` over `delta` bytes can be multiplied and stay at most 2.
 /// Nothing if there is none.
-pub(crate) fn probability_slope_log(delta: u64, probability: f64) -> Option<u32> {
+pub fn probability_slope_log(delta: u64, probability: f64) -> Option<u32> {
     let mut slope = probability / delta as f64;
     (0..32).find(|_| {
         let found = slope > 1.0;
@@ -46,7 +46,7 @@ pub(crate) fn probability_slope_log(delta: u64, probability: f64) -> Option<u32>
 
 impl IdleDecayTable {
     /// The table for a weight of `2^-weight_log` on a link of this rate, reckoned in microseconds or, as today's tc does, in ticks.
-    pub(crate) fn new(weight_log: u32, avpkt: u32, rate: Rate, in_ticks: bool) -> IdleDecayTable {
+    pub fn new(weight_log: u32, avpkt: u32, rate: Rate, in_ticks: bool) -> IdleDecayTable {
         let unit = if in_ticks { PSCHED_TICK_PICOS } else { MICROSECOND_PICOS };
         // tc counts whole units.
         let packet_time = (rate.transmission_time(avpkt).picos() as f64 / unit).floor().max(1.0);
@@ -63,7 +63,7 @@ impl IdleDecayTable {
     }
 
     /// The average after so many idle microseconds.
-    pub(crate) fn decay(&self, average: u64, idle_micros: u64) -> u64 {
+    pub fn decay(&self, average: u64, idle_micros: u64) -> u64 {
         let idle = idle_micros.min(255 << self.cell_log);
         match self.shifts[(idle >> self.cell_log) as usize & (IDLE_TABLE_CELLS - 1)] {
             0 => {

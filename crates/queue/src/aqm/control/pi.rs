@@ -23,6 +23,7 @@
 
 use ecnlab_units::{Span, parameters, words};
 
+use crate::aqm::GaugeReport;
 use crate::aqm::entry::Gauge;
 
 /// A probability that a proportional-integral controller moves.
@@ -167,7 +168,7 @@ impl SquaredProbability {
         self.overload == OverloadPolicy::Drop && self.base.probability >= 1.0 / self.coupling
     }
 
-    pub(crate) fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn report_gauges(&self, report: GaugeReport) {
         report("probability", self.base_probability());
         report("classic", self.classic_probability());
         report("coupled", self.coupled_probability());

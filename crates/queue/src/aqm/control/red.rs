@@ -104,10 +104,7 @@ impl Settings {
     /// Contradicting thresholds, each with its error.
     pub fn contradictions(&self, limit: PacketsOrBytes) -> Contradictions {
         let Settings { min_th, max_th, .. } = *self;
-        let limit_packets = match limit {
-            PacketsOrBytes::Packets(packets) => packets,
-            PacketsOrBytes::Bytes(bytes) => bytes / f64::from(self.mean_packet),
-        };
+        let limit_packets = limit.in_packets_of(self.mean_packet);
         let mut problems = Vec::new();
         if min_th >= max_th {
             problems.push(("min_th", format!("{min_th} must be below max_th {max_th}")));

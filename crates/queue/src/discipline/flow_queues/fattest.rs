@@ -4,7 +4,7 @@
 //! longest is read, the matches of noted queues are repeated. So a change costs one step, and one more for each round when an
 //! overflow follows: log2 of the number of queues, and never a look at all of them.
 
-pub(super) struct FattestFlowFinder {
+pub struct FattestFlowFinder {
     /// Entry n is the winner of the matches 2n and 2n + 1; queue i has the index `queues + i`.
     winners: Vec<u32>,
     changed: Vec<u32>,
@@ -13,7 +13,7 @@ pub(super) struct FattestFlowFinder {
 }
 
 impl FattestFlowFinder {
-    pub(super) fn new(queues: usize) -> FattestFlowFinder {
+    pub fn new(queues: usize) -> FattestFlowFinder {
         let leaves = 0..queues as u32;
         let winners = std::iter::repeat_n(0, queues).chain(leaves.clone()).collect();
         FattestFlowFinder { winners, changed: leaves.collect(), is_marked: vec![true; queues] }
@@ -21,14 +21,14 @@ impl FattestFlowFinder {
 
     /// A queue has another length now.
     #[inline]
-    pub(super) fn mark_changed(&mut self, queue: usize) {
+    pub fn mark_changed(&mut self, queue: usize) {
         if !std::mem::replace(&mut self.is_marked[queue], true) {
             self.changed.push(queue as u32);
         }
     }
 
     /// The longest queue; of equally long ones the first.
-    pub(super) fn find(&mut self, length: impl Fn(usize) -> u64) -> usize {
+    pub fn find(&mut self, length: impl Fn(usize) -> u64) -> usize {
         let better = |a: u32, b: u32| {
             let of = |queue: u32| (length(queue as usize), std::cmp::Reverse(queue));
             if of(a) > of(b) { a } else { b }

@@ -45,21 +45,13 @@ pub static DRR: DisciplineEntry = DisciplineEntry {
 
 /// Defaults that the three kinds share.
 const FLOW_QUEUE_BASE_ENTRY: DisciplineEntry = DisciplineEntry {
-    name: "",
-    title: "",
-    summary: "",
-    source: "",
-    parameters: &[],
-    child: ChildKind::Aqm("droptail"),
     gauges: &[
         Gauge { name: "flows", unit: "1", doc: "Flow queues with packets", symbol: "" },
         Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
     ],
-    band_names: &[],
     lowest_mark: |values| values.get_as::<OrOff<Span>>("l4s_step").0.map(|_| CongestionLevel::Congested),
-    check: |_, _| Vec::new(),
     test_params: &[("flows", "16")],
-    kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),
+    ..DisciplineEntry::DEFAULTS
 };
 
 parameters! {

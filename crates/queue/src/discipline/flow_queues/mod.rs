@@ -37,7 +37,7 @@ pub use kinds::{
 };
 
 use super::{DequeueOutcome, Discipline, Fifo, QueueCounters, QueueEvent, QueueItem};
-use crate::aqm::{Aqm, Backlog, SignalCause};
+use crate::aqm::{Aqm, Backlog, GaugeReport, SignalCause};
 use crate::limit::Limit;
 
 /// List that a queue joins when its flow begins (fq_codel's `new_flows`).
@@ -203,10 +203,7 @@ impl<F: QueueItem> FlowQueues<F> {
         let FlowQueue { fifo, list, .. } = &mut self.queues[at];
         let mut on_event = count_events(&mut self.counters[usize::from(list.unwrap_or_default())], on_event);
         for _ in 0..packets {
-            match self.config.drop {
-                QueueEnd::Front => fifo.drop_front(now, &mut on_event),
-                QueueEnd::Tail => fifo.drop_back(now, &mut on_event),
-            };
+            fifo.drop_at_end(self.config.drop, now, &mut on_event);
         }
     }
 
@@ -348,11 +345,7 @@ impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
         &self.counters[usize::from(band)]
     }
 
-    fn average_queue_length(&self) -> Option<f64> {
-        None
-    }
-
-    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, report: GaugeReport) {
         let lengths = || self.backlogged_queues().map(Fifo::len);
         report("flows", lengths().count() as f64);
         report("longest", lengths().max().unwrap_or_default() as f64);
