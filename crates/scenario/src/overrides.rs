@@ -24,7 +24,7 @@ impl OverrideWriter {
     fn set(&mut self, root: &mut Node, path: &str, value: &str) -> Result<(), Problem> {
         let steps: Vec<&str> = path.split('.').collect();
         if steps.iter().any(|step| step.is_empty()) {
-            return Err(Problem::new(path, "an override is written as flows.fragile.count=40".to_owned()));
+            return Err(Problem::new(path, "an override is written as flows.fragile.count=40"));
         }
         let value = Node::parse_override_value(value).map_err(|message| Problem::new(path, message))?;
         self.set_at_root(root, &steps, &value).map_err(|message| Problem::new(path, message))

@@ -14,8 +14,8 @@ const MAX_LISTED_NAMES: usize = 100;
 const MAX_SEARCHED_NAMES: usize = 1_000;
 
 impl Problem {
-    pub fn new(place: &str, message: String) -> Problem {
-        Problem { place: place.to_owned(), line: None, message }
+    pub fn new(place: &str, message: impl Into<String>) -> Problem {
+        Problem { place: place.to_owned(), line: None, message: message.into() }
     }
 }
 

@@ -54,6 +54,11 @@ impl<'a> TableInput<'a> {
         TableInput { node: &EMPTY, place }
     }
 
+    /// The table under a key, if the key is given.
+    pub fn table(&self, key: &str) -> Option<TableInput<'a>> {
+        Some(TableInput::new(self.node.get(key)?, self.path_of_key(key)))
+    }
+
     pub fn path_of_key(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
@@ -100,13 +105,13 @@ impl<'r> Reader<'r> {
     }
 
     /// Reports a problem of a member, with its line if it has one.
-    pub fn report(&mut self, given: &TableInput, key: &str, message: String) {
-        self.problems.push(Problem { place: given.path_of_key(key), line: given.line(key), message });
+    pub fn report(&mut self, given: &TableInput, key: &str, message: impl Into<String>) {
+        self.problems.push(Problem { place: given.path_of_key(key), line: given.line(key), message: message.into() });
     }
 
     /// Reports a warning of a member.
-    pub fn warn(&mut self, given: &TableInput, key: &str, message: String) {
-        self.warnings.push(Problem { place: given.path_of_key(key), line: given.line(key), message });
+    pub fn warn(&mut self, given: &TableInput, key: &str, message: impl Into<String>) {
+        self.warnings.push(Problem { place: given.path_of_key(key), line: given.line(key), message: message.into() });
     }
 
     /// Reports every unknown key.
@@ -176,7 +181,7 @@ impl<'r> Reader<'r> {
             if let Some(effect) = parameter.effect_disabled_by(value) {
                 self.warn(given, parameter.name, format!("{value} means that {effect}; fix: leave it out for the default"));
             } else if unread.contains(&parameter.name) {
-                self.warn(given, parameter.name, "has no effect with this algorithm; fix: leave it out".to_owned());
+                self.warn(given, parameter.name, "has no effect with this algorithm; fix: leave it out");
             } else if let Some(condition) = values.unmet_read_conditions_of(parameter.name).first() {
                 self.warn_unmet_condition(given, values, parameter.name, condition, path);
             }
@@ -200,12 +205,12 @@ impl<'r> Reader<'r> {
 
     /// The table under `key`, if there is one; reports a problem if the value is not a table.
     pub fn read_table<'a>(&mut self, given: &TableInput<'a>, key: &str, example: &str) -> Option<TableInput<'a>> {
-        let node = given.node.get(key)?;
-        if node.entries().is_none() {
+        let table = given.table(key)?;
+        if table.node.entries().is_none() {
             self.report(given, key, format!("must be a table, as in {key} = {example}"));
             return None;
         }
-        Some(TableInput::new(node, given.path_of_key(key)))
+        Some(table)
     }
 
     /// The registry entry that the value of `key` names.
@@ -239,6 +244,11 @@ impl<'r> Reader<'r> {
         }
         found
     }
+}
+
+/// Names of parameters, in the order of their declaration.
+pub fn parameter_names(parameters: &[Parameter]) -> impl Iterator<Item = &'static str> + Clone {
+    parameters.iter().map(|parameter| parameter.name)
 }
 
 /// Members of a table by the index of the parameter that each gives.

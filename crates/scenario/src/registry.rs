@@ -186,12 +186,12 @@ pub fn schema(known: &Registry) -> Json {
 }
 
 fn section_schema(section: &Section, known: &Registry) -> Json {
-    let inner: Vec<_> = section
-        .tables
-        .iter()
-        .map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required))
-        .collect();
-    table_schema_of_members(&inner, section.keys)
+    table_schema_of_members(&table_members(section.tables, known).collect::<Vec<_>>(), section.keys)
+}
+
+/// Key, schema and necessity of each table.
+fn table_members(tables: &[TableDeclaration], known: &Registry) -> impl Iterator<Item = (&'static str, Json, bool)> {
+    tables.iter().map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required))
 }
 
 fn table_schema(content: TableContent, known: &Registry) -> Json {
@@ -217,11 +217,8 @@ fn table_schema(content: TableContent, known: &Registry) -> Json {
         TableContent::Topology => {
             let of = |topology: &&TopologyEntry| {
                 let named = (TOPOLOGY, json!({ "const": topology.name }), true);
-                let tables = topology
-                    .tables
-                    .iter()
-                    .map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required));
-                table_schema_of_members(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), topology.parameters)
+                let members: Vec<_> = std::iter::once(named).chain(table_members(topology.tables, known)).collect();
+                table_schema_of_members(&members, topology.parameters)
             };
             json!({ "oneOf": TOPOLOGIES.iter().map(of).collect::<Vec<_>>() })
         }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{FlowSpec, FlowTemplate, Network, PipeOrQueue, RowPolicy};
+use ecnlab_sim::{FlowSpec, FlowTemplate, Network, PipeOrQueue, RowPolicy, RunTimesAndSeed};
 use ecnlab_transport::Transport;
 use ecnlab_transport::settings::{CongestionControlName, KernelControlName};
-use ecnlab_units::Span;
-use serde_json::{Map, Value as Json};
+use ecnlab_units::{Span, Time};
+use serde_json::Value as Json;
 
 use crate::problem::{Problem, near_name_text};
 use crate::read::{Reader, TableInput};
@@ -74,12 +74,12 @@ impl Scenario {
         let queues = links.edges.iter().filter(|edge| edge.queue.is_some()).map(|edge| edge.name.clone()).collect();
         let user_aqms = links.queues().flat_map(|queue| queue.user_aqm_names_and_digests()).collect();
         let mut resolved = values_to_json(&top);
-        resolved.insert("link".to_owned(), Json::Array(links.described));
-        resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
+        resolved["link"] = links.described.into();
+        resolved["flows"] = groups.iter().map(|group| group.described.clone()).collect();
         if !changes.is_empty() {
-            resolved.insert("change".to_owned(), Json::Array(changes));
+            resolved["change"] = changes.into();
         }
-        resolved.insert("record".to_owned(), Json::Object(values_to_json(&record)));
+        resolved["record"] = values_to_json(&record);
         Ok(Scenario {
             name: keys.name,
             duration: keys.duration,
@@ -89,11 +89,16 @@ impl Scenario {
             groups: groups.iter().map(|group| group.name.clone()).collect(),
             network: Arc::new(Network { processing_time: keys.processing_jitter.0, ..assemble_network(links.edges, groups) }),
             queues,
-            resolved: Json::Object(resolved),
+            resolved,
             user_aqms,
             file_names: reader.file_names,
             warnings: reader.warnings,
         })
+    }
+
+    /// The times of a run, and its seed.
+    pub fn times_and_seed(&self, seed: u64) -> RunTimesAndSeed {
+        RunTimesAndSeed { duration: Time::ZERO + self.duration, measure_from: Time::ZERO + self.measure_from, seed }
     }
 
     /// Takes the network of another scenario with the same key, so that a large one is in memory once. User-defined AQMs keep the state of
@@ -116,7 +121,7 @@ impl Scenario {
             _ => None,
         });
         let say = "the simulator has no kernel; fix: use --backend uml, or give the queue an aqm";
-        let queues = queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned()));
+        let queues = queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say));
         queues.chain(self.kernel_controls().map(|(place, name)| Problem::new(&place, kernel_control_message(name.as_str())))).collect()
     }
 
@@ -141,8 +146,7 @@ impl Scenario {
     /// Key of all that results depend on: the engine's sources, the derivation rules, the sources of user-defined AQMs, and the scenario
     /// without its title and recordings. 128-bit FNV-1a in hexadecimal.
     pub fn hash(&self) -> String {
-        let empty = Map::new();
-        let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
+        let physics = self.resolved.as_object().into_iter().flatten().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
         let sources =
             std::iter::once(SOURCES_DIGEST).chain(self.user_aqms.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));

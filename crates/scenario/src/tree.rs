@@ -1,9 +1,9 @@
 //! A scenario from TOML or JSON as a tree of values, each with its line and its form.
 
-use std::fmt;
+use std::ops::Range;
 
 use ecnlab_units::Value;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value as Json;
 use toml_edit::{ImDocument, Item, Table as TomlTable, Value as Toml};
 
 use crate::problem::Problem;
@@ -44,20 +44,24 @@ impl Node {
     /// A table without members.
     pub const EMPTY: Node = Node { value: NodeValue::Table(Vec::new()), line: None };
 
-    pub fn table<'k>(entries: impl IntoIterator<Item = (&'k str, Node)>) -> Node {
-        Node::new_without_line(NodeValue::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+    pub fn table<K: Into<String>>(entries: impl IntoIterator<Item = (K, Node)>) -> Node {
+        Node { value: NodeValue::Table(entries.into_iter().map(|(key, node)| (key.into(), node)).collect()), line: None }
     }
 
     pub fn from_list(nodes: Vec<Node>) -> Node {
-        Node::new_without_line(NodeValue::List(nodes))
+        Node { value: NodeValue::List(nodes), line: None }
     }
 
     pub fn from_word(text: &str) -> Node {
-        Node::new_without_line(NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
+        Node::scalar(text, ScalarKind::Text)
     }
 
     pub fn from_number(number: u32) -> Node {
-        Node::new_without_line(NodeValue::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
+        Node::scalar(number.to_string(), ScalarKind::Number)
+    }
+
+    fn scalar(text: impl Into<String>, form: ScalarKind) -> Node {
+        Node { value: NodeValue::Scalar(Scalar { text: text.into(), form }), line: None }
     }
 
     /// A value in the syntax of a scenario.
@@ -68,11 +72,18 @@ impl Node {
             Value::Flag(_) => ScalarKind::Flag,
             _ => ScalarKind::Text,
         };
-        Node::new_without_line(NodeValue::Scalar(Scalar { text: value.to_string(), form }))
+        Node::scalar(value.to_string(), form)
     }
 
-    fn new_without_line(value: NodeValue) -> Node {
-        Node { value, line: None }
+    fn from_json_value(value: Json) -> Node {
+        match value {
+            Json::Null => Node::scalar("null", ScalarKind::Other),
+            Json::Bool(flag) => Node::scalar(flag.to_string(), ScalarKind::Flag),
+            Json::Number(number) => Node::scalar(number.to_string(), ScalarKind::Number),
+            Json::String(text) => Node::scalar(text, ScalarKind::Text),
+            Json::Array(members) => Node::from_list(members.into_iter().map(Node::from_json_value).collect()),
+            Json::Object(members) => Node::table(members.into_iter().map(|(key, value)| (key, Node::from_json_value(value)))),
+        }
     }
 
     /// Reads TOML.
@@ -80,7 +91,7 @@ impl Node {
         let lines = LineStarts::of(text);
         let document = ImDocument::parse(text).map_err(|why| Problem {
             place: "file".to_owned(),
-            line: why.span().and_then(|span| lines.number(span.start)),
+            line: lines.line(why.span()),
             // The parser has no message for a text that ends within a value.
             message: if why.message().is_empty() {
                 "not valid TOML: a value is missing or not complete".to_owned()
@@ -91,23 +102,23 @@ impl Node {
         Ok(lines.item(document.as_item()))
     }
 
-    /// Reads JSON.
+    /// Reads JSON. A repeated key has its last value at its first position.
     pub fn from_json(text: &str) -> Result<Node, Problem> {
-        serde_json::from_str(text).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
+        serde_json::from_str(text).map(Node::from_json_value).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
     }
 
     /// A value from the command line: TOML or JSON, or otherwise a bare word such as a name.
     pub fn parse_override_value(text: &str) -> Result<Node, String> {
         let text = text.trim();
         if let Ok(value) = text.parse::<Toml>() {
-            return Ok(LineStarts::none().value(&value));
+            return Ok(LineStarts(Vec::new()).value(&value));
         }
         match serde_json::from_str(text) {
-            Ok(json) => Ok(json),
+            Ok(json) => Ok(Node::from_json_value(json)),
             Err(_) if text.starts_with('{') => {
                 Err(format!("{text} is neither TOML nor JSON: a table is written as {{ aqm = \"droptail\", limit = 100 }}"))
             }
-            Err(_) => Ok(Node { value: NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }), line: None }),
+            Err(_) => Ok(Node::from_word(text)),
         }
     }
 
@@ -173,7 +184,7 @@ impl Node {
     }
 }
 
-/// Offsets of the starts of lines in a text.
+/// Offsets of the starts of lines in a text; none if the text is not from a file.
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {
@@ -181,130 +192,38 @@ impl LineStarts {
         LineStarts(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
-    /// Line starts of a text that is not from a file.
-    fn none() -> LineStarts {
-        LineStarts(Vec::new())
-    }
-
-    /// Number of the line with this byte, from 1.
-    fn number(&self, at: usize) -> Option<usize> {
-        Some(self.0.partition_point(|&start| start <= at)).filter(|&line| line > 0)
+    /// Number of the line in which a span begins, from 1.
+    fn line(&self, span: Option<Range<usize>>) -> Option<usize> {
+        let begin = span?.start;
+        Some(self.0.partition_point(|&start| start <= begin)).filter(|&line| line > 0)
     }
 
     fn item(&self, item: &Item) -> Node {
-        let line = item.span().and_then(|span| self.number(span.start));
-        let value = match item {
-            Item::None => NodeValue::Table(Vec::new()),
+        let node = match item {
+            Item::None => Node::EMPTY,
             Item::Value(value) => return self.value(value),
-            Item::Table(table) => self.table(table),
-            Item::ArrayOfTables(tables) => {
-                let of = |table: &TomlTable| Node { line: table.span().and_then(|span| self.number(span.start)), value: self.table(table) };
-                NodeValue::List(tables.iter().map(of).collect())
-            }
+            Item::Table(table) => return self.table(table),
+            Item::ArrayOfTables(tables) => Node::from_list(tables.iter().map(|table| self.table(table)).collect()),
         };
-        Node { value, line }
+        Node { line: self.line(item.span()), ..node }
     }
 
-    fn table(&self, table: &TomlTable) -> NodeValue {
-        NodeValue::Table(table.iter().map(|(key, item)| (key.to_owned(), self.item(item))).collect())
+    fn table(&self, table: &TomlTable) -> Node {
+        Node { line: self.line(table.span()), ..Node::table(table.iter().map(|(key, item)| (key, self.item(item)))) }
     }
 
     fn value(&self, value: &Toml) -> Node {
-        let line = value.span().and_then(|span| self.number(span.start));
-        let scalar = |text: String, form| NodeValue::Scalar(Scalar { text, form });
-        let tree = match value {
-            Toml::String(string) => scalar(string.value().clone(), ScalarKind::Text),
-            Toml::Integer(number) => scalar(number.value().to_string(), ScalarKind::Number),
-            Toml::Float(number) => scalar(number.value().to_string(), ScalarKind::Number),
-            Toml::Boolean(flag) => scalar(flag.value().to_string(), ScalarKind::Flag),
-            Toml::Datetime(date) => scalar(date.value().to_string(), ScalarKind::Other),
-            Toml::Array(array) => NodeValue::List(array.iter().map(|value| self.value(value)).collect()),
-            Toml::InlineTable(table) => NodeValue::Table(table.iter().map(|(key, value)| (key.to_owned(), self.value(value))).collect()),
+        let node = match value {
+            Toml::String(string) => Node::from_word(string.value()),
+            Toml::Integer(number) => Node::scalar(number.value().to_string(), ScalarKind::Number),
+            Toml::Float(number) => Node::scalar(number.value().to_string(), ScalarKind::Number),
+            Toml::Boolean(flag) => Node::scalar(flag.value().to_string(), ScalarKind::Flag),
+            Toml::Datetime(date) => Node::scalar(date.value().to_string(), ScalarKind::Other),
+            Toml::Array(array) => Node::from_list(array.iter().map(|value| self.value(value)).collect()),
+            Toml::InlineTable(table) => Node::table(table.iter().map(|(key, value)| (key, self.value(value)))),
         };
-        Node { value: tree, line }
+        Node { line: self.line(value.span()), ..node }
     }
-}
-
-/// Deserializes JSON directly, without an intermediate tree.
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
-    }
-}
-
-struct NodeVisitor;
-
-impl NodeVisitor {
-    fn scalar<E>(text: impl Into<String>, form: ScalarKind) -> Result<Node, E> {
-        Ok(Node::new_without_line(NodeValue::Scalar(Scalar { text: text.into(), form })))
-    }
-
-    fn number<E>(number: impl Into<serde_json::Number>) -> Result<Node, E> {
-        NodeVisitor::scalar(number.into().to_string(), ScalarKind::Number)
-    }
-}
-
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        NodeVisitor::scalar("null", ScalarKind::Other)
-    }
-
-    fn visit_bool<E>(self, flag: bool) -> Result<Node, E> {
-        NodeVisitor::scalar(flag.to_string(), ScalarKind::Flag)
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
-        NodeVisitor::number(number)
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
-        NodeVisitor::number(number)
-    }
-
-    /// JSON has only finite numbers.
-    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Node, E> {
-        serde_json::Number::from_f64(number).map_or_else(|| self.visit_unit(), NodeVisitor::number)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        NodeVisitor::scalar(text, ScalarKind::Text)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
-        let mut nodes = Vec::new();
-        while let Some(node) = members.next_element()? {
-            nodes.push(node);
-        }
-        Ok(Node::from_list(nodes))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = members.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Node::new_without_line(NodeValue::Table(keep_last_of_repeated_keys(entries))))
-    }
-}
-
-/// Merges repeated keys of a JSON table: the last value at the first position.
-fn keep_last_of_repeated_keys(mut entries: Vec<(String, Node)>) -> Vec<(String, Node)> {
-    let mut places: Vec<usize> = (0..entries.len()).collect();
-    let key = |at: usize| (entries[at].0.len(), entries[at].0.as_str());
-    places.sort_by(|&one, &other| key(one).cmp(&key(other)));
-    if places.windows(2).all(|pair| key(pair[0]) != key(pair[1])) {
-        return entries;
-    }
-    let with_same_key = places.chunk_by(|&one, &other| key(one) == key(other));
-    let mut kept: Vec<(usize, usize)> = with_same_key.map(|same| (same[0], same[same.len() - 1])).collect();
-    kept.sort_unstable();
-    kept.into_iter().map(|(first, last)| (std::mem::take(&mut entries[first].0), entries[last].1.clone())).collect()
 }
 
 #[cfg(test)]

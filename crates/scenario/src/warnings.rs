@@ -58,7 +58,7 @@ fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], g
     if edges.iter().all(|edge| edge.queue.is_none()) {
         let message =
             "no link has a queue, so nothing is marked and no queue is measured; fix: give one queue = { aqm = \"droptail\", limit = 100 }";
-        reader.warn(root, "link", message.to_owned());
+        reader.warn(root, "link", message);
     }
     // A client's responses follow the route; its requests are data too, in the opposite direction.
     let sends_against_route =
@@ -71,15 +71,15 @@ fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], g
         let is_reverse = edge.opposite.is_some_and(|other| other < at);
         match (with_data[at], with_acks[at]) {
             (false, false) if edge.queue.is_some() && (other_way || is_reverse) => {
-                reader.warn(&edge.given, "queue", "no flow's route crosses this queue".to_owned());
+                reader.warn(&edge.given, "queue", "no flow's route crosses this queue");
             }
             (false, false) if !other_way && !is_reverse => {
-                reader.warn(&edge.given, "name", "no flow's route crosses this link".to_owned());
+                reader.warn(&edge.given, "name", "no flow's route crosses this link");
             }
             (false, true) if edge.queue.is_some() && !is_reverse => {
                 let message =
                     "only acknowledgements come to this queue; fix: swap from and to of the link, or give the queue to the other direction";
-                reader.warn(&edge.given, "queue", message.to_owned());
+                reader.warn(&edge.given, "queue", message);
             }
             _ => {}
         }
@@ -95,8 +95,8 @@ fn used_edges<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool
 
 /// Warns of shapers without effect.
 fn check_shaped_link(reader: &mut Reader, edge: &Edge) {
-    if let (Some(queue), Some(node)) = (&edge.queue, edge.given.node.get("queue")) {
-        check_idle_shapers(reader, &TableInput::new(node, edge.given.path_of_key("queue")), queue, edge.spec.rate);
+    if let (Some(queue), Some(given)) = (&edge.queue, edge.given.table("queue")) {
+        check_idle_shapers(reader, &given, queue, edge.spec.rate);
     }
 }
 
@@ -107,8 +107,8 @@ fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig,
         let message = format!("is not below the link's rate of {} bps, so nothing is shaped; fix: give a lower rate", line.bps());
         reader.warn(given, "rate", message);
     }
-    if let (Child::Queue(inner), Some(node)) = (&of.child, given.node.get("queue")) {
-        check_idle_shapers(reader, &TableInput::new(node, given.path_of_key("queue")), inner, shaped_to.min(line));
+    if let (Child::Queue(inner), Some(within)) = (&of.child, given.table("queue")) {
+        check_idle_shapers(reader, &within, inner, shaped_to.min(line));
     }
 }
 
@@ -144,7 +144,7 @@ fn check_ineffective_app_parameters(reader: &mut Reader, group: &Group, duration
     let Traffic::Application(spec) = &group.traffic else { return };
     let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
     let doubts = spec.warnings((Time::ZERO + duration).since(*start));
-    let given = group.given.node.get("app").map(|node| TableInput::new(node, group.given.path_of_key("app")));
+    let given = group.given.table("app");
     for (parameter, why) in doubts {
         reader.warn(given.as_ref().unwrap_or(&group.given), parameter, why);
     }
@@ -159,7 +159,7 @@ fn forward_queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<I
 fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let marking = forward_queues_of(edges, group).find(|(_, queue)| queue.lowest_mark_level().is_some());
     let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
-    let Some(carrier) = group.given.node.get(key).map(|node| TableInput::new(node, group.given.path_of_key(key))) else { return };
+    let Some(carrier) = group.given.table(key) else { return };
     match marking {
         Some((edge, _)) if group.tcp().is_some() && !group.offers_ecn && !group.has_ecn_key => {
             let message = format!(
@@ -171,12 +171,12 @@ fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
         None if group.transport.is_datagrams() && group.offers_ecn => {
             let message =
                 "these datagrams are ECN-capable, and no queue on their route marks; fix: give one an AQM that does, or ecn = \"not-ect\"";
-            reader.warn(&carrier, "ecn", message.to_owned());
+            reader.warn(&carrier, "ecn", message);
         }
         None if group.offers_ecn && !is_marked_before_queues(edges, group) => {
             let message =
                 "these senders offer ECN, and no queue on their route marks; fix: give one an AQM that does, such as ecn, or ecn = false";
-            reader.warn(&carrier, "ecn", message.to_owned());
+            reader.warn(&carrier, "ecn", message);
         }
         _ => {}
     }
@@ -194,7 +194,7 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let Some((edge, queue)) = forward_queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue() || queue.marks_ect1_earlier()) else {
         return;
     };
-    let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
+    let (Some(given), true) = (group.given.table("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
     if matches!(settings.congestion_control, CongestionControlName::Kernel(_)) {
         return;
@@ -218,12 +218,12 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
         ),
         _ => return,
     };
-    reader.warn(&TableInput::new(node, group.given.path_of_key("tcp")), "ect_codepoint", message);
+    reader.warn(&given, "ect_codepoint", message);
 }
 
 /// Warns if a queue marks with two levels and the senders do not read them, or the reverse.
 fn check_mecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let tcp = group.given.node.get("tcp").map(|node| TableInput::new(node, group.given.path_of_key("tcp")));
+    let tcp = group.given.table("tcp");
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
     let marking: Vec<_> = forward_queues_of(edges, group).filter(|(_, queue)| queue.lowest_mark_level().is_some()).collect();
     let in_two_levels = marking.iter().find(|(_, queue)| queue.lowest_mark_level() == Some(CongestionLevel::Incipient));
@@ -238,7 +238,7 @@ fn check_mecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
         (EcnSemantics::Mecn, None) if !marking.is_empty() => {
             let message = "these senders read marks in two levels, and no queue on their route gives the incipient one: give one aqm = \
                            \"mecn\" or \"amecn\", or the senders another ecn_response";
-            reader.warn(&tcp, "ecn_response", message.to_owned());
+            reader.warn(&tcp, "ecn_response", message);
         }
         _ => {}
     }

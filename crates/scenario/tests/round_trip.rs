@@ -312,6 +312,6 @@ fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
             verdict.findings.iter().find(|finding| finding.known.is_none())
         );
         let departures = Rule::ALL.iter().zip(verdict.rule_counts).filter(|(_, count)| count.departures > 0);
-        assert_eq!(expected, departures.map(|(rule, _)| rule.info().name).collect::<Vec<_>>(), "{profile}");
+        assert_eq!(expected, departures.map(|(rule, _)| rule.word()).collect::<Vec<_>>(), "{profile}");
     }
 }

@@ -229,7 +229,7 @@ fn overrides_reach_members_by_name_number_and_star() {
 #[test]
 fn an_override_may_add_a_key_or_a_table() {
     let scenario = read_valid(&[("record.queue", "10 ms"), ("link.bottleneck.queue.w_q", "0.01"), ("link.*.reverse.limit", "7")]).unwrap();
-    assert!(scenario.record.queue.interval().is_some());
+    assert!(scenario.record.queue.0.is_some());
     assert_eq!(0.01, scenario.resolved["link"][0]["queue"]["w_q"]);
     assert_eq!(7, scenario.resolved["link"][0]["reverse"]["limit"]);
 }

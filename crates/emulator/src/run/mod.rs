@@ -150,7 +150,7 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     let network = (*scenario.network).clone().with_external_hosts();
     let simulation = Simulation::new(&network, &RunTimesAndSeed { duration, measure_from, seed: options.seed }, probe);
     let hosts = create_hosts(&settings, options.family)?;
-    let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.interval())?;
+    let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.0)?;
     let max_packet = max_packet_bytes_any_family(&settings);
     let mut metadata = RunMetadata::new(options, &settings, &scenario.groups);
     metadata.lateness_budget = options.lateness_budget.unwrap_or_else(|| default_lateness_budget(scenario, &settings));

@@ -4,9 +4,9 @@ use ecnlab_queue::{Bursts, Limit};
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Span, parameters};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
-use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, values_to_json};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, limit_of_amount, values_to_json};
 use crate::read::{Reader, TableInput};
 
 parameters! {
@@ -39,13 +39,10 @@ pub const BURSTS: TableDeclaration = TableDeclaration {
     example: "{ period = \"4 ms\", aggregate = 32 }",
 };
 
-/// Maximum of an aggregate in bytes.
-const MAX_AGGREGATE_BYTES: f64 = 1e13;
-
 /// Valid bursts, also in a form that can be read again.
 pub struct LinkBursts {
     pub bursts: Bursts,
-    pub described: Map<String, Json>,
+    pub described: Json,
 }
 
 /// The bursts of a link, if they are given and valid.
@@ -56,24 +53,17 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<LinkBursts> {
     let period: Option<Span> = reading.get("period");
     let aggregate = match reading.get::<OrOff<PacketsOrBytes>>("aggregate")?.0 {
         None => None,
-        Some(amount) => Some(limit_of_amount(reader, &table, amount)?),
+        Some(amount) => Some(limit_of_aggregate(reader, &table, amount)?),
     };
     Some(LinkBursts { bursts: Bursts { period: period?, aggregate }, described: values_to_json(&reading.values) })
 }
 
-/// An aggregate as a whole number of packets or bytes.
-fn limit_of_amount(reader: &mut Reader, table: &TableInput, amount: PacketsOrBytes) -> Option<Limit> {
-    match amount {
-        PacketsOrBytes::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
-            Some(Limit::Packets(packets as u32))
-        }
-        PacketsOrBytes::Bytes(bytes) if bytes.fract() == 0.0 && (1.0..=MAX_AGGREGATE_BYTES).contains(&bytes) => {
-            Some(Limit::Bytes(bytes as u64))
-        }
-        _ => {
-            let message = format!("must be off, a whole number of packets, 1 .. {MAX_PACKETS}, or whole bytes, as in \"64 KB\"");
-            reader.report(table, "aggregate", message);
-            None
-        }
+/// The limit of an aggregate, in whole packets or bytes.
+fn limit_of_aggregate(reader: &mut Reader, table: &TableInput, amount: PacketsOrBytes) -> Option<Limit> {
+    let limit = limit_of_amount(amount).filter(|_| !matches!(amount, PacketsOrBytes::Bytes(bytes) if bytes.fract() != 0.0));
+    if limit.is_none() {
+        let message = format!("must be off, a whole number of packets, 1 .. {MAX_PACKETS}, or whole bytes, as in \"64 KB\"");
+        reader.report(table, "aggregate", message);
     }
+    limit
 }

@@ -67,7 +67,7 @@ fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], dura
     let keys = ChangeKeys::from_values(values);
     reader.warn_ignored_keys(given, values, &[]);
     if keys.rate.is_none() && keys.delay.is_none() && keys.state.is_none() {
-        reader.report(given, "rate", "nothing changes; fix: give rate, delay or state = \"down\" or \"up\"".to_owned());
+        reader.report(given, "rate", "nothing changes; fix: give rate, delay or state = \"down\" or \"up\"");
     }
     warn_late_changes(reader, given, &keys, duration);
     for name in &keys.link {
@@ -77,7 +77,7 @@ fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], dura
             queue.changes.extend(keys.changes());
         }
     }
-    Some(Json::Object(values_to_json(values)))
+    Some(values_to_json(values))
 }
 
 /// Warns of times after the end of the run.

@@ -2,14 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use ecnlab_queue::Limit;
+use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Kind, Parameter, Value, Values};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::read::{Reader, TableInput};
 use crate::tree::Node;
 
 /// Maximum number of packets in a queue or a buffer.
 pub const MAX_PACKETS: u64 = 100_000_000;
+const MAX_BYTES: f64 = 1e13;
+
+/// The limit of this amount, if it is a whole number of packets or a number of bytes within the bounds.
+pub fn limit_of_amount(amount: PacketsOrBytes) -> Option<Limit> {
+    match amount {
+        PacketsOrBytes::Packets(packets) => {
+            (packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets)).then_some(Limit::Packets(packets as u32))
+        }
+        PacketsOrBytes::Bytes(bytes) => (1.0..=MAX_BYTES).contains(&bytes).then_some(Limit::Bytes(bytes as u64)),
+    }
+}
 
 /// Declaration of a section: its keys and its tables.
 pub struct Section {
@@ -118,8 +131,13 @@ fn override_example(key: &str) -> &'static str {
 }
 
 /// The values in the form of a scenario, which can be read again.
-pub fn values_to_json(values: &Values) -> Map<String, Json> {
-    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value_by_name(parameter.name)))).collect()
+pub fn values_to_json(values: &Values) -> Json {
+    values.iter().map(|(name, value)| (name, value_to_json(value))).collect()
+}
+
+/// The values of an entry that `kind` chooses, in the same form.
+pub fn kind_and_values_to_json(kind: &str, values: &Values) -> Json {
+    std::iter::once(("kind", json!(kind))).chain(values.iter().map(|(name, value)| (name, value_to_json(value)))).collect()
 }
 
 /// A value as JSON.
@@ -128,15 +146,7 @@ pub fn value_to_json(value: &Value) -> Json {
         Value::Number(x) => json!(x),
         Value::Count(n) => json!(n),
         Value::Flag(flag) => json!(flag),
-        Value::Amount(_)
-        | Value::Span(_)
-        | Value::Rate(_)
-        | Value::Distribution(_)
-        | Value::Special(_)
-        | Value::Choice(_)
-        | Value::Text(_) => {
-            json!(value.to_string())
-        }
         Value::List(values) => values.iter().map(value_to_json).collect(),
+        _ => json!(value.to_string()),
     }
 }

@@ -26,7 +26,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
             ("line", DeliveryTrace::parse(&text))
         }
         (None, None) => {
-            reader.report(given, DELIVERIES.key, "must be a file, as in \"cellular.trace\", or a list of times in milliseconds".to_owned());
+            reader.report(given, DELIVERIES.key, "must be a file, as in \"cellular.trace\", or a list of times in milliseconds");
             return None;
         }
     };

@@ -3,14 +3,14 @@
 use ecnlab_transport::application::{self, APPLICATIONS, AllowedTransport, ApplicationEntry};
 use ecnlab_transport::{TcpSettings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 
 use super::declaration::{self, Section, TableContent, TableDeclaration, read_array_of_tables};
 use super::link::Links;
 use super::routes::{self, GroupRoute};
 use super::tcp::{self, ReadTransport, TCP_TABLE};
 use crate::problem::format_names;
-use crate::read::{Reader, TableInput};
+use crate::read::{Reader, TableInput, parameter_names};
 use crate::route::NetworkGraph;
 
 pub const MAX_FLOWS: u64 = 1_000_000;
@@ -123,13 +123,13 @@ fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut
     let traffic = (app.traffic)(&app_values, transport.transport.payload());
     if traffic.spawns_flows() && keys.count > 1 {
         let message = "counts applications, and an application with flows of limited life must be alone in its group; fix: give count = 1 and more flows";
-        reader.report(&given, "count", message.to_owned());
+        reader.report(&given, "count", message);
         return None;
     }
     let mut described = declaration::values_to_json(values);
     route.describe(&mut described);
-    described.insert(transport.key.to_owned(), Json::Object(transport.described));
-    described.insert("app".to_owned(), Json::Object(app_described));
+    described[transport.key] = transport.described;
+    described["app"] = app_described;
     Some(Group {
         name: keys.name,
         count: keys.count,
@@ -140,7 +140,7 @@ fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut
         transport: transport.transport,
         starts: keys.start.into_iter().map(|start| Time::ZERO + start).collect(),
         given,
-        described: Json::Object(described),
+        described,
     })
 }
 
@@ -149,7 +149,7 @@ fn read_transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTranspo
         (_, false) => tcp::read(reader, flows),
         (false, true) => read_udp(reader, flows),
         (true, true) => {
-            reader.report(flows, "udp", "excludes tcp; fix: give one of the two".to_owned());
+            reader.report(flows, "udp", "excludes tcp; fix: give one of the two");
             None
         }
     }
@@ -179,8 +179,8 @@ fn read_app(
     reader: &mut Reader,
     flows: &TableInput,
     transport: Option<&ReadTransport>,
-) -> Option<(&'static ApplicationEntry, Values, Map<String, Json>)> {
-    let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| TableInput::new(node, flows.path_of_key("app")));
+) -> Option<(&'static ApplicationEntry, Values, Json)> {
+    let table = flows.table("app").filter(|table| table.node.entries().is_some());
     let name = |entry: &ApplicationEntry| entry.name;
     let entry = match &table {
         Some(given) => reader.read_name_and_find_entry(given, "kind", "application", APPLICATIONS, name)?,
@@ -192,7 +192,7 @@ fn read_app(
     }
     let mut values = Values::defaults(entry.parameters);
     if let Some(given) = &table {
-        reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
+        reader.reject_unknown_keys(given, std::iter::once("kind").chain(parameter_names(entry.parameters)));
         let reading = reader.read_keys_over(given, values);
         values = reading.into_valid_values()?;
         reader.warn_ignored_keys(given, &values, &[]);
@@ -204,8 +204,7 @@ fn read_app(
             None => reader.report(flows, "app", format!("{parameter} {message}, as in app = {{ kind = \"{}\", ... }}", entry.name)),
         }
     }
-    let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    described.extend(declaration::values_to_json(&values));
+    let described = declaration::kind_and_values_to_json(entry.name, &values);
     Some((entry, values, described))
 }
 
@@ -214,7 +213,7 @@ fn read_times_and_sizes_file(reader: &mut Reader, given: &TableInput, values: &m
     let reads = values.parameters().iter().any(|parameter| parameter.name == "file");
     let Some(file) = reads.then(|| values.get_as::<Option<String>>("file")).flatten() else { return Some(()) };
     for key in ["times", "sizes"].into_iter().filter(|key| given.has(key)) {
-        reader.report(given, key, "excludes file, which contains it too; fix: give one of the two".to_owned());
+        reader.report(given, key, "excludes file, which contains it too; fix: give one of the two");
     }
     let text = reader.read_file(given, "file", &file)?;
     let (times, sizes) = application::parse_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;

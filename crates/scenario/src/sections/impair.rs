@@ -2,11 +2,10 @@
 
 use ecnlab_sim::ImpairmentSpec;
 use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, ImpairmentKind};
-use ecnlab_units::Parameter;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::declaration::{TableContent, TableDeclaration, values_to_json};
-use crate::read::{Reader, TableInput, parameter_example_line};
+use super::declaration::{TableContent, TableDeclaration, kind_and_values_to_json};
+use crate::read::{Reader, TableInput, parameter_example_line, parameter_names};
 use crate::tree::Node;
 
 /// Maximum number of impairments of one link.
@@ -30,9 +29,9 @@ pub struct Impairments {
 
 impl Impairments {
     /// Adds the list to the link's description, unless it is empty.
-    pub fn describe(&self, link: &mut Map<String, Json>) {
+    pub fn describe(&self, link: &mut Json) {
         if !self.described.is_empty() {
-            link.insert(IMPAIR.key.to_owned(), json!(self.described));
+            link[IMPAIR.key] = json!(self.described);
         }
     }
 }
@@ -62,7 +61,7 @@ fn impairment_tables<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<Tab
 
 fn read_part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Json)> {
     let entry = *reader.read_name_and_find_entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
-    reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
+    reader.reject_unknown_keys(given, std::iter::once("kind").chain(parameter_names(entry.parameters)));
     let reading = reader.read_keys(given, entry.parameters);
     let values = reading.valid_values()?;
     reader.warn_ignored_keys(given, values, &[]);
@@ -71,15 +70,12 @@ fn read_part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Jso
     for (parameter, message) in contradictions {
         reader.report(given, parameter, message);
     }
-    let mut text = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    text.extend(values_to_json(values));
-    is_sound.then(|| ((entry.make)(values), Json::Object(text)))
+    is_sound.then(|| ((entry.make)(values), kind_and_values_to_json(entry.name, values)))
 }
 
 /// An impairment in the syntax of a scenario, with its required parameters.
 pub fn example_of(entry: &ImpairmentKind) -> String {
-    let required =
-        entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| parameter_example_line(parameter));
+    let required = entry.parameters.iter().filter(|parameter| parameter.required).map(parameter_example_line);
     let required: Vec<_> = required.chain(entry.example.iter().map(|&text| text.to_owned())).collect();
     let rest = if required.is_empty() { String::new() } else { format!(", {}", required.join(", ")) };
     format!("impair = [{{ kind = \"{}\"{rest} }}]", entry.name)

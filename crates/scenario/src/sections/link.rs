@@ -6,7 +6,7 @@ use ecnlab_sim::trace_driven_link::DeliveryTrace;
 use ecnlab_sim::{Direction, LinkName, LinkSpec, PipeOrQueue, QueueSpec, impairment};
 use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::bursts::{self, BURSTS, LinkBursts};
 use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, read_array_of_tables, values_to_json};
@@ -175,10 +175,10 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
     let reading = reader.read_keys(&given, LINK.keys);
     let ends: [Option<String>; 3] = ["name", "from", "to"].map(|key| reading.get(key));
     if ends[1].is_some() && ends[1] == ends[2] {
-        reader.report(&given, "to", "a link must lead to another node than it comes from".to_owned());
+        reader.report(&given, "to", "a link must lead to another node than it comes from");
     }
     if reading.get::<Option<Rate>>("rate") == Some(None) && !given.has(DELIVERIES.key) {
-        reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
+        reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries");
     }
     let reverse = read_reverse(reader, &given, &reading);
     let forward = read_direction_keys(reader, given, reading);
@@ -197,11 +197,7 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadVa
     let given = reader.read_table(link, "reverse", LINK.table("reverse").example);
     if of_link.get("one_way") == Some(true) {
         if given.is_some() {
-            reader.report(
-                link,
-                "reverse",
-                "excludes one_way = true, which removes the reverse direction; fix: leave out one of the two".to_owned(),
-            );
+            reader.report(link, "reverse", "excludes one_way = true, which removes the reverse direction; fix: leave out one of the two");
         }
         return None;
     }
@@ -211,7 +207,7 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadVa
     if link.has(DELIVERIES.key) && !given.has("rate") && !given.has(DELIVERIES.key) {
         let message =
             "is missing: the link follows a trace and has no rate for its reverse direction; fix: give rate = \"10 Mbps\", or deliveries";
-        reader.report(&given, "rate", message.to_owned());
+        reader.report(&given, "rate", message);
     }
     let inherited = if given.has(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
     for &key in inherited {
@@ -228,13 +224,13 @@ fn read_direction_keys<'a>(reader: &mut Reader, given: TableInput<'a>, mut readi
     let table = reader.read_table(&given, "queue", QUEUE_TABLE.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
     if given.has("queue") && given.has("limit") {
-        reader.warn(&given, "limit", "has no effect with a queue, which has its own buffer; fix: leave out one of the two".to_owned());
+        reader.warn(&given, "limit", "has no effect with a queue, which has its own buffer; fix: leave out one of the two");
     }
     let keys = impairment::ImpairmentKeys::from_values(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
     let deliveries = read_deliveries(reader, &given, &mut reading);
     if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.wrapped_kernel_qdisc().is_some()) {
-        let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
+        let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two";
         reader.report(&given, DELIVERIES.key, message);
     }
     let bursts = read_bursts(reader, &given, queue.as_ref());
@@ -265,7 +261,7 @@ fn read_deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadVa
         return None;
     }
     if given.has("rate") {
-        reader.report(given, "rate", "excludes deliveries, which are the departure times; fix: leave out one of the two".to_owned());
+        reader.report(given, "rate", "excludes deliveries, which are the departure times; fix: leave out one of the two");
     }
     if !given.has("queue") {
         let message = format!("require a queue; fix: give queue = {}", QUEUE_TABLE.example);
@@ -312,18 +308,18 @@ impl<'a> LinkDirection<'a> {
     }
 
     /// The direction in a form that can be read again, with its queue or with the limit of its plain buffer.
-    fn describe(&self) -> Map<String, Json> {
+    fn describe(&self) -> Json {
         let mut described = values_to_json(&self.values);
         if let Some(queue) = &self.queue {
-            described.remove("limit");
-            described.insert("queue".to_owned(), Json::Object(queue.described.clone()));
+            remove_member(&mut described, "limit");
+            described["queue"] = queue.described.clone();
         }
         if let Some(trace) = &self.deliveries {
-            described.remove("rate");
-            described.insert(DELIVERIES.key.to_owned(), deliveries::trace_to_json(trace));
+            remove_member(&mut described, "rate");
+            described[DELIVERIES.key] = deliveries::trace_to_json(trace);
         }
         if let Some(bursts) = &self.bursts {
-            described.insert(BURSTS.key.to_owned(), Json::Object(bursts.described.clone()));
+            described[BURSTS.key] = bursts.described.clone();
         }
         self.impairments.describe(&mut described);
         described
@@ -334,7 +330,11 @@ impl<'a> LinkDirection<'a> {
 fn link_to_json(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
     let mut described = forward.describe();
     if let Some(reverse) = reverse {
-        described.insert("reverse".to_owned(), Json::Object(reverse.describe()));
+        described["reverse"] = reverse.describe();
     }
-    Json::Object(described)
+    described
+}
+
+fn remove_member(table: &mut Json, key: &str) {
+    table.as_object_mut().and_then(|members| members.remove(key));
 }

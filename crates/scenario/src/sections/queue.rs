@@ -17,10 +17,10 @@
 
 use ecnlab_queue::{AqmConfig, AqmEntry, Child, ChildKind, DisciplineEntry, KernelQdisc, Limit, QueueConfig, Registry};
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{Parameter, Values, parameters};
-use serde_json::{Map, Value as Json, json};
+use ecnlab_units::{Parameter, Value, Values, parameters};
+use serde_json::{Value as Json, json};
 
-use super::declaration::{self, MAX_PACKETS, Section};
+use super::declaration::{MAX_PACKETS, Section, limit_of_amount, value_to_json, values_to_json};
 use super::unknown_keys::{self, KnownKeyLocation, belongs_verb};
 use crate::read::{self, Reader, TableInput};
 use crate::tree::{Node, NodeValue, Scalar, ScalarKind};
@@ -33,7 +33,6 @@ const LIMIT_EXAMPLE: &str = "limit = 120";
 const KERNEL_KEY: &str = "kernel";
 /// Hint for an unknown AQM.
 const USER_AQM_HINT: &str = "; a user-defined AQM needs --aqm FILE:CLASS or load(..., aqms=[CLASS])";
-const MAX_LIMIT_BYTES: f64 = 1e13;
 
 parameters! {
     /// Keys of a queue besides its discipline's and its AQM's parameters.
@@ -59,13 +58,30 @@ pub const QUEUE: Section = Section {
 /// A valid queue, also in a form that can be read again.
 pub struct Queue {
     pub of: QueueConfig,
-    pub described: Map<String, Json>,
+    pub described: Json,
+}
+
+impl Queue {
+    /// A discipline with its child, which the members describe.
+    fn of_discipline<const N: usize>(
+        discipline: &'static DisciplineEntry,
+        values: Values,
+        child: Child,
+        members: [(&str, Json); N],
+    ) -> Queue {
+        let mut described = values_to_json(&values);
+        described["discipline"] = json!(discipline.name);
+        for (key, member) in members {
+            described[key] = member;
+        }
+        Queue { of: QueueConfig { discipline, values, child }, described }
+    }
 }
 
 /// A valid AQM, with its values in a form that can be read again.
 struct ChosenAqm {
     aqm: AqmConfig,
-    described: Map<String, Json>,
+    described: Json,
 }
 
 /// A line of a scenario with this AQM.
@@ -159,8 +175,8 @@ fn build_fifo_queue(
     limit: Limit,
 ) -> Queue {
     let ChosenAqm { aqm, mut described } = chosen;
-    described.insert("aqm".to_owned(), json!(aqm.entry.name));
-    described.extend(limit_as_json(amount));
+    described["aqm"] = json!(aqm.entry.name);
+    described["limit"] = value_to_json(&Value::Amount(amount));
     Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described }
 }
 
@@ -185,12 +201,9 @@ fn read_discipline_with_child_aqm(
         return Some(build_fifo_queue(discipline, values, chosen, amount, limit));
     }
     let ChosenAqm { aqm, mut described } = chosen;
-    described.insert("name".to_owned(), json!(entry.name));
-    let mut outer = declaration::values_to_json(&values);
-    outer.insert("discipline".to_owned(), json!(discipline.name));
-    outer.insert("aqm".to_owned(), Json::Object(described));
-    outer.extend(limit_as_json(amount));
-    Some(Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described: outer })
+    described["name"] = json!(entry.name);
+    let members = [("aqm", described), ("limit", value_to_json(&Value::Amount(amount)))];
+    Some(Queue::of_discipline(discipline, values, Child::Aqm { aqm, limit }, members))
 }
 
 /// A discipline with a built-in algorithm, and a buffer.
@@ -207,10 +220,7 @@ fn read_discipline_with_builtin_algorithm(reader: &mut Reader, given: &TableInpu
     let buffer = read_buffer(reader, given);
     let values = read_own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let ((amount, limit), values) = (buffer?, values?);
-    let mut described = declaration::values_to_json(&values);
-    described.insert("discipline".to_owned(), json!(discipline.name));
-    described.extend(limit_as_json(amount));
-    Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
+    Some(Queue::of_discipline(discipline, values, Child::Buffer { limit }, [("limit", value_to_json(&Value::Amount(amount)))]))
 }
 
 /// A discipline with a child queue.
@@ -234,10 +244,7 @@ fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'
     }
     let inner = read(reader, &within);
     let (values, inner) = (values?, inner?);
-    let mut described = declaration::values_to_json(&values);
-    described.insert("discipline".to_owned(), json!(discipline.name));
-    described.insert(CHILD_QUEUE_KEY.to_owned(), Json::Object(inner.described));
-    Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
+    Some(Queue::of_discipline(discipline, values, Child::Queue(Box::new(inner.of)), [(CHILD_QUEUE_KEY, inner.described)]))
 }
 
 /// A queue of a kernel. Its parameters are words, numbers and flags by name. A child queue has its own table, whose name becomes a prefix:
@@ -246,15 +253,15 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let before = reader.problems.len();
     let name = given.node.text_of_key(KERNEL_KEY).filter(|name| is_identifier(name));
     if name.is_none() {
-        reader.report(given, KERNEL_KEY, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
+        reader.report(given, KERNEL_KEY, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"");
     }
     let mut parameters: Vec<(String, &Scalar)> = Vec::new();
-    let mut described = Map::new();
+    let mut described = json!({});
     for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL_KEY) {
         let Some(entries) = node.entries().filter(|_| !is_simulator_key(key)) else {
             match scalar_of_kernel_parameter(key, node) {
                 Ok(scalar) => {
-                    described.insert(key.clone(), scalar_to_json(scalar));
+                    described[key] = scalar_to_json(scalar);
                     parameters.push((key.clone(), scalar));
                 }
                 Err(message) => reader.report(given, key, message),
@@ -262,22 +269,22 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
             continue;
         };
         let within = TableInput::new(node, given.path_of_key(key));
-        let mut of_table = Map::new();
+        let mut of_table = json!({});
         for (inner, node) in entries {
             match scalar_of_kernel_parameter(inner, node) {
                 Ok(scalar) => {
-                    of_table.insert(inner.clone(), scalar_to_json(scalar));
+                    of_table[inner] = scalar_to_json(scalar);
                     parameters.push((format!("{key}.{inner}"), scalar));
                 }
                 Err(message) => reader.report(&within, inner, message),
             }
         }
-        described.insert(key.clone(), Json::Object(of_table));
+        described[key] = of_table;
     }
     parameters.sort_by(|(one, _), (other, _)| one.cmp(other));
     let name = name.filter(|_| reader.problems.len() == before)?;
     let arguments = parameters.into_iter().map(|(key, scalar)| (key, scalar.text.clone())).collect();
-    described.insert(KERNEL_KEY.to_owned(), json!(name));
+    described[KERNEL_KEY] = json!(name);
     Some(Queue { of: QueueConfig::from_kernel_qdisc(KernelQdisc { name: name.to_owned(), arguments }), described })
 }
 
@@ -312,10 +319,9 @@ fn find_child_aqm<'a>(
     discipline: &DisciplineEntry,
     default: &str,
 ) -> Option<(TableInput<'a>, &'static AqmEntry)> {
-    match given.node.get("aqm") {
+    match given.table("aqm") {
         None => Some((TableInput::empty(given.path_of_key("aqm")), reader.registry.aqm(default)?)),
-        Some(node) if node.entries().is_some() => {
-            let within = TableInput::new(node, given.path_of_key("aqm"));
+        Some(within) if within.node.entries().is_some() => {
             let named = within.has("name") || !given.has("discipline");
             let entry = if named { find_named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
             reject_unknown_keys_in_aqm(reader, &within, entry, discipline);
@@ -359,7 +365,7 @@ fn read_aqm(
     for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.has(name) && !values.meets_condition(condition)) {
         reader.warn_unmet_condition(given, values, name, condition, str::to_owned);
     }
-    Some(ChosenAqm { described: declaration::values_to_json(values), aqm: AqmConfig { entry, values: values.clone() } })
+    Some(ChosenAqm { described: values_to_json(values), aqm: AqmConfig { entry, values: values.clone() } })
 }
 
 /// Reads a discipline's own values.
@@ -447,26 +453,15 @@ fn other_queue_key_locator(registry: &Registry) -> impl Fn(&str) -> Option<Known
 
 /// These keys, and the names of the parameters.
 fn keys_and_parameter_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
-    keys.iter().copied().chain(parameters.iter().map(|parameter| parameter.name)).collect()
+    keys.iter().copied().chain(read::parameter_names(parameters)).collect()
 }
 
 /// The buffer size as written, and as used.
 fn read_buffer(reader: &mut Reader, given: &TableInput) -> Option<(PacketsOrBytes, Limit)> {
     let amount: PacketsOrBytes = reader.read_keys(given, BufferKeys::PARAMETERS).get("limit")?;
-    match amount {
-        PacketsOrBytes::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
-            Some((amount, Limit::Packets(packets as u32)))
-        }
-        PacketsOrBytes::Bytes(bytes) if (1.0..=MAX_LIMIT_BYTES).contains(&bytes) => Some((amount, Limit::Bytes(bytes as u64))),
-        _ => {
-            reader.report(given, "limit", format!("must be a whole number of packets, 1 .. {MAX_PACKETS}, or bytes, as in \"64 KB\""));
-            None
-        }
+    let limit = limit_of_amount(amount);
+    if limit.is_none() {
+        reader.report(given, "limit", format!("must be a whole number of packets, 1 .. {MAX_PACKETS}, or bytes, as in \"64 KB\""));
     }
-}
-
-fn limit_as_json(amount: PacketsOrBytes) -> Map<String, Json> {
-    let mut values = Values::defaults(BufferKeys::PARAMETERS);
-    values.set("limit", ecnlab_units::Value::Amount(amount));
-    declaration::values_to_json(&values)
+    Some((amount, limit?))
 }

@@ -1,8 +1,8 @@
 //! `[record]`: recordings besides the measures. It changes neither results nor their keys.
 
 use ecnlab_sim::{RecordingConfig, recorder};
-use ecnlab_units::parameter::{Kind, ParameterType};
-use ecnlab_units::{Span, Value, Values, parameters};
+use ecnlab_units::parameter::OrOff;
+use ecnlab_units::{Span, Values, parameters};
 
 use super::declaration::Section;
 use crate::read::{Reader, TableInput};
@@ -12,9 +12,9 @@ parameters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Record {
         /// Interval between samples of each queue: length, average, sojourn times since the last sample, and the gauges of its AQM.
-        pub queue: SampleInterval = "off", 1e-6..=8_640_000, "s";
+        pub queue: OrOff<Span> = "off", 1e-6..=8_640_000, "s";
         /// Interval between samples of each flow's congestion window and ssthresh.
-        pub window: SampleInterval = "off", 1e-6..=8_640_000, "s";
+        pub window: OrOff<Span> = "off", 1e-6..=8_640_000, "s";
         /// Rates, marks and drops of each group in bins of `rates_interval`.
         pub rates: bool = "false";
         /// Length of the bins of `rates`.
@@ -30,25 +30,6 @@ parameters! {
         pub arrivals: bool = "false";
         /// Figures drawn after the run.
         pub plot: bool = "false";
-    }
-}
-
-/// Interval between samples, or none if nothing is sampled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SampleInterval(Option<Span>);
-
-impl SampleInterval {
-    /// The interval, unless it is `off`.
-    pub fn interval(self) -> Option<Span> {
-        self.0
-    }
-}
-
-impl ParameterType for SampleInterval {
-    const PARAMETER_KIND: Kind = <Span as ParameterType>::PARAMETER_KIND;
-    const SPECIAL_WORD: Option<&'static str> = Some("off");
-    fn from_value(value: &Value) -> SampleInterval {
-        SampleInterval(<Option<Span> as ParameterType>::from_value(value))
     }
 }
 
@@ -82,8 +63,8 @@ impl Record {
     pub fn recording(&self) -> RecordingConfig {
         let Record { queue, window, rates, rates_interval, events, distributions, transfers, arrivals, plot: _ } = *self;
         RecordingConfig {
-            queue_interval: queue.interval(),
-            window_interval: window.interval(),
+            queue_interval: queue.0,
+            window_interval: window.0,
             rate_bin: rates.then_some(rates_interval),
             events,
             distributions,
@@ -94,7 +75,7 @@ impl Record {
 
     /// Estimated bytes of a run's series, as key and bytes. The number of events is unknown before the run.
     pub fn estimated_bytes(&self, size: &RecordedItemCounts) -> [(&'static str, f64); 3] {
-        let samples = |every: SampleInterval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
+        let samples = |every: OrOff<Span>| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
         let bins = if self.rates { size.duration.seconds() / self.rates_interval.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
         let queues = rows(size.queues as u64, recorder::QUEUE_SAMPLES.row_bytes());
@@ -119,9 +100,9 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
 
 /// Rejects series that would not fit into memory, and warns of those with a single sample.
 pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &RecordedItemCounts) {
-    let Some(given) = root.node.get("record").map(|node| TableInput::new(node, "record")) else { return };
+    let Some(given) = root.table("record") else { return };
     for (key, interval) in [("queue", record.queue), ("window", record.window)] {
-        if interval.interval().is_some_and(|every| every >= size.duration) {
+        if interval.0.is_some_and(|every| every >= size.duration) {
             let duration = size.duration.seconds();
             reader.warn(&given, key, format!("takes one sample, at the start: sample more often, duration {duration} s"));
         }
@@ -143,7 +124,7 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
 }
 
 /// An interval within the limit, in round figures.
-fn longer_interval(interval: SampleInterval, total: f64) -> String {
+fn longer_interval(interval: OrOff<Span>, total: f64) -> String {
     let seconds = interval.0.map_or(0.0, Span::seconds) * total / MAX_SERIES_BYTES;
     let unit = 10f64.powi(seconds.log10().floor() as i32);
     let round = [1.0, 2.0, 5.0, 10.0].map(|n| n * unit).into_iter().find(|&round| round >= seconds).unwrap_or(seconds);
@@ -161,7 +142,7 @@ mod tests {
     #[test]
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
         let size = RecordedItemCounts { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
-        let every = |micros| Record { queue: SampleInterval(Some(Span::from_micros(micros))), ..Record::default() };
+        let every = |micros| Record { queue: OrOff(Some(Span::from_micros(micros))), ..Record::default() };
         let total = every(1).estimated_bytes(&size)[0].1;
         assert_eq!(100e6 * 40.0, total);
         assert_eq!("5 us", longer_interval(every(1).queue, total));
@@ -171,7 +152,7 @@ mod tests {
     #[test]
     fn gauges_take_room_beside_lengths() {
         let size = |gauges| RecordedItemCounts { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
-        let record = Record { queue: SampleInterval(Some(Span::from_millis(1))), ..Record::default() };
+        let record = Record { queue: OrOff(Some(Span::from_millis(1))), ..Record::default() };
         let per_gauge = recorder::GAUGE_SAMPLES.row_bytes() as f64;
         assert_eq!(2.0 * 100e3 * per_gauge, record.estimated_bytes(&size(2))[0].1 - record.estimated_bytes(&size(0))[0].1);
     }

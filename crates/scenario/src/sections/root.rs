@@ -102,7 +102,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)
     let values = reading.valid_values()?;
     let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {
-        reader.report(root, "duration", "0 s must be above 0".to_owned());
+        reader.report(root, "duration", "0 s must be above 0");
         return None;
     }
     if keys.measure_from >= keys.duration {
@@ -112,7 +112,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)
     }
     if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < JAIN_INDEX_BIN_WIDTH {
         let message = "leaves less than 1 s to measure, too short for Jain's index; fix: begin earlier or run longer";
-        reader.warn(root, "measure_from", message.to_owned());
+        reader.warn(root, "measure_from", message);
     }
     Some((keys, values.clone()))
 }

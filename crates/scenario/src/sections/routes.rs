@@ -6,7 +6,7 @@ use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, PrivateLinkParam
 use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, values_to_json};
 use super::impair::{self, IMPAIR, Impairments};
@@ -161,11 +161,11 @@ pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadValues, graph
 
 impl GroupRoute {
     /// Adds the private links to the group's description, in a form that can be read again.
-    pub fn describe(&self, group_json: &mut Map<String, Json>) {
+    pub fn describe(&self, group_json: &mut Json) {
         for private_links in [&self.access, &self.exit].into_iter().flatten() {
             let mut table_json = values_to_json(&private_links.values);
             private_links.impairments.describe(&mut table_json);
-            group_json.insert(private_links.end.table.key.to_owned(), Json::Object(table_json));
+            group_json[private_links.end.table.key] = table_json;
         }
     }
 }

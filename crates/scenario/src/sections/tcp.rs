@@ -7,11 +7,11 @@ use ecnlab_transport::profile::{self, Profile, VARIANTS};
 use ecnlab_transport::settings::{self, CongestionControlName, QUIRKS_KEY, is_quirk, parameter_path};
 use ecnlab_transport::{Quirks, TcpSettings, Transport};
 use ecnlab_units::{Parameter, Values};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::declaration::{TableContent, TableDeclaration, value_to_json};
 use super::tcp_renames;
-use crate::read::{Reader, TableInput};
+use crate::read::{Reader, TableInput, parameter_names};
 
 /// Keys of `tcp` besides its parameters.
 const NON_PARAMETER_KEYS: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
@@ -30,19 +30,16 @@ pub const TCP_TABLE: TableDeclaration = TableDeclaration {
 pub struct ReadTransport {
     pub transport: Transport,
     pub key: &'static str,
-    pub described: Map<String, Json>,
+    pub described: Json,
     pub offers_ecn: bool,
     pub has_ecn_key: bool,
 }
 
 /// TCP's parameters, with the quirks in their own table, in the form of a scenario.
-fn tcp_parameters_to_json(profile: &str, values: &Values) -> Map<String, Json> {
-    let of = |declared: &[Parameter]| -> Map<String, Json> {
-        declared.iter().map(|parameter| (parameter.name.to_owned(), value_to_json(values.value_by_name(parameter.name)))).collect()
-    };
-    let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
-    described.extend(of(TcpSettings::OWN_PARAMETERS));
-    described.insert(QUIRKS_KEY.to_owned(), Json::Object(of(Quirks::PARAMETERS)));
+fn tcp_parameters_to_json(profile: &str, values: &Values) -> Json {
+    let of = |declared| parameter_names(declared).map(|name| (name, value_to_json(values.value_by_name(name))));
+    let mut described: Json = std::iter::once(("profile", json!(profile))).chain(of(TcpSettings::OWN_PARAMETERS)).collect();
+    described[QUIRKS_KEY] = of(Quirks::PARAMETERS).collect();
     described
 }
 
@@ -62,12 +59,9 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
     let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.path_of_key(QUIRKS_KEY)));
     let profile = profile::find_profile(reader.read_name_and_find_entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
-    tcp_renames::report_unknown_tcp_keys(
-        reader,
-        &given,
-        NON_PARAMETER_KEYS.into_iter().chain(TcpSettings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)),
-    );
-    tcp_renames::report_unknown_tcp_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
+    let own_keys = NON_PARAMETER_KEYS.into_iter().chain(parameter_names(TcpSettings::OWN_PARAMETERS));
+    tcp_renames::report_unknown_tcp_keys(reader, &given, own_keys);
+    tcp_renames::report_unknown_tcp_keys(reader, &quirks, parameter_names(Quirks::PARAMETERS));
     let mut values = profile.values_with_defaults();
     let variant = match given.has("variant") {
         true => Some(reader.read_name_and_find_entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),

@@ -14,7 +14,7 @@ mod rfc2884;
 use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::{Parameter, Rate, Span, Values, parameters};
 
-use crate::read::{Reader, TableInput};
+use crate::read::{Reader, TableInput, parameter_names};
 use crate::sections::root::NETWORK;
 use crate::sections::{MAX_PACKETS, TableContent, TableDeclaration};
 use crate::tree::Node;
@@ -91,7 +91,7 @@ pub fn insert_topology(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> 
     let Some(&topology) = reader.read_name_and_find_entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else {
         return Vec::new();
     };
-    let names = topology.parameters.iter().map(|parameter| parameter.name).chain(topology.tables.iter().map(|table| table.key));
+    let names = parameter_names(topology.parameters).chain(topology.tables.iter().map(|table| table.key));
     reader.reject_unknown_keys(&given, std::iter::once(TOPOLOGY).chain(names));
     // The contents of these tables are checked in the sections into which they are inserted.
     for table in topology.tables {

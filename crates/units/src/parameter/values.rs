@@ -108,9 +108,14 @@ impl Values {
         condition.values.iter().any(|text| value.is_written_as(text))
     }
 
+    /// Names and values, in the order of the declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.parameters.iter().zip(&self.values).map(|(parameter, value)| (parameter.name, value))
+    }
+
     /// Names and values as text, for results that describe themselves.
     pub fn iter_texts(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        self.parameters.iter().zip(&self.values).map(|(p, v)| (p.name, v.to_string()))
+        self.iter().map(|(name, value)| (name, value.to_string()))
     }
 
     fn index_of(&self, name: &str) -> usize {
