@@ -50,7 +50,7 @@ fn trace_columns() -> String {
 /// The declared rules of the ECN check.
 #[pyfunction]
 fn trace_rules() -> String {
-    Rule::ALL.map(|rule| rule_json(rule, FindingCounts::default())).into_iter().collect::<Json>().to_string()
+    Rule::ALL.iter().map(|&rule| rule_json(rule, FindingCounts::default())).collect::<Json>().to_string()
 }
 
 /// Reads a trace; without a path, from standard input. `watch` is called with the bytes read about every 50 ms, and returns whether to
@@ -286,7 +286,7 @@ fn check(input: &mut TraceInput) -> Result<Json, String> {
 fn rule_json(rule: Rule, rule_count: FindingCounts) -> Json {
     let about = rule.info();
     json!({
-        "name": about.name,
+        "name": rule.word(),
         "section": about.section,
         "asks": about.requirement,
         "departs": about.known_departures,
@@ -296,7 +296,7 @@ fn rule_json(rule: Rule, rule_count: FindingCounts) -> Json {
 }
 
 fn departure_json(rule: Rule, known: KnownDeparture, count: u64) -> Json {
-    json!({ "rule": rule.info().name, "section": rule.info().section, "whose": known.hosts_description(), "count": count })
+    json!({ "rule": rule.word(), "section": rule.info().section, "whose": known.hosts_description(), "count": count })
 }
 
 fn finding_json(finding: &Finding) -> Json {
@@ -305,7 +305,7 @@ fn finding_json(finding: &Finding) -> Json {
         "time_s": finding.time.seconds(),
         "source": finding.source.to_string(),
         "destination": finding.destination.to_string(),
-        "rule": finding.rule.info().name,
+        "rule": finding.rule.word(),
         "section": finding.rule.info().section,
         "is_departure": finding.known.is_some(),
         "whose": finding.known.map_or("", KnownDeparture::hosts_description),

@@ -49,12 +49,16 @@ pub struct HopObservation {
 }
 
 /// State of the file that tracking depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackingState {
+#[derive(Debug)]
+pub struct TrackingState<'a> {
     pub now: Time,
     pub is_measured: bool,
     /// A capture of more than one interface.
     pub has_several_interfaces: bool,
+    pub links: &'a mut LinkTable,
+    pub memory: &'a mut MemoryBudget,
+    /// Packets that others have overtaken on their link, which are taken for lost.
+    pub overtaken: &'a mut Vec<InFlightPacket>,
 }
 
 /// Flags of SYN and SYN-ACK that negotiate ECN.
@@ -215,21 +219,13 @@ impl HalfConnection {
     }
 
     /// Tracks a packet of this direction. Packets that were overtaken long ago, and so dropped, are added to `overtaken`.
-    pub fn on_event(
-        &mut self,
-        event: &Event,
-        seq_range: SeqRange,
-        tracking: TrackingState,
-        links: &mut LinkTable,
-        memory: &mut MemoryBudget,
-        overtaken: &mut Vec<InFlightPacket>,
-    ) -> HopObservation {
+    pub fn on_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingState) -> HopObservation {
         match event.kind {
             TraceEventKind::Captured if !tracking.has_several_interfaces => {
                 HopObservation { endpoint: self.path.on_event(event, None), ..HopObservation::default() }
             }
-            TraceEventKind::Captured => self.on_captured(event, seq_range, tracking, links, memory, overtaken),
-            _ => self.on_link_event(event, seq_range, tracking, links, memory),
+            TraceEventKind::Captured => self.on_captured(event, seq_range, tracking),
+            _ => self.on_link_event(event, seq_range, tracking),
         }
     }
 
@@ -249,15 +245,8 @@ impl HalfConnection {
     }
 
     /// Processes an event at a link of an ns-2 trace.
-    fn on_link_event(
-        &mut self,
-        event: &Event,
-        seq_range: SeqRange,
-        tracking: TrackingState,
-        links: &mut LinkTable,
-        memory: &mut MemoryBudget,
-    ) -> HopObservation {
-        let TrackingState { now, is_measured, .. } = tracking;
+    fn on_link_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingState) -> HopObservation {
+        let TrackingState { now, is_measured, ref mut links, ref mut memory, .. } = *tracking;
         let link = links.link_index(Hop::from_link(event.location));
         let measured_link = link.filter(|_| is_measured);
         let known = event.packet.id.and_then(|id| self.in_flight.find(id));
@@ -319,17 +308,9 @@ impl HalfConnection {
     }
 
     /// Processes a packet at an interface of a capture that has several.
-    fn on_captured(
-        &mut self,
-        event: &Event,
-        seq_range: SeqRange,
-        tracking: TrackingState,
-        links: &mut LinkTable,
-        memory: &mut MemoryBudget,
-        overtaken: &mut Vec<InFlightPacket>,
-    ) -> HopObservation {
-        let TrackingState { now, is_measured, .. } = tracking;
-        self.expire_in_flight(now, memory, overtaken);
+    fn on_captured(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingState) -> HopObservation {
+        self.expire_in_flight(tracking);
+        let TrackingState { now, is_measured, ref mut links, ref mut memory, .. } = *tracking;
         let key = packet_key(&event.packet);
         let known = self.in_flight.find_eligible(key, |location| self.path.may_precede(location, event.location));
         let previous = known.map(|at| *self.in_flight.packet_at_mut(at));
@@ -358,13 +339,13 @@ impl HalfConnection {
 
     /// Removes packets that arrived at the last place, or were overtaken, so long ago that they will not be seen again. Recent arrivals
     /// are kept while it is not certain that the place is the last.
-    fn expire_in_flight(&mut self, now: Time, memory: &mut MemoryBudget, overtaken: &mut Vec<InFlightPacket>) {
+    fn expire_in_flight(&mut self, tracking: &mut TrackingState) {
         loop {
             if let Some(last) = self.path.last().filter(|_| self.path.has_both_ends()) {
-                self.in_flight.remove_assumed_delivered(last, now, memory);
+                self.in_flight.remove_assumed_delivered(last, tracking.now, tracking.memory);
             }
-            match self.in_flight.pop_dropped(now, memory) {
-                Some(dropped) => overtaken.push(dropped),
+            match self.in_flight.pop_dropped(tracking.now, tracking.memory) {
+                Some(dropped) => tracking.overtaken.push(dropped),
                 None => return,
             }
         }

@@ -56,11 +56,6 @@ impl AnalysisContext {
         self.bins.advance(self.now, self.from, self.to);
     }
 
-    /// Whether events of a flow are counted now.
-    pub fn is_measured_and_selected(&self, is_selected: bool) -> bool {
-        self.is_measured && is_selected
-    }
-
     /// Whether a flow's time-sequence graph is recorded now.
     pub fn records_sequence(&self, flow: u32) -> bool {
         self.is_measured && self.sequence_flows.contains(&flow)

@@ -153,7 +153,7 @@ impl Flow {
             self.reactions.on_cwr(context.now, mean_rtt(&self.rtt));
         }
         self.record_segment(seq_range, sent, has_cwr, context);
-        if context.is_measured_and_selected(self.is_selected) {
+        if self.is_counted(context) {
             self.counters.sent += 1;
             self.counters.fast_retransmits += u64::from(sent == SegmentKind::Retransmission(RetransmissionCause::DupAcks));
             self.counters.timeout_retransmits += u64::from(sent == SegmentKind::Retransmission(RetransmissionCause::Timeout));
@@ -184,7 +184,7 @@ impl Flow {
             None
         };
         self.on_reaction_end(ended, context);
-        if context.is_measured_and_selected(self.is_selected) {
+        if self.is_counted(context) {
             let bytes = [u64::from(packet.size), new, if is_retransmission { 0 } else { payload }];
             self.count_bytes(bytes, context);
             self.counters.ce_packets += u64::from(has_ce);
@@ -206,14 +206,14 @@ impl Flow {
         self.record_ack(ack, ack_outcome.is_new, context);
         self.complete_rtts(ack.ack, context);
         if let Some(rtt) = ack_outcome.rtt {
-            let is_measured = context.is_measured_and_selected(self.is_selected);
+            let is_measured = self.is_counted(context);
             self.on_rtt_sample(RttSample { ack: ack.ack, taken_at: context.now, rtt, is_measured, is_in_transit: false }, context);
         }
         if ack.is_at_endpoint {
             self.record_overall_rtts(context);
         }
         let (bytes, acked_unseen) = self.reassembly.skip_to(ack.ack, &mut context.memory);
-        if context.is_measured_and_selected(self.is_selected) {
+        if self.is_counted(context) {
             self.spurious_retransmits[1] += u64::from(ack_outcome.is_dsack);
             self.spurious_retransmits[2] += u64::from(ack_outcome.is_spurious);
             self.counters.acked_unseen += acked_unseen;
@@ -227,32 +227,26 @@ impl Flow {
             return;
         }
         self.reactions.on_ece_sent(context.now);
-        self.counters.echoes += u64::from(context.is_measured_and_selected(self.is_selected));
+        self.counters.echoes += u64::from(self.is_counted(context));
         if context.records_sequence(self.number) {
             context.record_sequence_point(self.sequence_point(SequencePointKind::Echo, ack, ack, context.now));
         }
     }
 
-    /// Counts a packet that was marked at a link.
-    pub fn on_mark(&mut self, link: Option<u32>, seq_range: SeqRange, context: &mut AnalysisContext) {
-        if context.is_measured_and_selected(self.is_selected) {
-            self.counters.marks += 1;
-            context.bins.flow_bin(&mut self.bin, self.member).marks += 1;
-            context.record_event_row(self.number, link, SignalKind::Mark, context.now);
+    /// A data packet was marked or dropped at this time.
+    pub fn on_signal(&mut self, kind: SignalKind, link: Option<u32>, seq_range: SeqRange, at: Time, context: &mut AnalysisContext) {
+        if self.is_counted(context) {
+            let bin = context.bins.flow_bin(&mut self.bin, self.member);
+            let (count, count_in_bin) = match kind {
+                SignalKind::Mark => (&mut self.counters.marks, &mut bin.marks),
+                SignalKind::Drop => (&mut self.counters.drops, &mut bin.drops),
+            };
+            *count += 1;
+            *count_in_bin += 1;
+            context.record_event_row(self.number, link, kind, at);
         }
-        self.record_sequence_range(SequencePointKind::Mark, seq_range, context);
-    }
-
-    /// Counts a packet that was dropped at a link; `at` is the time at which it was last seen.
-    pub fn on_drop(&mut self, link: Option<u32>, seq_range: SeqRange, at: Time, context: &mut AnalysisContext) {
-        if context.is_measured_and_selected(self.is_selected) {
-            self.counters.drops += 1;
-            context.bins.flow_bin(&mut self.bin, self.member).drops += 1;
-            context.record_event_row(self.number, link, SignalKind::Drop, at);
-        }
-        if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
-            context.record_sequence_point(self.sequence_point(SequencePointKind::Drop, from, to, at));
-        }
+        let point = if kind == SignalKind::Mark { SequencePointKind::Mark } else { SequencePointKind::Drop };
+        self.record_sequence_range(point, seq_range, at, context);
     }
 
     /// Discards earlier arrivals: they were not at the sink, which is farther away.
@@ -316,6 +310,11 @@ impl Flow {
         FairnessCandidate { flow: self.number, begin: self.begin, end: self.last_seen, bytes: self.counters.bytes }
     }
 
+    /// Whether an event of now counts: in the measured interval, for a flow that was asked for.
+    fn is_counted(&self, context: &AnalysisContext) -> bool {
+        context.is_measured && self.is_selected
+    }
+
     fn count_bytes(&mut self, bytes: [u64; 3], context: &mut AnalysisContext) {
         let bin = context.bins.flow_bin(&mut self.bin, self.member);
         for (kind, bytes) in bytes.into_iter().enumerate() {
@@ -371,7 +370,7 @@ impl Flow {
     }
 
     fn on_reaction_end(&mut self, ended: Option<Reaction>, context: &mut AnalysisContext) {
-        let Some(reaction) = ended.filter(|_| context.is_measured_and_selected(self.is_selected)) else { return };
+        let Some(reaction) = ended.filter(|_| self.is_counted(context)) else { return };
         self.counters.reactions += u64::from(reaction.cwr_sent_at.is_some());
         if let Some(latency) = reaction.latency() {
             self.counters.total_reaction_s += latency.seconds();
@@ -383,7 +382,7 @@ impl Flow {
     /// Counts a period without new data that is long enough to be a lockout, with its time inside the measured interval.
     fn check_lockout(&mut self, since: Time, context: &mut AnalysisContext) {
         let threshold = Span::from_secs(1).max(self.min_rtt.unwrap_or_default() * 10);
-        if context.now.since(since) >= threshold && context.is_measured_and_selected(self.is_selected) {
+        if context.now.since(since) >= threshold && self.is_counted(context) {
             self.counters.lockouts += 1;
             self.counters.lockout_time += context.now.since(since.max(context.from));
             context.record_lockout(self.number, since);
@@ -394,10 +393,11 @@ impl Flow {
         self.record_sequence_range(
             if matches!(sent, SegmentKind::Retransmission(_)) { SequencePointKind::Retransmission } else { SequencePointKind::Data },
             seq_range,
+            context.now,
             context,
         );
         if has_cwr {
-            self.record_sequence_range(SequencePointKind::Cwr, seq_range, context);
+            self.record_sequence_range(SequencePointKind::Cwr, seq_range, context.now, context);
         }
     }
 
@@ -416,9 +416,9 @@ impl Flow {
         }
     }
 
-    fn record_sequence_range(&self, kind: SequencePointKind, seq_range: SeqRange, context: &mut AnalysisContext) {
+    fn record_sequence_range(&self, kind: SequencePointKind, seq_range: SeqRange, at: Time, context: &mut AnalysisContext) {
         if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
-            context.record_sequence_point(self.sequence_point(kind, from, to, context.now));
+            context.record_sequence_point(self.sequence_point(kind, from, to, at));
         }
     }
 

@@ -386,7 +386,7 @@ fn an_acknowledgement_that_was_lost_before_this_place_makes_no_violation_of_dctc
 
 fn sorted_by_name((violated_rules, known): (Vec<Rule>, Vec<Rule>)) -> (Vec<Rule>, Vec<Rule>) {
     let by_name = |mut rules: Vec<Rule>| {
-        rules.sort_by_key(|rule| std::cmp::Reverse(rule.info().name));
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.word()));
         rules
     };
     (by_name(violated_rules), by_name(known))

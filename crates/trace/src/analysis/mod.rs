@@ -10,7 +10,7 @@ use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, SackBlocks, TraceEventKind, Truncation};
 
 use crate::bins::{Bins, FlowAndConnectionNumbers};
-use crate::columns::{EcnMode, FlowRow};
+use crate::columns::{EcnMode, FlowRow, SignalKind};
 use crate::competing::FairnessCandidates;
 use crate::connection::{Connection, HalfConnection, HopObservation, TrackingState};
 use crate::connection_table::{ConnectionKey, ConnectionTable};
@@ -146,11 +146,6 @@ impl Analysis {
         self.interfaces = names;
     }
 
-    /// The time of the latest event.
-    pub fn last_event_time(&self) -> Time {
-        self.context.now
-    }
-
     /// Processes an event.
     pub fn on_event(&mut self, event: &Event) {
         self.counts.events += 1;
@@ -214,16 +209,19 @@ impl Analysis {
             let previous = std::mem::take(self.connections.state_at_mut(at));
             self.finish_connection(previous);
         }
-        let tracking = TrackingState {
-            now: self.context.now,
-            is_measured: self.context.is_measured,
-            has_several_interfaces: self.interfaces.len() > 1,
-        };
         let connection = self.connections.state_at_mut(at);
         let is_closed = connection.update_handshake_and_close(&event.packet, side);
         let half = &mut connection.halves[side];
         let seq_range = half.seq_range(&event.packet);
-        let observation = half.on_event(event, seq_range, tracking, &mut self.links, &mut self.context.memory, &mut self.dropped_packets);
+        let mut tracking = TrackingState {
+            now: self.context.now,
+            is_measured: self.context.is_measured,
+            has_several_interfaces: self.interfaces.len() > 1,
+            links: &mut self.links,
+            memory: &mut self.context.memory,
+            overtaken: &mut self.dropped_packets,
+        };
+        let observation = half.on_event(event, seq_range, &mut tracking);
         if !self.dropped_packets.is_empty() {
             let mut half = std::mem::take(&mut self.connections.state_at_mut(at).halves[side]);
             self.count_overtaken_packets_as_drops(&mut half);
@@ -251,7 +249,7 @@ impl Analysis {
             }
             if let Some(flow) = half.flow.as_mut().filter(|_| dropped.is_data) {
                 let was_measured = std::mem::replace(&mut self.context.is_measured, is_measured);
-                flow.on_drop(link, dropped.seq_range, dropped.since, &mut self.context);
+                flow.on_signal(SignalKind::Drop, link, dropped.seq_range, dropped.since, &mut self.context);
                 self.context.is_measured = was_measured;
             }
         }
@@ -292,10 +290,10 @@ impl Analysis {
             }
         }
         if observation.is_marked {
-            flow.on_mark(observation.link, seq_range, context);
+            flow.on_signal(SignalKind::Mark, observation.link, seq_range, context.now, context);
         }
         if observation.is_dropped {
-            flow.on_drop(observation.link, seq_range, context.now, context);
+            flow.on_signal(SignalKind::Drop, observation.link, seq_range, context.now, context);
         }
         if endpoint.has_sink_moved {
             flow.restart_at_new_sink(context);
