@@ -15,6 +15,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ecnlab_sim::Direction;
+use ecnlab_units::Time;
+use ecnlab_wire::ParsedHeaders;
 
 /// The side of a group that opens connections, or the other side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +113,42 @@ pub fn slot_and_side_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> 
     (group < MAX_GROUPS && (1..=MAX_HOSTS_PER_SUBNET).contains(&number)).then(|| (AddressSlot { group, number: number - 1 }, side))
 }
 
+/// Flow of a packet, and the slot of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classification {
+    pub flow: u32,
+    pub direction: Direction,
+    pub slot: AddressSlot,
+    /// The side that sent it.
+    pub side: Side,
+    /// Distinguishes connections of one flow at queues.
+    pub connection_id: u8,
+}
+
+/// Finds the flow of a packet, as a classifier of tc does.
+pub trait FlowClassifier {
+    /// Classifies a packet from the host at a group's side; `None` if it belongs to no flow.
+    fn classify(&mut self, view: &ParsedHeaders, host: (u32, Side), now: Time) -> Option<Classification>;
+
+    /// The slot of a flow that will open a connection or send datagrams; `None` if none is free.
+    fn assign_opener_address_slot(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
+        None
+    }
+
+    /// The slot of a flow that will reply over the connection of another; `None` if that has no slot.
+    fn assign_answerer_address_slot(&mut self, _flow: u32, _opener: u32) -> Option<AddressSlot> {
+        None
+    }
+
+    /// The slot of a flow that has opened or answered a connection, and the side that it sends from.
+    fn slot_and_side_of_flow(&self, _flow: u32) -> Option<(AddressSlot, Side)> {
+        None
+    }
+
+    /// The flow that sends from a side of a slot, if any.
+    fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32>;
+}
+
 /// Flow of a packet, and the side that receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketFlow {
@@ -137,8 +175,42 @@ pub struct FlowAddressMap {
 }
 
 impl FlowAddressMap {
-    /// The slot of a flow that opens a connection or sends datagrams, the same at each call; `None` if no address is left.
-    pub fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
+    fn assign(&mut self, flow: u32, slot: AddressSlot, side: Side) {
+        let flow = flow as usize;
+        if self.flows.len() <= flow {
+            self.flows.resize(flow + 1, None);
+        }
+        self.flows[flow] = Some((slot, side));
+    }
+
+    /// Flow of a packet by its addresses and whether it carries data; `None` if it belongs to no flow.
+    pub fn packet_flow_by_addresses(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<PacketFlow> {
+        let ((from, side), (to, _)) = (
+            slot_and_side_of_address(from)?,
+            slot_and_side_of_address(to).filter(|(_, far)| slot_and_side_of_address(from).is_some_and(|(_, near)| near != *far))?,
+        );
+        if from != to {
+            return None;
+        }
+        let flows = self.groups.get(from.group as usize)?.get(from.number as usize)?;
+        let (mine, other) = if side == Side::Near { (flows.forward, flows.reverse) } else { (flows.reverse, flows.forward) };
+        let sent = mine.map(|flow| PacketFlow { flow, direction: Direction::Forward });
+        let acknowledged = other.map(|flow| PacketFlow { flow, direction: Direction::Back });
+        if occupies_sequence_space { sent.or(acknowledged) } else { acknowledged.or(sent) }
+    }
+}
+
+/// By the addresses of the plan.
+impl FlowClassifier for FlowAddressMap {
+    fn classify(&mut self, view: &ParsedHeaders, host: (u32, Side), _now: Time) -> Option<Classification> {
+        let (slot, side) = slot_and_side_of_address(view.source).filter(|(slot, side)| (slot.group, *side) == host)?;
+        let found = self.packet_flow_by_addresses(view.source, view.destination, view.occupies_sequence_space())?;
+        let (from, to) = view.ports().unwrap_or_default();
+        let port = if side == Side::Near { from } else { to };
+        Some(Classification { flow: found.flow, direction: found.direction, slot, side, connection_id: (port ^ port >> 8) as u8 })
+    }
+
+    fn assign_opener_address_slot(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
         if let Some((slot, _)) = self.slot_and_side_of_flow(flow) {
             return Some(slot);
         }
@@ -159,11 +231,7 @@ impl FlowAddressMap {
         Some(slot)
     }
 
-    /// Assigns a flow that replies over the connection of another, which has a slot. It replaces an earlier such flow.
-    ///
-    /// # Panics
-    /// If the other flow has no slot.
-    pub fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
+    fn assign_answerer_address_slot(&mut self, flow: u32, opener: u32) -> Option<AddressSlot> {
         let (slot, _) = self.slot_and_side_of_flow(opener).expect("a flow is answered once it has opened a connection");
         let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
         let before = reverse.replace(flow);
@@ -171,42 +239,16 @@ impl FlowAddressMap {
             self.flows[before as usize] = None;
         }
         self.assign(flow, slot, Side::Far);
-        slot
+        Some(slot)
     }
 
-    fn assign(&mut self, flow: u32, slot: AddressSlot, side: Side) {
-        let flow = flow as usize;
-        if self.flows.len() <= flow {
-            self.flows.resize(flow + 1, None);
-        }
-        self.flows[flow] = Some((slot, side));
-    }
-
-    /// Slot of a flow, and the side that it sends from.
-    pub fn slot_and_side_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
+    fn slot_and_side_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
         self.flows.get(flow as usize).copied().flatten()
     }
 
-    /// The flow that sends from a side of a slot, if any.
-    pub fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32> {
+    fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32> {
         let flows = self.groups.get(slot.group as usize)?.get(slot.number as usize)?;
         if side == Side::Near { flows.forward } else { flows.reverse }
-    }
-
-    /// Flow of a packet by its addresses and whether it carries data; `None` if it belongs to no flow.
-    pub fn packet_flow_by_addresses(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<PacketFlow> {
-        let ((from, side), (to, _)) = (
-            slot_and_side_of_address(from)?,
-            slot_and_side_of_address(to).filter(|(_, far)| slot_and_side_of_address(from).is_some_and(|(_, near)| near != *far))?,
-        );
-        if from != to {
-            return None;
-        }
-        let flows = self.groups.get(from.group as usize)?.get(from.number as usize)?;
-        let (mine, other) = if side == Side::Near { (flows.forward, flows.reverse) } else { (flows.reverse, flows.forward) };
-        let sent = mine.map(|flow| PacketFlow { flow, direction: Direction::Forward });
-        let acknowledged = other.map(|flow| PacketFlow { flow, direction: Direction::Back });
-        if occupies_sequence_space { sent.or(acknowledged) } else { acknowledged.or(sent) }
     }
 }
 
@@ -240,7 +282,7 @@ mod tests {
     #[test]
     fn acks_of_a_one_way_connection_go_to_its_source() {
         let mut slots = FlowAddressMap::default();
-        let slot = slots.slot_for_opening_flow(7, 3).unwrap();
+        let slot = slots.assign_opener_address_slot(7, 3).unwrap();
         let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V4.address(slot, side));
         let sink = Some(PacketFlow { flow: 7, direction: Direction::Forward });
         let source = Some(PacketFlow { flow: 7, direction: Direction::Back });
@@ -258,8 +300,8 @@ mod tests {
     #[test]
     fn a_connection_that_goes_both_ways_is_two_flows() {
         let mut slots = FlowAddressMap::default();
-        let slot = slots.slot_for_opening_flow(4, 0).unwrap();
-        assert_eq!(slot, slots.slot_for_answering_flow(5, 4));
+        let slot = slots.assign_opener_address_slot(4, 0).unwrap();
+        assert_eq!(Some(slot), slots.assign_answerer_address_slot(5, 4));
         assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| slots.flow_sending_from(slot, side)));
         let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V6.address(slot, side));
         assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Forward }), slots.packet_flow_by_addresses(near, far, true));
@@ -271,11 +313,11 @@ mod tests {
     #[test]
     fn a_flow_keeps_its_slot_and_others_get_others() {
         let mut slots = FlowAddressMap::default();
-        let first = slots.slot_for_opening_flow(0, 0);
-        assert_eq!(first, slots.slot_for_opening_flow(0, 0));
-        assert_ne!(first, slots.slot_for_opening_flow(1, 0));
-        assert_eq!(None, slots.slot_for_opening_flow(2, MAX_GROUPS));
-        let (other, _) = (slots.slot_for_opening_flow(2, 1).unwrap(), ());
+        let first = slots.assign_opener_address_slot(0, 0);
+        assert_eq!(first, slots.assign_opener_address_slot(0, 0));
+        assert_ne!(first, slots.assign_opener_address_slot(1, 0));
+        assert_eq!(None, slots.assign_opener_address_slot(2, MAX_GROUPS));
+        let (other, _) = (slots.assign_opener_address_slot(2, 1).unwrap(), ());
         let [mine, theirs] = [(first.unwrap(), Side::Near), (other, Side::Far)].map(|(slot, side)| AddressFamily::V4.address(slot, side));
         assert_eq!(None, slots.packet_flow_by_addresses(mine, theirs, true));
     }

@@ -3,8 +3,7 @@
 //! A [`PacketCapture`] is a probe: the engine reports each packet with its exact time and its current mark, and the capture takes the
 //! bytes from the router's packets. After the queue, a packet is captured when its transmission begins.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ecnlab_sim::{IpVersion, LinkSpec, Packet, PacketId, Probe, Recorder, RecorderAndTracer, TraceFormat, TraceSpec};
@@ -18,20 +17,14 @@ const WRITE_CHUNK_BYTES: usize = 1 << 18;
 
 /// Probe with an optional packet capture.
 pub trait AsPacketCapture {
-    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture>;
-}
-
-impl AsPacketCapture for Recorder {
     fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
         None
     }
 }
 
-impl AsPacketCapture for ecnlab_sim::NoProbe {
-    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
-        None
-    }
-}
+impl AsPacketCapture for Recorder {}
+
+impl AsPacketCapture for ecnlab_sim::NoProbe {}
 
 impl AsPacketCapture for RecorderAndTracer<PacketCapture> {
     fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
@@ -56,7 +49,7 @@ pub struct PacketCapture {
     count: u32,
     /// Captured packets in the order of the reports; those with a later time are separate.
     ready: Vec<CapturedPacket>,
-    future: BinaryHeap<Reverse<CapturedPacket>>,
+    future: BTreeMap<(Time, u64), CapturedPacket>,
     captured: u64,
     bytes: Vec<u8>,
     out: Box<dyn Write + Send>,
@@ -80,8 +73,18 @@ impl PacketCapture {
         let mut bytes = Vec::new();
         let writer = PcapngWriter::begin(snaplen, concat!("ecnlab ", env!("CARGO_PKG_VERSION")), &mut bytes);
         let spec = TraceSpec { format: TraceFormat::Pcapng { keep: snaplen, version: version.unwrap_or(IpVersion::V4) }, links };
-        let (interfaces, ready, future) = (Vec::new(), Vec::new(), BinaryHeap::new());
-        PacketCapture { spec, version, writer, interfaces, count: 0, ready, future, captured: 0, bytes, out }
+        PacketCapture {
+            spec,
+            version,
+            writer,
+            interfaces: Vec::new(),
+            count: 0,
+            ready: Vec::new(),
+            future: BTreeMap::new(),
+            captured: 0,
+            bytes,
+            out,
+        }
     }
 
     /// Writes the packets captured up to a time, with the bytes that the router stores.
@@ -89,8 +92,8 @@ impl PacketCapture {
     /// # Errors
     /// If the file cannot be written.
     pub fn write_packets_until(&mut self, now: Time, slab: &mut PacketSlab) -> io::Result<()> {
-        while self.future.peek().is_some_and(|Reverse(first)| first.time <= now) {
-            self.ready.extend(self.future.pop().map(|Reverse(first)| first));
+        while let Some(first) = self.future.first_entry().filter(|first| first.key().0 <= now) {
+            self.ready.push(first.remove());
         }
         self.ready.sort_by_key(|seen| (seen.time, seen.number));
         for seen in self.ready.drain(..) {
@@ -130,7 +133,11 @@ impl PacketCapture {
         let echo = (packet.flags.ece(), packet.flags.cwr());
         let seen =
             CapturedPacket { time, number: self.captured, interface: interface + behind, handle: packet.handle(), ecn: packet.ecn, echo };
-        if time <= now { self.ready.push(seen) } else { self.future.push(Reverse(seen)) }
+        if time <= now {
+            self.ready.push(seen);
+        } else {
+            self.future.insert((time, seen.number), seen);
+        }
     }
 }
 
@@ -156,23 +163,3 @@ impl Probe for PacketCapture {
         self.capture_packet(now, begins, link, 1, packet);
     }
 }
-
-impl Ord for CapturedPacket {
-    fn cmp(&self, other: &CapturedPacket) -> Ordering {
-        (self.time, self.number).cmp(&(other.time, other.number))
-    }
-}
-
-impl PartialOrd for CapturedPacket {
-    fn partial_cmp(&self, other: &CapturedPacket) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for CapturedPacket {
-    fn eq(&self, other: &CapturedPacket) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for CapturedPacket {}

@@ -9,22 +9,17 @@ const PICOS_PER_NANO: u64 = 1_000;
 /// Clock of a run. With virtual time, the system's clock is virtual.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock {
-    origin: u64,
+    pub origin_ns: u64,
 }
 
 impl RunClock {
     /// Starts a clock at the current time.
     pub fn start() -> RunClock {
-        RunClock { origin: monotonic_time() }
-    }
-
-    /// The system's clock at the start, in nanoseconds.
-    pub fn origin_ns(&self) -> u64 {
-        self.origin
+        RunClock { origin_ns: monotonic_time() }
     }
 
     pub fn now(&self) -> Time {
-        Time::from_picos((monotonic_time() - self.origin) * PICOS_PER_NANO)
+        Time::from_picos((monotonic_time() - self.origin_ns) * PICOS_PER_NANO)
     }
 }
 

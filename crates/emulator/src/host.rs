@@ -17,13 +17,13 @@ pub const TUN_NAME: &str = "way";
 
 /// Queue of the device, in packets. A packet that finds it full is lost without a report, so it must exceed any backlog of the router.
 /// The run reads the device's counter of drops afterwards.
-pub(crate) const TX_QUEUE_PACKETS: u32 = 10_000;
+pub const TX_QUEUE_PACKETS: u32 = 10_000;
 
 /// Disables packets that no application requests. It is set before the device is up, since IPv6 would then search for routers.
 const DISABLE_IPV6_SYSCTLS: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
 
 /// The same for IPv6: no automatic addresses, and no search for routers.
-pub(crate) const NO_AUTOCONF_V6_SYSCTLS: [(&str, &str); 3] = [
+pub const NO_AUTOCONF_V6_SYSCTLS: [(&str, &str); 3] = [
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
     ("net.ipv6.conf.default.accept_dad", "0"),
     ("net.ipv6.conf.default.router_solicitations", "0"),

@@ -18,7 +18,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use ecnlab_wire::{Flags, TcpHeaderWithPorts, Timestamps};
+use ecnlab_wire::{Flags, Tcp, TcpHeaderWithPorts, Timestamps};
 
 use crate::address::{AddressSlot, Side};
 
@@ -109,7 +109,7 @@ impl TcpTracker {
             // The minimum RTT belongs to the path, so the next connection keeps it.
             *sent = SenderState { ports, min_rtt: sent.min_rtt, ..SenderState::default() };
         }
-        sent.on_segment_sent(tcp, payload, now)
+        sent.on_segment_sent(&tcp.header, payload, now)
     }
 
     /// Records a packet that the host at a side receives.
@@ -126,10 +126,10 @@ impl TcpTracker {
         let sent = &mut connection.sides[side as usize];
         let is_echo = match (tcp.header.flags.has(Flags::SYN), has_ace_counts) {
             (true, _) => false,
-            (false, true) => sent.is_new_ace_count(tcp),
+            (false, true) => sent.is_new_ace_count(&tcp.header),
             (false, false) => tcp.header.flags.has(Flags::ACK) && tcp.header.flags.has(Flags::ECE),
         };
-        AckInfo { rtt: sent.take_rtt_sample(tcp, now), is_first_ecn_echo: is_echo && sent.is_first_echo_in_window(tcp) }
+        AckInfo { rtt: sent.take_rtt_sample(&tcp.header, now), is_first_ecn_echo: is_echo && sent.is_first_echo_in_window(&tcp.header) }
     }
 
     /// The round-trip time that a side's packets show to queues.
@@ -162,24 +162,24 @@ impl TrackedConnection {
 }
 
 impl SenderState {
-    fn on_segment_sent(&mut self, tcp: &TcpHeaderWithPorts, payload: u32, now: Time) -> bool {
-        if tcp.header.flags.has(Flags::SYN) {
-            self.syn_ace |= tcp.header.flags.ace();
-            self.after_syn = Some(tcp.header.seq.wrapping_add(1));
+    fn on_segment_sent(&mut self, tcp: &Tcp, payload: u32, now: Time) -> bool {
+        if tcp.flags.has(Flags::SYN) {
+            self.syn_ace |= tcp.flags.ace();
+            self.after_syn = Some(tcp.seq.wrapping_add(1));
         }
-        let sequence_space = payload + u32::from(tcp.header.flags.has(Flags::SYN)) + u32::from(tcp.header.flags.has(Flags::FIN));
+        let sequence_space = payload + u32::from(tcp.flags.has(Flags::SYN)) + u32::from(tcp.flags.has(Flags::FIN));
         if sequence_space == 0 {
             return false;
         }
-        let end = tcp.header.seq.wrapping_add(sequence_space);
-        let is_retransmission = self.snd_nxt.is_some_and(|snd_nxt| seq_before(tcp.header.seq, snd_nxt));
-        match tcp.header.timestamps {
+        let end = tcp.seq.wrapping_add(sequence_space);
+        let is_retransmission = self.snd_nxt.is_some_and(|snd_nxt| seq_before(tcp.seq, snd_nxt));
+        match tcp.timestamps {
             // An acknowledgement of a retransmitted segment is ambiguous.
             None if is_retransmission => self.timed_segment = None,
             None => self.timed_segment = self.timed_segment.or(Some((end, now))),
             Some(stamps) => self.track_tsval(stamps.value, now),
         }
-        self.snd_nxt = Some(self.snd_nxt.filter(|snd_nxt| !tcp.header.flags.has(Flags::SYN) && seq_before(end, *snd_nxt)).unwrap_or(end));
+        self.snd_nxt = Some(self.snd_nxt.filter(|snd_nxt| !tcp.flags.has(Flags::SYN) && seq_before(end, *snd_nxt)).unwrap_or(end));
         is_retransmission
     }
 
@@ -200,12 +200,9 @@ impl SenderState {
         self.newest_tsval = Some(clock);
     }
 
-    fn take_rtt_sample(&mut self, tcp: &TcpHeaderWithPorts, now: Time) -> Option<Span> {
-        let began = match tcp.header.timestamps {
-            None => self
-                .timed_segment
-                .take_if(|(end, _)| tcp.header.flags.has(Flags::ACK) && !seq_before(tcp.header.ack, *end))
-                .map(|(_, since)| since),
+    fn take_rtt_sample(&mut self, tcp: &Tcp, now: Time) -> Option<Span> {
+        let began = match tcp.timestamps {
+            None => self.timed_segment.take_if(|(end, _)| tcp.flags.has(Flags::ACK) && !seq_before(tcp.ack, *end)).map(|(_, since)| since),
             Some(Timestamps { echo, .. }) => {
                 let at = self.pending_tsvals.iter().position(|(clock, _)| *clock == echo);
                 // Earlier ones were not echoed, and will not be.
@@ -220,18 +217,18 @@ impl SenderState {
 
 impl SenderState {
     /// Whether the other side has counted another mark.
-    fn is_new_ace_count(&mut self, tcp: &TcpHeaderWithPorts) -> bool {
-        let (acked, count) = self.last_ace.unwrap_or((tcp.header.ack, INITIAL_ACE_COUNT));
-        let is_old = !tcp.header.flags.has(Flags::ACK) || seq_before(tcp.header.ack, acked) || self.after_syn == Some(tcp.header.ack);
+    fn is_new_ace_count(&mut self, tcp: &Tcp) -> bool {
+        let (acked, count) = self.last_ace.unwrap_or((tcp.ack, INITIAL_ACE_COUNT));
+        let is_old = !tcp.flags.has(Flags::ACK) || seq_before(tcp.ack, acked) || self.after_syn == Some(tcp.ack);
         if !is_old {
-            self.last_ace = Some((tcp.header.ack, tcp.header.flags.ace()));
+            self.last_ace = Some((tcp.ack, tcp.flags.ace()));
         }
-        !is_old && tcp.header.flags.ace() != count
+        !is_old && tcp.flags.ace() != count
     }
 
     /// Whether an acknowledgement that echoes a mark is the first such in its window.
-    fn is_first_echo_in_window(&mut self, tcp: &TcpHeaderWithPorts) -> bool {
-        let is_new = self.echo_window_end.is_none_or(|echoed| seq_before(echoed, tcp.header.ack));
+    fn is_first_echo_in_window(&mut self, tcp: &Tcp) -> bool {
+        let is_new = self.echo_window_end.is_none_or(|echoed| seq_before(echoed, tcp.ack));
         if is_new {
             self.echo_window_end = self.snd_nxt;
         }

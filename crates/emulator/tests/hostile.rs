@@ -3,7 +3,7 @@
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 
-use ecnlab_emulator::address::{FlowAddressMap, Side, slot_and_side_of_address};
+use ecnlab_emulator::address::{FlowAddressMap, FlowClassifier, Side, slot_and_side_of_address};
 use ecnlab_emulator::tcp_tracker::TcpTracker;
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Span, Time};
 use ecnlab_wire::{ParsedHeaders, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
@@ -80,9 +80,9 @@ fn process_headers(bytes: &mut [u8], slots: &FlowAddressMap, connections: &mut T
 fn slots() -> FlowAddressMap {
     let mut slots = FlowAddressMap::default();
     for flow in 0..12 {
-        slots.slot_for_opening_flow(flow, 3);
+        slots.assign_opener_address_slot(flow, 3);
     }
-    slots.slot_for_answering_flow(20, 8);
+    slots.assign_answerer_address_slot(20, 8);
     slots
 }
 

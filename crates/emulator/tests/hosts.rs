@@ -128,7 +128,9 @@ fn exchanges_end(family: AddressFamily) {
     assert_eq!([12, 1], [0, 1].map(|group| kernels(&outcome, group)[0].count("active_opens")));
     assert_eq!(
         0,
-        outcome.metadata.counters.unclassified + outcome.metadata.counters.total_malformed() + outcome.metadata.counters.refused_by_host
+        outcome.metadata.counters.unclassified
+            + outcome.metadata.counters.malformed.iter().sum::<u64>()
+            + outcome.metadata.counters.refused_by_host
     );
 }
 

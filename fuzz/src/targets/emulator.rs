@@ -1,8 +1,7 @@
 //! Packets of real hosts at the router, and what it writes into them.
 
-use ecnlab_emulator::address::{AddressFamily, FlowAddressMap, Side, slot_and_side_of_address};
-use ecnlab_emulator::event_loop::{ConnectionObserver, FlowClassifier, SentPacket};
-use ecnlab_emulator::recordings::ConnectionRecorder;
+use ecnlab_emulator::address::{AddressFamily, FlowAddressMap, FlowClassifier, Side, slot_and_side_of_address};
+use ecnlab_emulator::recordings::{ConnectionRecorder, SentPacket};
 use ecnlab_emulator::shell::flow_table::FlowTable;
 use ecnlab_emulator::tcp_tracker::TcpTracker;
 use ecnlab_units::{Ecn, Span, Time};
@@ -92,10 +91,10 @@ impl HeaderPath {
     fn new() -> HeaderPath {
         let (mut slots, mut recorder) = (FlowAddressMap::default(), ConnectionRecorder::default());
         for flow in 0..FLOWS {
-            let here = slots.slot_for_opening_flow(flow, GROUP).expect("there are addresses");
+            let here = slots.assign_opener_address_slot(flow, GROUP).expect("there are addresses");
             recorder.on_connect(here, 0x1000, flow, Time::ZERO);
         }
-        slots.slot_for_answering_flow(20, 2);
+        slots.assign_answerer_address_slot(20, 2);
         HeaderPath { slots, flow_table: FlowTable::with_first_flow(0), connections: TcpTracker::default(), recorder, handle: 0 }
     }
 

@@ -23,7 +23,7 @@ pub struct ForwardingCounters {
 }
 
 impl ForwardingCounters {
-    pub(super) fn count_malformed(&mut self, malformed: Malformed) {
+    pub fn count_malformed(&mut self, malformed: Malformed) {
         self.malformed[malformed as usize] += 1;
     }
 
@@ -32,9 +32,5 @@ impl ForwardingCounters {
         let malformed: Map<String, Json> =
             Malformed::ALL.iter().zip(self.malformed).map(|(why, count)| (why.name().to_owned(), json!(count))).collect();
         json!({ "read": self.read_from_hosts, "written": self.delivered, "stray": self.unclassified, "refused": self.refused_by_host, "malformed": malformed })
-    }
-
-    pub fn total_malformed(&self) -> u64 {
-        self.malformed.iter().sum()
     }
 }

@@ -6,9 +6,9 @@ use ecnlab_sim::HostEvent;
 use ecnlab_transport::AppWrite;
 use ecnlab_units::Time;
 
-use super::observer::ConnectionObserver;
 use crate::address::{AddressSlot, Side};
 use crate::host::Host;
+use crate::recordings::ConnectionRecorder;
 use crate::sys::{Poller, ReadyEvent};
 
 /// Tokens below this belong to the router, one for each host.
@@ -103,7 +103,7 @@ pub struct BackendContext<'a> {
     /// Inputs to the engine at [`BackendContext::now`], in order.
     pub host_inputs: &'a mut Vec<(u32, HostEvent)>,
     /// Observer of connections, if any.
-    pub observer: Option<&'a mut dyn ConnectionObserver>,
+    pub recorder: Option<&'a mut ConnectionRecorder>,
 }
 
 impl BackendContext<'_> {

@@ -16,10 +16,8 @@
 //!
 //! A packet costs three system calls, to wait, to read and to write, and fewer if several are waiting.
 
-mod classifier;
 mod counters;
 mod host_backend;
-mod observer;
 mod spin;
 
 use std::io;
@@ -30,17 +28,16 @@ use ecnlab_transport::SegmentType;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Flags, ParsedHeaders, TcpHeaderWithPorts, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
 
-pub use self::classifier::{Classification, FlowClassifier};
 pub use self::counters::ForwardingCounters;
 pub use self::host_backend::{AppRequest, BackendContext, FIRST_BACKEND_TOKEN, HostBackend, NoHosts};
-pub use self::observer::{ConnectionObserver, SentPacket};
 use self::spin::SpinBudget;
-use crate::address::{FlowAddressMap, Side};
+use crate::address::{Classification, FlowAddressMap, FlowClassifier, Side};
 use crate::capture::AsPacketCapture;
 use crate::clock::{RunClock, nanos_until};
 use crate::host::Host;
 use crate::kernel_queue::KernelQueues;
 use crate::lateness::LatenessHistogram;
+use crate::recordings::{ConnectionRecorder, SentPacket};
 use crate::slab::{DeliveryInfo, PacketSlab};
 use crate::sys::poll::Interest;
 use crate::sys::{Poller, ReadyEvent};
@@ -59,7 +56,7 @@ pub enum TimeMode {
 }
 
 /// A network with hosts at its ends.
-pub struct EventLoop<'o, P: Probe, B, C = FlowAddressMap> {
+pub struct EventLoop<P: Probe, B, C = FlowAddressMap> {
     simulation: Simulation<P>,
     backend: B,
     forwarder: Forwarder<C>,
@@ -71,7 +68,7 @@ pub struct EventLoop<'o, P: Probe, B, C = FlowAddressMap> {
     clock: RunClock,
     host_inputs: Vec<(u32, HostEvent)>,
     /// Records connections, if requested.
-    observer: Option<&'o mut dyn ConnectionObserver>,
+    recorder: Option<ConnectionRecorder>,
     /// Outputs of the engine that are being processed; kept for its memory.
     outputs: Vec<SimOutput>,
     ready: Vec<ReadyEvent>,
@@ -111,9 +108,11 @@ pub struct FinishedRun<P: Probe, B> {
     pub lateness: LatenessHistogram,
     /// Started at time zero of the run.
     pub clock: RunClock,
+    /// Connections, if they were recorded.
+    pub recorder: Option<ConnectionRecorder>,
 }
 
-impl<'o, P: Probe + AsPacketCapture, B: HostBackend> EventLoop<'o, P, B> {
+impl<P: Probe + AsPacketCapture, B: HostBackend> EventLoop<P, B> {
     /// Creates a loop with the hosts of all groups, whose largest packet has `max_packet_bytes` bytes.
     ///
     /// # Errors
@@ -124,12 +123,12 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend> EventLoop<'o, P, B> {
         backend: B,
         max_packet_bytes: u32,
         time_mode: TimeMode,
-    ) -> io::Result<EventLoop<'o, P, B>> {
+    ) -> io::Result<EventLoop<P, B>> {
         EventLoop::new_with_classifier(simulation, hosts, backend, FlowAddressMap::default(), max_packet_bytes, time_mode)
     }
 }
 
-impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o, P, B, C> {
+impl<P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoop<P, B, C> {
     /// Creates a loop with another classifier than the addresses of the plan.
     ///
     /// # Errors
@@ -141,22 +140,32 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
         classifier: C,
         max_packet_bytes: u32,
         time_mode: TimeMode,
-    ) -> io::Result<EventLoop<'o, P, B, C>> {
+    ) -> io::Result<EventLoop<P, B, C>> {
         let poller = Poller::new()?;
         for (token, host) in (0..).zip(&hosts) {
             poller.add(&host.tun, token, Interest::Read)?;
         }
         let forwarder = Forwarder::new(hosts, classifier, max_packet_bytes);
-        let (host_inputs, outputs, ready) = (Vec::new(), Vec::new(), Vec::new());
-        let queues = KernelQueues::default();
-        let (spin, clock, observer) = (SpinBudget::new(), RunClock::start(), None);
-        Ok(EventLoop { simulation, backend, forwarder, queues, poller, spin, time_mode, clock, host_inputs, observer, outputs, ready })
+        Ok(EventLoop {
+            simulation,
+            backend,
+            forwarder,
+            queues: KernelQueues::default(),
+            poller,
+            spin: SpinBudget::new(),
+            time_mode,
+            clock: RunClock::start(),
+            host_inputs: Vec::new(),
+            recorder: None,
+            outputs: Vec::new(),
+            ready: Vec::new(),
+        })
     }
 
-    /// Adds an observer of connections, if there is one.
+    /// Records connections, if a recorder is given.
     #[must_use]
-    pub fn with_observer(mut self, observer: Option<&'o mut dyn ConnectionObserver>) -> EventLoop<'o, P, B, C> {
-        self.observer = observer;
+    pub fn with_recorder(mut self, recorder: Option<ConnectionRecorder>) -> EventLoop<P, B, C> {
+        self.recorder = recorder;
         self
     }
 
@@ -164,7 +173,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
     ///
     /// # Errors
     /// If the process may not open more descriptors.
-    pub fn with_kernel_queues(mut self, queues: KernelQueues) -> io::Result<EventLoop<'o, P, B, C>> {
+    pub fn with_kernel_queues(mut self, queues: KernelQueues) -> io::Result<EventLoop<P, B, C>> {
         for (token, device) in (self.forwarder.hosts.len() as u64..).zip(queues.devices()) {
             self.poller.add(device, token, Interest::Read)?;
         }
@@ -206,13 +215,31 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
     /// A fatal error of the hosts, or if `/proc` cannot be read.
     pub fn finish(mut self) -> io::Result<FinishedRun<P, B>> {
         let now = self.simulation.now();
-        self.backend.finish(&mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
-        for (flow, told) in self.host_inputs.drain(..) {
-            self.simulation.apply_host_input(flow, told);
-        }
+        self.call_backend(now, |backend, context| backend.finish(context))?;
+        self.apply_host_inputs();
         let Forwarder { hosts, mut counters, rewritten_to_ect1, lateness, .. } = self.forwarder;
         counters.tun_tx_drops = hosts.iter().map(Host::tun_tx_drops).sum::<io::Result<u64>>()?;
-        Ok(FinishedRun { simulation: self.simulation, backend: self.backend, counters, rewritten_to_ect1, lateness, clock: self.clock })
+        Ok(FinishedRun {
+            simulation: self.simulation,
+            backend: self.backend,
+            counters,
+            rewritten_to_ect1,
+            lateness,
+            clock: self.clock,
+            recorder: self.recorder,
+        })
+    }
+
+    /// Calls the backend with what it may use.
+    fn call_backend<R>(&mut self, now: Time, call: impl FnOnce(&mut B, &mut BackendContext) -> R) -> R {
+        let (poller, hosts, host_inputs) = (&self.poller, &self.forwarder.hosts, &mut self.host_inputs);
+        call(&mut self.backend, &mut BackendContext { now, poller, hosts, host_inputs, recorder: self.recorder.as_mut() })
+    }
+
+    fn apply_host_inputs(&mut self) {
+        for (flow, input) in self.host_inputs.drain(..) {
+            self.simulation.apply_host_input(flow, input);
+        }
     }
 
     /// Runs all actions of a time.
@@ -230,15 +257,12 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
             } else if ready.token < FIRST_BACKEND_TOKEN {
                 self.queues.dequeue_at_free_links(&mut self.simulation)?;
             } else {
-                self.backend.on_descriptor_ready(
-                    ready,
-                    &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
-                )?;
+                self.call_backend(now, |backend, context| backend.on_descriptor_ready(ready, context))?;
             }
         }
         self.ready = ready;
         if self.backend.next_timer().is_some_and(|due| due <= now) {
-            self.backend.on_timer(&mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
+            self.call_backend(now, |backend, context| backend.on_timer(context))?;
         }
         self.process_outputs(now)
     }
@@ -258,11 +282,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
             self.record_sent_packet(host, &external, now)?;
             if external.retransmission {
                 let (slot, side) = (self.forwarder.slab.delivery_info(external.handle).slot, self.forwarder.hosts[host].side);
-                self.backend.on_retransmission(
-                    slot,
-                    side,
-                    &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
-                )?;
+                self.call_backend(now, |backend, context| backend.on_retransmission(slot, side, context))?;
             }
         }
         self.forwarder.read_batches[host] = (2 * self.forwarder.read_batches[host]).min(MAX_READ_BATCH);
@@ -271,18 +291,13 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
 
     /// Records a packet that was read from a host.
     fn record_sent_packet(&mut self, host: usize, external: &ExternalPacket, now: Time) -> io::Result<()> {
-        let Some(observer) = &mut self.observer else { return Ok(()) };
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
         let (side, handle) = (self.forwarder.hosts[host].side, external.handle);
         let DeliveryInfo { tcp, slot, .. } = self.forwarder.slab.delivery_info(handle);
         let Some(tcp) = tcp else { return Ok(()) };
         let sent = SentPacket { slot, side, handle, tcp, size: external.size, payload: external.payload, ecn: external.ecn };
-        let Some(port) = observer.on_sent(sent, now) else { return Ok(()) };
-        self.backend.record_tcp_info(
-            slot,
-            port,
-            true,
-            &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
-        )
+        let Some(port) = recorder.on_sent(sent, now) else { return Ok(()) };
+        self.call_backend(now, |backend, context| backend.record_tcp_info(slot, port, true, context))
     }
 
     /// Advances the engine to a time, step by step at the exact times of its events and those of the kernel's queues. A packet that arrives
@@ -306,9 +321,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
     /// Processes the outputs of the engine and the inputs that follow from them, until there are none.
     fn process_outputs(&mut self, now: Time) -> io::Result<()> {
         loop {
-            for (flow, told) in self.host_inputs.drain(..) {
-                self.simulation.apply_host_input(flow, told);
-            }
+            self.apply_host_inputs();
             if let Some(capture) = self.simulation.probe_mut().as_packet_capture_mut() {
                 capture.write_packets_until(now, &mut self.forwarder.slab)?;
             }
@@ -333,31 +346,21 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 let side = self.forwarder.hosts[to_host as usize].side;
                 self.forwarder.deliver_to_host(handle, ecn, (ece, cwr))?;
                 let Some(tcp) = tcp else { return Ok(()) };
-                if let Some(observer) = &mut self.observer {
-                    observer.on_delivered(handle, ecn, now);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.on_delivered(handle, ecn, now);
                     if side == Side::Near {
-                        self.backend.record_tcp_info(
-                            slot,
-                            tcp.ports.1,
-                            false,
-                            &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
-                        )?;
+                        self.call_backend(now, |backend, context| backend.record_tcp_info(slot, tcp.ports.1, false, context))?;
                     }
                 }
                 let AckInfo { rtt, is_first_ecn_echo } = self.forwarder.connections.on_delivered(slot, side, &tcp, now);
                 self.host_inputs.extend(
                     rtt.zip(self.forwarder.classifier.flow_sending_from(slot, side)).map(|(rtt, flow)| (flow, HostEvent::RoundTrip(rtt))),
                 );
-                return self.backend.on_packet_delivered(
-                    slot,
-                    side,
-                    is_first_ecn_echo,
-                    &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
-                );
+                return self.call_backend(now, |backend, context| backend.on_packet_delivered(slot, side, is_first_ecn_echo, context));
             }
             SimOutput::Lost { handle, .. } => {
-                if let Some(observer) = &mut self.observer {
-                    observer.on_lost(handle);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.on_lost(handle);
                 }
                 self.forwarder.slab.release(handle);
                 return Ok(());
@@ -397,8 +400,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 AppRequest::Write { flow, slot, side, demand }
             }
         };
-        self.backend
-            .on_request(request, &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))
+        self.call_backend(now, |backend, context| backend.on_request(request, context))
     }
 
     /// Waits for a device or a socket, at most until a time or the next possible output of the engine.
@@ -418,20 +420,6 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
 }
 
 const NO_ADDRESS_LEFT_MESSAGE: &str = "out of addresses: at most 128 groups, with 65534 simultaneous flows each";
-
-fn backend_context<'a, C>(
-    now: Time,
-    poller: &'a Poller,
-    forwarder: &'a Forwarder<C>,
-    host_inputs: &'a mut Vec<(u32, HostEvent)>,
-    observer: &'a mut Option<&mut dyn ConnectionObserver>,
-) -> BackendContext<'a> {
-    let observer: Option<&mut dyn ConnectionObserver> = match observer {
-        Some(observer) => Some(&mut **observer),
-        None => None,
-    };
-    BackendContext { now, poller, hosts: &forwarder.hosts, host_inputs, observer }
-}
 
 impl<C: FlowClassifier> Forwarder<C> {
     fn new(hosts: Vec<Host>, classifier: C, max_packet_bytes: u32) -> Forwarder<C> {

@@ -154,8 +154,8 @@ impl HostSocket {
         while self.unwritten > 0 {
             match socket.send(self.unwritten) {
                 Ok(Some(taken)) => {
-                    if let (Some(observer), Some((slot, side, port))) = (&mut context.observer, self.identity) {
-                        observer.on_write(slot, port, side, taken, context.now);
+                    if let (Some(recorder), Some((slot, side, port))) = (&mut context.recorder, self.identity) {
+                        recorder.on_write(slot, port, side, taken, context.now);
                     }
                     let most = self.unwritten.min(1 << 18);
                     self.unwritten -= if self.total_demand == u64::MAX { 0 } else { taken };
@@ -169,8 +169,8 @@ impl HostSocket {
         }
         if self.closes_after_write && !self.has_sent_fin {
             self.has_sent_fin = true;
-            if let (Some(observer), Some((slot, side, port))) = (&mut context.observer, self.identity) {
-                observer.on_write_shutdown(slot, port, side, context.now);
+            if let (Some(recorder), Some((slot, side, port))) = (&mut context.recorder, self.identity) {
+                recorder.on_write_shutdown(slot, port, side, context.now);
             }
             if let Err(why) = socket.shutdown_write() {
                 return self.on_socket_error(&why);
@@ -268,8 +268,8 @@ impl HostSocket {
 
     /// Records the kernel's `TCP_INFO`.
     pub fn record_tcp_info(&self, by_timer: bool, context: &mut BackendContext) -> io::Result<()> {
-        if let (Some(observer), Some((slot, _, port)), Some(socket)) = (&mut context.observer, self.identity, &self.socket) {
-            observer.on_tcp_info(slot, port, socket.tcp_info()?, by_timer, context.now);
+        if let (Some(recorder), Some((slot, _, port)), Some(socket)) = (&mut context.recorder, self.identity, &self.socket) {
+            recorder.on_tcp_info(slot, port, socket.tcp_info()?, by_timer, context.now);
         }
         Ok(())
     }
@@ -350,7 +350,7 @@ mod tests {
         end.close_or_update_interest(&poller).unwrap();
         assert!(end.is_open(), "its last data is not acknowledged yet");
         end.close_or_update_interest(&poller).unwrap();
-        let mut context = BackendContext { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, observer: None };
+        let mut context = BackendContext { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, recorder: None };
         end.on_packet_delivered(false, &mut context).unwrap();
         assert!(matches!(host_inputs[..], [(3, HostEvent::Acknowledged)]), "{host_inputs:?}");
         assert!(!end.is_open(), "nothing is left to wait for");

@@ -15,7 +15,7 @@ use crate::sys::socket::{Socket, SocketOption};
 /// The sender of a flow of datagrams.
 #[derive(Debug)]
 pub struct HostDatagramSender {
-    flow: u32,
+    pub flow: u32,
     socket: Socket,
     token: u64,
     payload: u32,
@@ -40,10 +40,6 @@ impl HostDatagramSender {
         socket.connect(SocketAddr::new(family.address(slot, Side::Far), LISTENER_PORT))?;
         poller.add(&socket, token, Interest::Nothing)?;
         Ok(HostDatagramSender { flow, socket, token, payload: settings.payload, unsent: VecDeque::new(), interest: Interest::Nothing })
-    }
-
-    pub fn flow(&self) -> u32 {
-        self.flow
     }
 
     /// Sends a request, as far as the kernel accepts it.

@@ -68,9 +68,9 @@ pub struct SocketBackend {
     current_host: Option<(u32, Side)>,
     is_listening: bool,
     /// Counters of both kernels of each group, after the run.
-    kernel_counters: Vec<[KernelCounters; 2]>,
+    pub kernel_counters: Vec<[KernelCounters; 2]>,
     sampler: WindowSampler,
-    counters: ConnectionCounters,
+    pub counters: ConnectionCounters,
 }
 
 /// Times at which windows are sampled.
@@ -82,10 +82,6 @@ struct WindowSampler {
 }
 
 impl WindowSampler {
-    fn new(every: Option<Span>) -> WindowSampler {
-        WindowSampler { every, number: 0 }
-    }
-
     /// Shortly before the engine takes its sample, so that the sample has this value.
     fn sample_deadline(&self) -> Option<Time> {
         let every = self.every?.picos();
@@ -169,26 +165,16 @@ impl SocketBackend {
             Ok(GroupHosts { settings, namespaces, listener, slots: Vec::new() })
         };
         let groups = (0..).zip(settings).map(group).collect::<io::Result<_>>()?;
-        let (original_namespace, sampler) = (Namespace::current()?, WindowSampler::new(windows));
         Ok(SocketBackend {
             family,
             groups,
-            original_namespace,
+            original_namespace: Namespace::current()?,
             current_host: None,
             is_listening: false,
             kernel_counters: Vec::new(),
-            sampler,
+            sampler: WindowSampler { every: windows, number: 0 },
             counters: ConnectionCounters::default(),
         })
-    }
-
-    pub fn connection_counters(&self) -> ConnectionCounters {
-        self.counters
-    }
-
-    /// Counters of the near and the far host's kernel for each group; empty before the end of the run.
-    pub fn kernel_counters_by_group(&self) -> &[[KernelCounters; 2]] {
-        &self.kernel_counters
     }
 
     /// Opens a connection or a flow of datagrams at a slot, and discards an earlier one.
@@ -216,8 +202,8 @@ impl SocketBackend {
         let connection = slot_state.connection.get_or_insert_default();
         connection.port = slot_state.last_port;
         near.identity = Some((slot, Side::Near, connection.port));
-        if let (Some(observer), Some(flow)) = (&mut context.observer, near.flow) {
-            observer.on_connect(slot, connection.port, flow, context.now);
+        if let (Some(recorder), Some(flow)) = (&mut context.recorder, near.flow) {
+            recorder.on_connect(slot, connection.port, flow, context.now);
         }
         connection.ends[Side::Near as usize] = near;
         connection.ends[Side::Far as usize].stop_reporting_reads();
@@ -280,7 +266,7 @@ impl SocketBackend {
         let sender = |from: SocketAddr| slots.get(address::slot_and_side_of_address(from.ip())?.0.number as usize)?.sender.as_ref();
         listener.for_each_discarded_datagram(|from, bytes| {
             if let Some(sender) = sender(from) {
-                context.report_host_event(sender.flow(), HostEvent::Delivered { bytes });
+                context.report_host_event(sender.flow, HostEvent::Delivered { bytes });
             }
         })?;
         Ok(())

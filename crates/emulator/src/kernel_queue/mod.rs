@@ -22,8 +22,9 @@ use ecnlab_wire::ParsedHeaders;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcMessage;
 
+use self::arguments::QdiscProblems;
+use self::qdisc::OverflowEvidence;
 pub use self::qdisc::Qdisc;
-use self::qdisc::{OverflowEvidence, QdiscMessage};
 use self::statistics::QdiscStatistics;
 use crate::sys::netlink::{DeviceSettings, Netlink, NetlinkRequest, index, set_device_request};
 use crate::sys::packet_socket::{self, PacketSocket};
@@ -77,9 +78,8 @@ impl KernelQueues {
     /// # Errors
     /// If the kernel has no such discipline or refuses its parameters.
     pub fn add(&mut self, link: u32, spec: &Spec, rate: Rate, max_packet_bytes: u32) -> io::Result<()> {
-        let message = |problems: Vec<(String, String)>| {
-            problems.into_iter().map(|(name, what)| format!("{name}: {what}")).collect::<Vec<_>>().join("; ")
-        };
+        let message =
+            |problems: QdiscProblems| problems.into_iter().map(|(name, what)| format!("{name}: {what}")).collect::<Vec<_>>().join("; ");
         let qdisc =
             Qdisc::read(spec, rate.bps() as f64).map_err(|problems| io::Error::new(io::ErrorKind::InvalidInput, message(problems)))?;
         let namespace = Namespace::create()?;
@@ -270,12 +270,16 @@ fn create_queue_device(qdisc: &Qdisc, name: &str, max_packet_bytes: u32) -> io::
         DeviceSettings { up: true, mtu: Some(max_packet_bytes), queue: Some(1000), no_offload: true },
     ))?;
     let messages = qdisc.messages();
-    for QdiscMessage { is_class, handle, parent, options } in &messages {
+    for qdisc_message in &messages {
         let mut message = TcMessage::default();
-        (message.header.index, message.header.handle, message.header.parent) = (device as i32, (*handle).into(), (*parent).into());
-        message.attributes = options.attributes();
-        let message =
-            if *is_class { RouteNetlinkMessage::NewTrafficClass(message) } else { RouteNetlinkMessage::NewQueueDiscipline(message) };
+        (message.header.index, message.header.handle, message.header.parent) =
+            (device as i32, qdisc_message.handle.into(), qdisc_message.parent.into());
+        message.attributes = qdisc_message.attributes();
+        let message = if qdisc_message.is_class {
+            RouteNetlinkMessage::NewTrafficClass(message)
+        } else {
+            RouteNetlinkMessage::NewQueueDiscipline(message)
+        };
         netlink.request(NetlinkRequest::create_or_replace(message, format!("the kernel's queue \"{name}\"")))?;
     }
     let innermost = messages.iter().rfind(|piece| !piece.is_class).map_or(0, |piece| piece.handle);

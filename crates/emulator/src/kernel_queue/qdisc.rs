@@ -8,7 +8,7 @@ use ecnlab_queue::KernelQdisc;
 use netlink_packet_core::{DefaultNla, Emitable};
 use netlink_packet_route::tc::TcAttribute;
 
-use super::arguments::QdiscArgumentReader;
+use super::arguments::{QdiscArgumentReader, QdiscProblems};
 
 /// Notation of a parameter, and its value for the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -32,22 +32,13 @@ enum QdiscParameterKind {
 /// A parameter with the number of its attribute.
 type ParameterSpec = (&'static str, u16, QdiscParameterKind);
 
-/// A discipline with an attribute for each parameter.
-struct AttributeQdiscSpec {
-    name: &'static str,
-    parameters: &'static [ParameterSpec],
-}
-
 use QdiscParameterKind::{Byte, Either, Flag, Hertz256, Masked, Micros, Number};
 
-const ATTRIBUTE_QDISCS: &[AttributeQdiscSpec] = &[
-    AttributeQdiscSpec {
-        name: "codel",
-        parameters: &[("target", 1, Micros), ("limit", 2, Number), ("interval", 3, Micros), ("ecn", 4, Flag), ("ce_threshold", 5, Micros)],
-    },
-    AttributeQdiscSpec {
-        name: "fq_codel",
-        parameters: &[
+const ATTRIBUTE_QDISCS: &[(&str, &[ParameterSpec])] = &[
+    ("codel", &[("target", 1, Micros), ("limit", 2, Number), ("interval", 3, Micros), ("ecn", 4, Flag), ("ce_threshold", 5, Micros)]),
+    (
+        "fq_codel",
+        &[
             ("target", 1, Micros),
             ("limit", 2, Number),
             ("interval", 3, Micros),
@@ -58,10 +49,10 @@ const ATTRIBUTE_QDISCS: &[AttributeQdiscSpec] = &[
             ("memory_limit", 9, Number),
             ("ce_threshold_selector", 10, Masked(11)),
         ],
-    },
-    AttributeQdiscSpec {
-        name: "pie",
-        parameters: &[
+    ),
+    (
+        "pie",
+        &[
             ("target", 1, Micros),
             ("limit", 2, Number),
             ("tupdate", 3, Micros),
@@ -71,10 +62,10 @@ const ATTRIBUTE_QDISCS: &[AttributeQdiscSpec] = &[
             ("bytemode", 7, Flag),
             ("dq_rate_estimator", 8, Flag),
         ],
-    },
-    AttributeQdiscSpec {
-        name: "fq_pie",
-        parameters: &[
+    ),
+    (
+        "fq_pie",
+        &[
             ("limit", 1, Number),
             ("flows", 2, Number),
             ("target", 3, Micros),
@@ -88,18 +79,12 @@ const ATTRIBUTE_QDISCS: &[AttributeQdiscSpec] = &[
             ("bytemode", 11, Flag),
             ("dq_rate_estimator", 12, Flag),
         ],
-    },
-    AttributeQdiscSpec {
-        name: "cake",
-        parameters: &[("rtt", 7, Micros), ("target", 8, Micros), ("memory", 10, Number), ("wash", 13, Flag)],
-    },
-    AttributeQdiscSpec {
-        name: "fq",
-        parameters: &[("limit", 1, Number), ("flow_limit", 2, Number), ("quantum", 3, Number), ("initial_quantum", 4, Number)],
-    },
-    AttributeQdiscSpec {
-        name: "dualpi2",
-        parameters: &[
+    ),
+    ("cake", &[("rtt", 7, Micros), ("target", 8, Micros), ("memory", 10, Number), ("wash", 13, Flag)]),
+    ("fq", &[("limit", 1, Number), ("flow_limit", 2, Number), ("quantum", 3, Number), ("initial_quantum", 4, Number)]),
+    (
+        "dualpi2",
+        &[
             ("limit", 1, Number),
             ("memory_limit", 2, Number),
             ("target", 3, Micros),
@@ -115,17 +100,10 @@ const ATTRIBUTE_QDISCS: &[AttributeQdiscSpec] = &[
             ("classic_protection", 13, Byte),
             ("any_ect", 14, Either(1, 3)),
         ],
-    },
+    ),
 ];
 
 /// Parameters of RED and CHOKe, as in tc(8): bytes for RED, packets for CHOKe.
-const RED_PARAMETERS: &[&str] =
-    &["limit", "min", "max", "avpkt", "burst", "wlog", "bandwidth", "probability", "ecn", "harddrop", "adaptive", "nodrop", "child"];
-const FIFO_PARAMETERS: &[&str] = &["limit"];
-const SFQ_PARAMETERS: &[&str] = &["limit", "quantum", "divisor", "flows"];
-const TBF_PARAMETERS: &[&str] = &["rate", "burst", "limit"];
-const HTB_PARAMETERS: &[&str] = &["rate", "ceil", "burst", "cburst", "leaf"];
-const NETEM_PARAMETERS: &[&str] = &["limit", "delay", "jitter", "loss", "duplicate", "reorder", "gap"];
 /// Discipline inside a shaper, and the beginning of its parameters.
 const LEAF_KEY: &str = "leaf";
 
@@ -192,43 +170,18 @@ pub struct QdiscMessage {
     pub handle: u32,
     /// Its parent.
     pub parent: u32,
-    pub options: NamedQdiscOptions,
+    name: &'static str,
+    options: QdiscOptions,
 }
 
-/// Options of a discipline or of a class of one, with the discipline's name.
+/// The attribute `TCA_OPTIONS`: a structure, and attributes after it or alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NamedQdiscOptions(&'static str, QdiscOptions);
-
-#[derive(Clone, Debug, PartialEq)]
-enum QdiscOptions {
-    Numbers(Vec<(u16, AttributeValue)>),
-    RedOptions(RedOptions),
-    /// A structure by itself.
-    Structure(Vec<u8>),
-    /// A structure as an attribute, and further numbers.
-    Token {
-        structure: Vec<u8>,
-        rate64: u64,
-        burst: u32,
-    },
-    /// A structure followed by attributes.
-    Followed {
-        structure: Vec<u8>,
-        attributes: Vec<DefaultNla>,
-    },
-    /// Attributes only.
-    Attributes(Vec<DefaultNla>),
-}
-
-/// The value of an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AttributeValue {
-    Word(u32),
-    Byte(u8),
+struct QdiscOptions {
+    structure: Vec<u8>,
+    attributes: Vec<DefaultNla>,
 }
 
 /// `struct tc_red_qopt` with the table and the largest probability.
-#[derive(Clone, Debug, PartialEq)]
 struct RedOptions {
     limit: u32,
     min: u32,
@@ -245,9 +198,9 @@ impl Qdisc {
     ///
     /// # Errors
     /// All problems, each after the parameter's name, which is empty for the queue itself.
-    pub fn read(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
-        if let Some(plain) = ATTRIBUTE_QDISCS.iter().find(|plain| plain.name == queue.name) {
-            return plain.read(queue);
+    pub fn read(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, QdiscProblems> {
+        if let Some((name, parameters)) = ATTRIBUTE_QDISCS.iter().find(|(name, _)| *name == queue.name) {
+            return read_attribute_qdisc(queue, name, parameters);
         }
         match queue.name.as_str() {
             "red" => read_red(queue, rate_bps, "red", false),
@@ -273,7 +226,8 @@ impl Qdisc {
             is_class,
             handle,
             parent,
-            options: NamedQdiscOptions(qdisc.name, options.clone()),
+            name: qdisc.name,
+            options: options.clone(),
         };
         match &self.placement {
             QdiscPlacement::Root => vec![message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options)],
@@ -306,45 +260,29 @@ impl Qdisc {
     /// Whether it copies packets.
     pub fn makes_copies(&self) -> bool {
         const DUPLICATE_OFFSET: usize = 16;
-        matches!(&self.options, QdiscOptions::Followed { structure, .. } if structure[DUPLICATE_OFFSET..DUPLICATE_OFFSET + 4] != [0; 4])
+        self.name == "netem" && self.options.structure[DUPLICATE_OFFSET..DUPLICATE_OFFSET + 4] != [0; 4]
     }
 }
 
-impl NamedQdiscOptions {
-    /// The attributes of the request that adds it.
-    pub fn attributes(&self) -> Vec<TcAttribute> {
-        let number = |attribute, value: AttributeValue| match value {
-            AttributeValue::Word(word) => DefaultNla::new(attribute, word.to_ne_bytes().into()),
-            AttributeValue::Byte(byte) => DefaultNla::new(attribute, vec![byte]),
-        };
-        let (kind, options) = match &self.1 {
-            QdiscOptions::Structure(bytes) => (TCA_OPTIONS, bytes.clone()),
-            QdiscOptions::Followed { structure, attributes } => (TCA_OPTIONS, encode_structure_and_attributes(structure, attributes)),
-            QdiscOptions::Attributes(attributes) => (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], attributes)),
-            QdiscOptions::Numbers(numbers) => {
-                let numbers: Vec<_> = numbers.iter().map(|&(attribute, value)| number(attribute, value)).collect();
-                (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], &numbers))
-            }
-            QdiscOptions::RedOptions(parms) => {
-                let max_p = (parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32;
-                let attributes = [
-                    DefaultNla::new(1, parms.tc_red_qopt().to_vec()),
-                    DefaultNla::new(2, parms.decay_table().to_vec()),
-                    DefaultNla::new(3, max_p.to_ne_bytes().into()),
-                ];
-                (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], &attributes))
-            }
-            QdiscOptions::Token { structure, rate64, burst } => {
-                let attributes = [
-                    DefaultNla::new(1, structure.clone()),
-                    DefaultNla::new(4, rate64.to_ne_bytes().into()),
-                    DefaultNla::new(6, burst.to_ne_bytes().into()),
-                ];
-                (TCA_OPTIONS_WITH_NLA_F_NESTED, encode_structure_and_attributes(&[], &attributes))
-            }
-        };
-        vec![TcAttribute::Kind(self.0.to_owned()), TcAttribute::Other(DefaultNla::new(kind, options))]
+impl Qdisc {
+    fn at_root(name: &'static str, structure: Vec<u8>, attributes: Vec<DefaultNla>) -> Qdisc {
+        Qdisc { name, options: QdiscOptions { structure, attributes }, placement: QdiscPlacement::Root }
     }
+}
+
+impl QdiscMessage {
+    /// Name and options, for the message.
+    pub fn attributes(&self) -> Vec<TcAttribute> {
+        let QdiscOptions { structure, attributes } = &self.options;
+        let kind = if structure.is_empty() { TCA_OPTIONS_WITH_NLA_F_NESTED } else { TCA_OPTIONS };
+        let options = DefaultNla::new(kind, encode_structure_and_attributes(structure, attributes));
+        vec![TcAttribute::Kind(self.name.to_owned()), TcAttribute::Other(options)]
+    }
+}
+
+/// Numbers of 32 bits as the kernel reads them.
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
 /// A structure, padded to whole words, followed by attributes.
@@ -357,37 +295,36 @@ fn encode_structure_and_attributes(structure: &[u8], attributes: &[DefaultNla]) 
     bytes
 }
 
-impl AttributeQdiscSpec {
-    fn read(&self, queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-        let known: Vec<&str> = self.parameters.iter().map(|(name, ..)| *name).collect();
-        let mut reader = QdiscArgumentReader::new(queue, &known);
-        let mut numbers = Vec::new();
-        for &(name, attribute, how) in self.parameters {
-            let value = match how {
-                QdiscParameterKind::Number => reader.read_whole_number(name).map(AttributeValue::Word),
-                QdiscParameterKind::Micros => reader.read_micros(name).map(AttributeValue::Word),
-                QdiscParameterKind::Flag => reader.read_flag(name).map(|flag| AttributeValue::Word(flag.into())),
-                QdiscParameterKind::Byte => reader.read_byte(name).map(AttributeValue::Byte),
-                QdiscParameterKind::Either(no, yes) => reader.read_flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
-                QdiscParameterKind::Hertz256 => reader.read_hertz_in_256ths(name).map(AttributeValue::Word),
-                QdiscParameterKind::Masked(mask_attribute) => reader.read_value_and_mask(name).map(|[value, mask]| {
-                    numbers.push((mask_attribute, AttributeValue::Byte(mask)));
-                    AttributeValue::Byte(value)
-                }),
-            };
-            numbers.extend(value.map(|value| (attribute, value)));
-        }
-        reader.finish(Qdisc { name: self.name, options: QdiscOptions::Numbers(numbers), placement: QdiscPlacement::Root })
+fn read_attribute_qdisc(queue: &KernelQdisc, name: &'static str, parameters: &[ParameterSpec]) -> Result<Qdisc, QdiscProblems> {
+    let known: Vec<&str> = parameters.iter().map(|(name, ..)| *name).collect();
+    let mut reader = QdiscArgumentReader::new(queue, &known);
+    let word = |number: u32| words(&[number]);
+    let mut attributes = Vec::new();
+    for &(name, attribute, how) in parameters {
+        let value = match how {
+            Number => reader.read_whole_number(name).map(word),
+            Micros => reader.read_micros(name).map(word),
+            Flag => reader.read_flag(name).map(|flag| word(flag.into())),
+            Byte => reader.read_byte(name).map(|byte| vec![byte]),
+            Either(no, yes) => reader.read_flag(name).map(|flag| vec![if flag { yes } else { no }]),
+            Hertz256 => reader.read_hertz_in_256ths(name).map(word),
+            Masked(mask_attribute) => reader.read_value_and_mask(name).map(|[value, mask]| {
+                attributes.push(DefaultNla::new(mask_attribute, vec![mask]));
+                vec![value]
+            }),
+        };
+        attributes.extend(value.map(|value| DefaultNla::new(attribute, value)));
     }
+    reader.finish(Qdisc::at_root(name, Vec::new(), attributes))
 }
 
 /// One class for all packets, which borrows from no other, with a FIFO or another discipline in it.
-fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
+fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, QdiscProblems> {
     let (within, own): (Vec<_>, Vec<_>) =
         queue.arguments.iter().cloned().partition(|(name, _)| name.strip_prefix(LEAF_KEY).is_some_and(|rest| rest.starts_with('.')));
     let of_leaf = |name: &str| name[LEAF_KEY.len() + 1..].to_owned();
     let own = KernelQdisc { name: queue.name.clone(), arguments: own };
-    let mut reader = QdiscArgumentReader::new(&own, HTB_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(&own, &["rate", "ceil", "burst", "cburst", "leaf"]);
     if reader.raw_text(LEAF_KEY).is_some() {
         reader.report_problem(LEAF_KEY, "must be a table that names a discipline, as in leaf = { kernel = \"fq_codel\" }");
     }
@@ -419,16 +356,13 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
     const DEFAULT_BURST_BYTES: u32 = 1600;
     let bursts = [("burst", rate), ("cburst", ceil)]
         .map(|(name, bytes_s)| psched_ticks(f64::from(reader.read_whole_number(name).unwrap_or(DEFAULT_BURST_BYTES)) / bytes_s));
+    let class = htb_class_attributes(rate, ceil, bursts);
+    // `struct tc_htb_glob`: version, divisor of rates, the class of unclassified packets, debugging, packets outside classes.
+    let glob = DefaultNla::new(2, words(&[3, 10, 1, 0, 0]));
     reader.finish(Qdisc {
-        name: "htb",
-        options: QdiscOptions::Attributes(vec![DefaultNla::new(2, tc_htb_glob())]),
-        placement: QdiscPlacement::Parent(Box::new(QdiscOptions::Attributes(htb_class_attributes(rate, ceil, bursts))), leaf),
+        placement: QdiscPlacement::Parent(Box::new(QdiscOptions { structure: Vec::new(), attributes: class }), leaf),
+        ..Qdisc::at_root("htb", Vec::new(), vec![glob])
     })
-}
-
-/// `struct tc_htb_glob`: version, divisor of rates, the class of unclassified packets, debugging, packets outside classes.
-fn tc_htb_glob() -> Vec<u8> {
-    [3_u32, 10, 1, 0, 0].iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
 /// `struct tc_htb_opt`: two rates of 12 bytes, the time of a burst at each, quantum, level, priority. The rates are attributes as well. The
@@ -440,7 +374,7 @@ fn htb_class_attributes(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<DefaultNl
         structure.extend([0; 8]);
         structure.extend((bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
     }
-    structure.extend([bursts[0], bursts[1], HTB_QUANTUM_BYTES, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
+    structure.extend(words(&[bursts[0], bursts[1], HTB_QUANTUM_BYTES, 0, 0]));
     [(1, structure), (6, (rate as u64).to_ne_bytes().into()), (7, (ceil as u64).to_ne_bytes().into())]
         .map(|(attribute, value)| DefaultNla::new(attribute, value))
         .into()
@@ -452,8 +386,8 @@ fn psched_ticks(seconds: f64) -> u32 {
 }
 
 /// Delays, losses, copies and reordering, drawn uniformly and independently.
-fn netem_options_from_arguments(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = QdiscArgumentReader::new(queue, NETEM_PARAMETERS);
+fn netem_options_from_arguments(queue: &KernelQdisc) -> Result<Qdisc, QdiscProblems> {
+    let mut reader = QdiscArgumentReader::new(queue, &["limit", "delay", "jitter", "loss", "duplicate", "reorder", "gap"]);
     let [delay, jitter] = ["delay", "jitter"].map(|name| reader.read_nanos(name).unwrap_or(0));
     let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.read_probability_u32(name));
     let limit = reader.read_whole_number("limit").unwrap_or(1000);
@@ -468,32 +402,27 @@ fn netem_options_from_arguments(queue: &KernelQdisc) -> Result<Qdisc, Vec<(Strin
     }
     let gap = gap.unwrap_or(u32::from(reorder.is_some()));
     // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times are attributes as well.
-    let structure = [0, limit, loss.unwrap_or(0), gap, duplicate.unwrap_or(0), 0];
+    let structure = words(&[0, limit, loss.unwrap_or(0), gap, duplicate.unwrap_or(0), 0]);
     let mut attributes = vec![DefaultNla::new(10, delay.to_ne_bytes().into()), DefaultNla::new(11, jitter.to_ne_bytes().into())];
     // struct tc_netem_reorder: probability and correlation.
-    attributes.extend(reorder.map(|share| DefaultNla::new(3, [share, 0].iter().flat_map(|number| number.to_ne_bytes()).collect())));
-    let structure = structure.iter().flat_map(|number| number.to_ne_bytes()).collect();
-    reader.finish(Qdisc { name: "netem", options: QdiscOptions::Followed { structure, attributes }, placement: QdiscPlacement::Root })
+    attributes.extend(reorder.map(|share| DefaultNla::new(3, words(&[share, 0]))));
+    reader.finish(Qdisc::at_root("netem", structure, attributes))
 }
 
-fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = QdiscArgumentReader::new(queue, FIFO_PARAMETERS);
+fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, QdiscProblems> {
+    let mut reader = QdiscArgumentReader::new(queue, &["limit"]);
     let limit = reader.read_required_whole_number("limit");
-    reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: QdiscPlacement::Root })
+    reader.finish(Qdisc::at_root(name, words(&[limit]), Vec::new()))
 }
 
-fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = QdiscArgumentReader::new(queue, SFQ_PARAMETERS);
+fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, QdiscProblems> {
+    let mut reader = QdiscArgumentReader::new(queue, &["limit", "quantum", "divisor", "flows"]);
     let numbers = ["quantum", "", "limit", "divisor", "flows"].map(|name| reader.read_whole_number(name).unwrap_or(0));
-    reader.finish(Qdisc {
-        name: "sfq",
-        options: QdiscOptions::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()),
-        placement: QdiscPlacement::Root,
-    })
+    reader.finish(Qdisc::at_root("sfq", words(&numbers), Vec::new()))
 }
 
-fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = QdiscArgumentReader::new(queue, TBF_PARAMETERS);
+fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, QdiscProblems> {
+    let mut reader = QdiscArgumentReader::new(queue, &["rate", "burst", "limit"]);
     let (limit, burst) = (reader.read_required_whole_number("limit"), reader.read_required_whole_number("burst"));
     let bytes_s = reader.read_rate_bps("rate").unwrap_or(0.0) / 8.0;
     if bytes_s <= 0.0 {
@@ -507,11 +436,15 @@ fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
     let mut structure = vec![0_u8; 36];
     structure[8..12].copy_from_slice(&(bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
     structure[24..28].copy_from_slice(&limit.to_ne_bytes());
-    Qdisc { name: "tbf", options: QdiscOptions::Token { structure, rate64: bytes_s as u64, burst }, placement: QdiscPlacement::Root }
+    let attributes = [(1, structure), (4, (bytes_s as u64).to_ne_bytes().into()), (6, words(&[burst]))];
+    Qdisc::at_root("tbf", Vec::new(), attributes.map(|(attribute, value)| DefaultNla::new(attribute, value)).into())
 }
 
-fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = QdiscArgumentReader::new(queue, RED_PARAMETERS);
+fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, QdiscProblems> {
+    let mut reader = QdiscArgumentReader::new(
+        queue,
+        &["limit", "min", "max", "avpkt", "burst", "wlog", "bandwidth", "probability", "ecn", "harddrop", "adaptive", "nodrop", "child"],
+    );
     let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.read_required_whole_number(name));
     let avpkt = reader.read_whole_number("avpkt").unwrap_or(1000);
     // CHOKe counts packets, but tc still derives the transmission time of one from avpkt.
@@ -535,19 +468,22 @@ fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool
     let flags = flags.iter().filter(|(name, _)| reader.read_flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
     let parms = RedOptions { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
     let placement = if reader.read_flag("child").unwrap_or(false) { QdiscPlacement::BelowShaper } else { QdiscPlacement::Root };
-    reader.finish(Qdisc { name, options: QdiscOptions::RedOptions(parms), placement })
+    reader.finish(Qdisc { placement, ..Qdisc::at_root(name, Vec::new(), parms.attributes()) })
 }
 
 impl RedOptions {
-    fn tc_red_qopt(&self) -> Vec<u8> {
-        let mut bytes: Vec<u8> = [self.limit, self.min, self.max].iter().flat_map(|number| number.to_ne_bytes()).collect();
-        bytes.extend([self.weight_log, self.probability_log(), self.cell_log(), self.flags]);
-        bytes
+    fn attributes(&self) -> Vec<DefaultNla> {
+        // struct tc_red_qopt
+        let mut parameters = words(&[self.limit, self.min, self.max]);
+        parameters.extend([self.weight_log, self.probability_log(), self.cell_log(), self.flags]);
+        let max_p = (self.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32;
+        let attributes = [(1, parameters), (2, self.decay_table()), (3, words(&[max_p]))];
+        attributes.map(|(attribute, value)| DefaultNla::new(attribute, value)).into()
     }
 
     /// The probability at `max`, as a power of two by which the distance of the thresholds is divided.
     fn probability_log(&self) -> u8 {
-        let each = self.probability / f64::from(self.max - self.min);
+        let each = self.probability / f64::from(self.max.saturating_sub(self.min));
         (0..32).find(|&log| each * 2_f64.powi(log) > 1.0).unwrap_or(31) as u8
     }
 
@@ -597,6 +533,12 @@ mod tests {
         KernelQdisc { name: name.to_owned(), arguments: arguments.iter().map(owned).collect() }
     }
 
+    fn value_of(attribute: &DefaultNla) -> Vec<u8> {
+        let mut value = vec![0; attribute.value_len()];
+        attribute.emit_value(&mut value);
+        value
+    }
+
     #[test]
     fn a_longer_burst_gives_a_smaller_weight() {
         assert_eq!(None, ewma_weight_log_for_burst(10.0, 15.0), "so few never reach min");
@@ -618,23 +560,24 @@ mod tests {
     fn the_decay_table_halves_the_average_after_the_right_idle_time() {
         let read =
             Qdisc::read(&kernel_qdisc("red", &[("limit", "100000"), ("min", "10000"), ("max", "30000"), ("wlog", "9")]), 1.5e6).unwrap();
-        let QdiscOptions::RedOptions(parms) = read.options else { panic!("it is RED_PARAMETERS") };
+        let [parameters, table] = [0, 1].map(|at| value_of(&read.options.attributes[at]));
+        let (cell_log, table) = (parameters[14], table);
         let packets = 0.5_f64.ln() / (1.0 - 2_f64.powi(-9)).ln();
         let micros = packets * 1e6 * 8.0 * 1000.0 / 1.5e6;
-        let cell = (micros / 2_f64.powi(i32::from(parms.cell_log()))).ceil() as usize;
-        assert_eq!((0, 1), (parms.decay_table()[cell - 1], parms.decay_table()[cell]));
-        assert_eq!((256, 31), (parms.decay_table().len(), parms.decay_table()[255]));
+        let cell = (micros / 2_f64.powi(i32::from(cell_log))).ceil() as usize;
+        assert_eq!((0, 1), (table[cell - 1], table[cell]));
+        assert_eq!((256, 31), (table.len(), table[255]));
     }
 
     #[test]
     fn a_selector_is_a_value_and_a_mask_in_a_byte_each() {
         let attributes = |text: &str| {
             let read = Qdisc::read(&kernel_qdisc("fq_codel", &[("ce_threshold", "1ms"), ("ce_threshold_selector", text)]), 1.5e6);
-            read.map(|read| read.options).map_err(|problems| problems[0].clone())
+            read.map(|read| read.options.attributes).map_err(|problems| problems[0].clone())
         };
         // TCA_FQ_CODEL_CE_THRESHOLD, _MASK and _SELECTOR of linux/pkt_sched.h.
-        let ect1 = vec![(7, AttributeValue::Word(1000)), (11, AttributeValue::Byte(3)), (10, AttributeValue::Byte(1))];
-        assert_eq!([Ok(QdiscOptions::Numbers(ect1.clone())), Ok(QdiscOptions::Numbers(ect1))], ["0x01/0x03", "1/3"].map(attributes));
+        let ect1 = vec![DefaultNla::new(7, words(&[1000])), DefaultNla::new(11, vec![3]), DefaultNla::new(10, vec![1])];
+        assert_eq!([Ok(ect1.clone()), Ok(ect1)], ["0x01/0x03", "1/3"].map(attributes));
         for (text, part) in [("0x01", "VALUE/MASK"), ("0x1ff/0x03", "VALUE/MASK"), ("1/0", "mask 0"), ("0x02/0x01", "outside its mask")] {
             let (name, message) = attributes(text).unwrap_err();
             assert!(name == "ce_threshold_selector" && message.contains(part), "{text}: {message}");
@@ -645,13 +588,13 @@ mod tests {
     #[test]
     fn times_are_in_microseconds_and_flags_are_integers() {
         let read = Qdisc::read(&kernel_qdisc("codel", &[("target", "5ms"), ("ecn", "true"), ("limit", "200")]), 1.5e6).unwrap();
-        let numbers = [(1, 5000), (2, 200), (4, 1)].map(|(attribute, number)| (attribute, AttributeValue::Word(number)));
-        assert_eq!(QdiscOptions::Numbers(numbers.to_vec()), read.options);
+        let numbers = [(1, 5000), (2, 200), (4, 1)].map(|(attribute, number)| DefaultNla::new(attribute, words(&[number])));
+        assert_eq!(numbers.to_vec(), read.options.attributes);
         let read =
             Qdisc::read(&kernel_qdisc("dualpi2", &[("alpha", "0.16"), ("coupling_factor", "2"), ("any_ect", "true")]), 1.5e6).unwrap();
         assert_eq!(
-            QdiscOptions::Numbers(vec![(5, AttributeValue::Word(41)), (10, AttributeValue::Byte(2)), (14, AttributeValue::Byte(3))]),
-            read.options
+            vec![DefaultNla::new(5, words(&[41])), DefaultNla::new(10, vec![2]), DefaultNla::new(14, vec![3])],
+            read.options.attributes
         );
         for (name, value) in [("alpha", "300"), ("coupling_factor", "256")] {
             assert_eq!(name, Qdisc::read(&kernel_qdisc("dualpi2", &[(name, value)]), 1.5e6).unwrap_err()[0].0);
@@ -665,9 +608,7 @@ mod tests {
         let read = read.unwrap();
         let places: Vec<_> = read.messages().iter().map(|message| (message.is_class, message.handle, message.parent)).collect();
         assert_eq!(vec![(false, 0x1_0000, u32::MAX), (true, 0x1_0001, 0x1_0000), (false, 0x2_0000, 0x1_0001)], places);
-        let QdiscOptions::Attributes(class) = &read.messages()[1].options.1 else { panic!("attributes") };
-        let mut structure = vec![0; class[0].value_len()];
-        class[0].emit_value(&mut structure);
+        let structure = value_of(&read.messages()[1].options.attributes[0]);
         let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
         // 3200 bytes at 1 MB/s are 3.2 ms, and 1600 bytes half of that.
         assert_eq!((1_000_000, 1_000_000, 50_000, 25_000), (numbers[2], numbers[5], numbers[6], numbers[7]));
@@ -693,7 +634,7 @@ mod tests {
     fn netem_times_are_in_nanoseconds_and_probabilities_scaled_to_u32() {
         let read = Qdisc::read(&kernel_qdisc("netem", &[("delay", "10ms"), ("jitter", "2ms"), ("loss", "0.5"), ("reorder", "0.25")]), 1e7)
             .unwrap();
-        let QdiscOptions::Followed { structure, attributes } = &read.options else { panic!("a structure with attributes") };
+        let QdiscOptions { structure, attributes } = &read.options;
         let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
         assert_eq!(vec![0, 1000, 1 << 31, 1, 0, 0], numbers);
         assert_eq!(DefaultNla::new(10, 10_000_000_i64.to_ne_bytes().into()), attributes[0]);

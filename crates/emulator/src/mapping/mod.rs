@@ -10,6 +10,7 @@ mod network;
 mod tcp;
 
 use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_transport::datagram::DatagramSettings;
 use ecnlab_transport::settings::{self, EchoStyle, QUIRKS_KEY};
 use ecnlab_transport::{TcpSettings, Transport, profile};
 use ecnlab_units::Values;
@@ -24,9 +25,6 @@ use crate::host_settings::{DatagramSocketSettings, HostSettings, RouteMetrics};
 const KERNEL_PROFILE: &str = "linux";
 /// Profile of a kernel with Accurate ECN.
 const ACCURATE_ECN_PROFILE: &str = "linux-7.2";
-
-/// Description of the socket option that chooses a congestion control.
-const CONGESTION_CONTROL_DESCRIPTION: &str = "the congestion control, option `TCP_CONGESTION` of the socket";
 
 /// Name of a shell as a backend.
 const SHELL_BACKEND: &str = "shell";
@@ -59,8 +57,12 @@ pub struct KernelFeatures {
 /// Everything in the scenario that this kernel does not support, each with its place and a remedy.
 pub fn map_to_host_settings(scenario: &Scenario, kernel: &KernelFeatures) -> Result<Vec<HostSettings>, Vec<Problem>> {
     let mut problems = network::network_problems(scenario, kernel);
-    let groups: Vec<ResolvedFlowGroup> = flow_groups(scenario);
-    let hosts: Vec<_> = groups.iter().filter_map(|group| group.host_settings(kernel, &mut problems)).collect();
+    let mut hosts = Vec::new();
+    for (number, described) in (0..).zip(scenario.resolved["flows"].as_array().into_iter().flatten()) {
+        let place = format!("flows.{}", scenario.groups[number as usize]);
+        let mut group = FlowGroup { place, described, kernel, problems: &mut problems };
+        hosts.extend(scenario.transport(number).map(|transport| group.host_settings(transport)));
+    }
     if problems.is_empty() { Ok(hosts) } else { Err(problems) }
 }
 
@@ -77,37 +79,24 @@ pub fn shell_problems(scenario: &Scenario) -> Vec<Problem> {
     problems
 }
 
-/// A group of flows of the resolved scenario.
-struct ResolvedFlowGroup<'a> {
+/// A group of flows, and what a kernel cannot get of it.
+struct FlowGroup<'a> {
     place: String,
     described: &'a Json,
-    transport: Option<&'a Transport>,
+    kernel: &'a KernelFeatures,
+    problems: &'a mut Vec<Problem>,
 }
 
-fn flow_groups(scenario: &Scenario) -> Vec<ResolvedFlowGroup<'_>> {
-    let described = scenario.resolved["flows"].as_array().map_or(&[][..], Vec::as_slice);
-    let group = |(number, described): (u32, _)| ResolvedFlowGroup {
-        place: format!("flows.{}", scenario.groups[number as usize]),
-        described,
-        transport: scenario.transport(number),
-    };
-    (0..).zip(described).map(group).collect()
-}
-
-impl ResolvedFlowGroup<'_> {
-    fn host_settings(&self, kernel: &KernelFeatures, problems: &mut Vec<Problem>) -> Option<HostSettings> {
-        Some(self.settings_for_transport(self.transport?, kernel, problems))
-    }
-
-    fn settings_for_transport(&self, transport: &Transport, kernel: &KernelFeatures, problems: &mut Vec<Problem>) -> HostSettings {
+impl FlowGroup<'_> {
+    fn host_settings(&mut self, transport: &Transport) -> HostSettings {
         match transport {
-            Transport::External(within) => self.settings_for_transport(within, kernel, problems),
+            Transport::External(within) => self.host_settings(within),
             Transport::Tcp(settings) => {
-                self.check_tcp(settings, kernel, problems);
-                tcp::host_settings(settings, kernel.family)
+                self.check_tcp(settings);
+                tcp::host_settings(settings, self.kernel.family)
             }
             Transport::Datagrams(settings) => {
-                self.check_datagrams(settings, kernel, problems);
+                self.check_datagrams(settings);
                 HostSettings {
                     sysctls: Vec::new(),
                     ecn: [0, 0],
@@ -121,52 +110,53 @@ impl ResolvedFlowGroup<'_> {
         }
     }
 
-    fn push_problem(&self, key: &str, message: String, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
-        problems.push(Problem::new(&format!("{}.{key}", self.place), format!("{message} (backend {})", kernel.backend)));
+    fn push_problem(&mut self, key: &str, message: impl std::fmt::Display) {
+        let message = format!("{message} (backend {})", self.kernel.backend);
+        self.problems.push(Problem::new(&format!("{}.{key}", self.place), message));
     }
 
-    fn check_tcp(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+    fn check_tcp(&mut self, settings: &TcpSettings) {
         let described = &self.described["tcp"];
         let name = described["profile"].as_str().unwrap_or_default();
-        let profiles = std::iter::once(KERNEL_PROFILE).chain(kernel.has_accurate_ecn.then_some(ACCURATE_ECN_PROFILE));
+        let profiles = std::iter::once(KERNEL_PROFILE).chain(self.kernel.has_accurate_ecn.then_some(ACCURATE_ECN_PROFILE));
         let mut profiles = profiles.map(|name| profile::find_profile(name).expect("there is such a profile"));
         let Some(ours) = profiles.find(|profile| profile.name == name) else {
-            return self.push_problem("tcp.profile", unsupported_profile_message(name), kernel, problems);
+            return self.push_problem("tcp.profile", unsupported_profile_message(name));
         };
         let values = tcp_values_in_force(described);
         let profile = ours.values_with_defaults();
         let is_in_force = |row: &&TcpParameterMapping| values.unmet_read_conditions_of(row.name).is_empty() && (row.is_read)(settings);
         for row in TCP_PARAMETER_MAPPINGS.iter().filter(is_in_force) {
-            if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
-                self.push_problem(&format!("tcp.{}", settings::parameter_path(row.name)), why, kernel, problems);
+            if let Some(why) = row.refusal(settings, &values, &profile, self.kernel.family) {
+                self.push_problem(&format!("tcp.{}", settings::parameter_path(row.name)), why);
             }
         }
-        self.check_congestion_control(settings, kernel, problems);
-        if settings.wants_accurate_ecn() && !kernel.has_accurate_ecn {
+        self.check_congestion_control(settings);
+        if settings.wants_accurate_ecn() && !self.kernel.has_accurate_ecn {
             let message = "accurate: this kernel does not support Accurate ECN; fix: use --backend uml --kernel 7.2, or give \"classic\"";
-            self.push_problem("tcp.ecn_echo", message.to_owned(), kernel, problems);
+            self.push_problem("tcp.ecn_echo", message);
         }
-        if kernel.family == AddressFamily::V6 && settings.packet_size < MIN_MTU_V6 {
+        if self.kernel.family == AddressFamily::V6 && settings.packet_size < MIN_MTU_V6 {
             let message = format!(
                 "{} bytes: the MTU of IPv6 is at least {MIN_MTU_V6} bytes; fix: give that, or run it over IPv4",
                 settings.packet_size
             );
-            self.push_problem("tcp.packet_size", message, kernel, problems);
+            self.push_problem("tcp.packet_size", message);
         }
-        self.check_header_size(settings, kernel, problems);
+        self.check_header_size(settings);
     }
 
     /// Header sizes may be those of the profile, although IPv6 changes them. But quantities in full packets would then be another number of
     /// bytes.
-    fn check_header_size(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
-        let own = tcp::data_header_bytes(settings, kernel.family);
-        if kernel.family == AddressFamily::V6 && u64::from(settings.quirks.header_size) != own && self.is_app_size_in_packets() {
+    fn check_header_size(&mut self, settings: &TcpSettings) {
+        let own = tcp::data_header_bytes(settings, self.kernel.family);
+        if self.kernel.family == AddressFamily::V6 && u64::from(settings.quirks.header_size) != own && self.is_app_size_in_packets() {
             let message = format!(
                 "{} bytes: what the application sends is measured in full packets, whose headers are {own} bytes with this kernel: \
                  give quirks = {{ header_size = \"{own} B\" }}",
                 settings.quirks.header_size
             );
-            self.push_problem("tcp.quirks.header_size", message, kernel, problems);
+            self.push_problem("tcp.quirks.header_size", message);
         }
     }
 
@@ -181,19 +171,19 @@ impl ResolvedFlowGroup<'_> {
     }
 
     /// Checks that the kernel has the congestion control.
-    fn check_congestion_control(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+    fn check_congestion_control(&mut self, settings: &TcpSettings) {
         let Some(control) = tcp::kernel_congestion_control(settings) else { return };
         let control = control.as_str();
-        if kernel.controls.iter().any(|known| known == control) {
+        if self.kernel.controls.iter().any(|known| known == control) {
             return;
         }
-        let known = kernel.controls.join(", ");
+        let known = self.kernel.controls.join(", ");
         let build = match control {
             "prague" => "ecnlab uml build-kernel --kernel 7.2 --control FILE.c, with Linux' tcp_prague.c".to_owned(),
             _ => format!("ecnlab uml build-kernel --control FILE.c, with the source of {control}"),
         };
         let is_of_uml_kernels = UML_CONGESTION_CONTROLS.contains(&control);
-        let remedy = match (kernel.backend, control) {
+        let remedy = match (self.kernel.backend, control) {
             (UML_BACKEND, _) if is_of_uml_kernels => "build the kernel again with ecnlab uml build-kernel".to_owned(),
             (UML_BACKEND, _) => format!("build a kernel that has it ({build}), and choose it with --kernel (ecnlab uml list)"),
             (_, "abe") => "use --backend uml, whose kernel has it".to_owned(),
@@ -201,23 +191,18 @@ impl ResolvedFlowGroup<'_> {
             _ => format!("load it as root (modprobe tcp_{control}), or use --backend uml with a kernel that has it ({build})"),
         };
         let message = format!("the kernel does not have the congestion control {control}, only {known}; fix: {remedy}");
-        self.push_problem("tcp.congestion_control", message, kernel, problems);
+        self.push_problem("tcp.congestion_control", message);
     }
 
-    fn check_datagrams(
-        &self,
-        settings: &ecnlab_transport::datagram::DatagramSettings,
-        kernel: &KernelFeatures,
-        problems: &mut Vec<Problem>,
-    ) {
-        let (ip, header, remedy) = match kernel.family {
+    fn check_datagrams(&mut self, settings: &DatagramSettings) {
+        let (ip, header, remedy) = match self.kernel.family {
             AddressFamily::V4 => ("IPv4", 28, "leave it out"),
             AddressFamily::V6 => ("IPv6", 48, "give header = \"48 B\""),
         };
         if settings.header != header {
             let message =
                 format!("{} bytes: the headers of a real datagram, {ip} and UDP, are {header} bytes; fix: {remedy}", settings.header);
-            self.push_problem("udp.header", message, kernel, problems);
+            self.push_problem("udp.header", message);
         }
     }
 }
@@ -246,46 +231,7 @@ impl TcpParameterMapping {
                 let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
                 (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}; fix: {remedy}"))
             }
-            KernelKnob::Sysctl(_)
-            | KernelKnob::Socket(_)
-            | KernelKnob::Route(_)
-            | KernelKnob::Device(_)
-            | KernelKnob::CongestionControl
-            | KernelKnob::CongestionControlOrSysctl(_)
-            | KernelKnob::HostProgram(_)
-            | KernelKnob::HostEdge(_)
-            | KernelKnob::Unsupported(_) => None,
-        }
-    }
-}
-
-/// Table of a page: each parameter, and how a kernel gets it.
-pub fn parameter_table() -> String {
-    let profile = profile::find_profile(KERNEL_PROFILE).expect("there is such a profile").values_with_defaults();
-    let rows =
-        TCP_PARAMETER_MAPPINGS.iter().map(|row| format!("| `{}` | {} |\n", settings::parameter_path(row.name), row.table_cell(&profile)));
-    std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
-}
-
-impl TcpParameterMapping {
-    fn table_cell(&self, profile: &Values) -> String {
-        match self.means {
-            KernelKnob::Sysctl(names) => {
-                format!("sysctl {}", names.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
-            }
-            KernelKnob::Socket(option) => format!("option `{option}` of the socket"),
-            KernelKnob::Route(attribute) => format!("attribute `{attribute}` of the route"),
-            KernelKnob::Device(what) => format!("the device's {what}"),
-            KernelKnob::CongestionControl => CONGESTION_CONTROL_DESCRIPTION.to_owned(),
-            KernelKnob::CongestionControlOrSysctl(name) => format!("{CONGESTION_CONTROL_DESCRIPTION}, or sysctl `{name}`"),
-            KernelKnob::HostProgram(what) => what.to_owned(),
-            KernelKnob::HostEdge(what) => format!("the router: {what}"),
-            KernelKnob::DerivedValue(_, of) => format!("follows from {of}"),
-            KernelKnob::Unsupported(why) => format!("not: {why}"),
-            KernelKnob::FixedValue(own, why) => {
-                let own = own.map_or_else(|| profile.value_by_name(self.name).to_string(), str::to_owned);
-                format!("not: it has {own}, {why}")
-            }
+            _ => None,
         }
     }
 }

@@ -42,8 +42,7 @@ pub fn link_problems(scenario: &Scenario, kernel: &KernelFeatures) -> Vec<Proble
 
 fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
     let mut refuse = |key: &str, message: String| problems.push(Problem::new(&format!("{place}.{key}"), message));
-    for (number, part) in (0..).zip(link["impair"].as_array().into_iter().flatten()) {
-        let number: u32 = number;
+    for (number, part) in link["impair"].as_array().into_iter().flatten().enumerate() {
         if part["kind"] == "script" && part["segments"].as_str() != Some("off") {
             let message = "a kernel's segments have no numbers; fix: give packets, times, during or flag, or use --backend sim";
             refuse(&format!("impair.{number}.segments"), message.to_owned());

@@ -56,6 +56,11 @@ const fn fixed_value_row(name: &'static str, why: &'static str) -> TcpParameterM
     mapping_row(name, KernelKnob::FixedValue(None, why))
 }
 
+/// A parameter whose value is part of the kernel's code.
+const fn hardcoded_row(name: &'static str) -> TcpParameterMapping {
+    fixed_value_row(name, "written into the kernel's code")
+}
+
 const fn known_fixed_value_row(name: &'static str, value: &'static str, why: &'static str) -> TcpParameterMapping {
     mapping_row(name, KernelKnob::FixedValue(Some(value), why))
 }
@@ -65,7 +70,6 @@ const fn derived_value_row(name: &'static str, from: fn(&TcpSettings, AddressFam
 }
 
 const REASON_MODULE_PARAMETER: &str = "a parameter of the kernel's module, which all of its hosts share";
-const REASON_HARDCODED: &str = "written into the kernel's code";
 const REASON_FIXED_NEWRENO: &str = "the kernel's NewReno is as it is";
 
 /// Every parameter of TCP, once.
@@ -78,16 +82,16 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     mapping_row("receiver_ecn", KernelKnob::Sysctl("tcp_ecn")),
     mapping_row("receiver_accurate_ecn", KernelKnob::Sysctl("tcp_ecn")),
     mapping_row("accecn_option", KernelKnob::Sysctl("tcp_ecn_option")),
-    fixed_value_row("accecn_rules", REASON_HARDCODED),
+    hardcoded_row("accecn_rules"),
     mapping_row("ecn_fallback", KernelKnob::Sysctl("tcp_ecn_fallback")),
     TcpParameterMapping { refusal_reason: refuse_ect_codepoint, ..mapping_row("ect_codepoint", KernelKnob::HostEdge("ECT(0) becomes ECT(1) in packets that leave the host")) },
-    fixed_value_row("ect_on_retransmission", REASON_HARDCODED),
-    fixed_value_row("first_packet_offers_ecn", REASON_HARDCODED),
+    hardcoded_row("ect_on_retransmission"),
+    hardcoded_row("first_packet_offers_ecn"),
     TcpParameterMapping { refusal_reason: refuse_ecn_echo, ..mapping_row("ecn_echo", KernelKnob::CongestionControlOrSysctl("tcp_ecn")) },
-    fixed_value_row("ece_on_ect_only", REASON_HARDCODED),
+    hardcoded_row("ece_on_ect_only"),
     known_fixed_value_row("abe_beta", "0.8", REASON_MODULE_PARAMETER),
     known_fixed_value_row("dctcp_g", "0.0625", REASON_MODULE_PARAMETER),
-    fixed_value_row("dctcp_ect_on_all_packets", REASON_HARDCODED),
+    hardcoded_row("dctcp_ect_on_all_packets"),
     mapping_row("mecn_incipient_decrease", KernelKnob::Unsupported("its congestion controls do not implement MECN")),
     mapping_row("mecn_moderate_decrease", KernelKnob::Unsupported("its congestion controls do not implement MECN")),
     mapping_row("aimd_a", KernelKnob::Unsupported("it has no AIMD")),
@@ -103,21 +107,21 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value_row("prague_rtt_target", REASON_MODULE_PARAMETER),
     fixed_value_row("prague_rtt_transition", REASON_MODULE_PARAMETER),
     fixed_value_row("prague_rate_mode", REASON_MODULE_PARAMETER),
-    fixed_value_row("pacing_rule", REASON_HARDCODED),
-    fixed_value_row("cwnd_increase", REASON_HARDCODED),
-    fixed_value_row("integer_cwnd", REASON_HARDCODED),
-    fixed_value_row("cwnd_validation", REASON_HARDCODED),
+    hardcoded_row("pacing_rule"),
+    hardcoded_row("cwnd_increase"),
+    hardcoded_row("integer_cwnd"),
+    hardcoded_row("cwnd_validation"),
     TcpParameterMapping { refusal_reason: refuse_slow_start_after_idle, ..mapping_row("slow_start_after_idle", KernelKnob::Sysctl("tcp_slow_start_after_idle")) },
-    fixed_value_row("reduce_from", REASON_HARDCODED),
-    fixed_value_row("min_cwnd", REASON_HARDCODED),
-    fixed_value_row("repeated_rto_keeps_ssthresh", REASON_HARDCODED),
-    fixed_value_row("ece_response_after_rto", REASON_HARDCODED),
-    fixed_value_row("rto_keeps_ecn_ssthresh", REASON_HARDCODED),
-    fixed_value_row("prr", REASON_HARDCODED),
-    fixed_value_row("prr_bound", REASON_HARDCODED),
-    fixed_value_row("prr_divisor", REASON_HARDCODED),
-    fixed_value_row("ecn_reduction", REASON_HARDCODED),
-    fixed_value_row("undo", REASON_HARDCODED),
+    hardcoded_row("reduce_from"),
+    hardcoded_row("min_cwnd"),
+    hardcoded_row("repeated_rto_keeps_ssthresh"),
+    hardcoded_row("ece_response_after_rto"),
+    hardcoded_row("rto_keeps_ecn_ssthresh"),
+    hardcoded_row("prr"),
+    hardcoded_row("prr_bound"),
+    hardcoded_row("prr_divisor"),
+    hardcoded_row("ecn_reduction"),
+    hardcoded_row("undo"),
     mapping_row("frto", KernelKnob::Sysctl("tcp_frto")),
     mapping_row("loss_detection", KernelKnob::Sysctl("tcp_recovery")),
     mapping_row("tlp", KernelKnob::Sysctl("tcp_early_retrans")),
@@ -131,48 +135,48 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     derived_value_row("syn_size", syn_packet_bytes, "recovery, timestamps, quirks.window_scaling and the version of IP"),
     derived_value_row("header_size", data_header_bytes, "timestamps and the version of IP"),
     TcpParameterMapping { refusal_reason: refuse_initial_window, ..mapping_row("initial_window", KernelKnob::Route("initcwnd")) },
-    fixed_value_row("handshake", REASON_HARDCODED),
-    fixed_value_row("fin", REASON_HARDCODED),
-    fixed_value_row("fin_beyond_cwnd", REASON_HARDCODED),
-    fixed_value_row("fin_on_data", REASON_HARDCODED),
-    fixed_value_row("coalesce_writes", REASON_HARDCODED),
+    hardcoded_row("handshake"),
+    hardcoded_row("fin"),
+    hardcoded_row("fin_beyond_cwnd"),
+    hardcoded_row("fin_on_data"),
+    hardcoded_row("coalesce_writes"),
     mapping_row("nagle", KernelKnob::Socket("TCP_NODELAY")),
-    fixed_value_row("syn_rtx_rto", REASON_HARDCODED),
+    hardcoded_row("syn_rtx_rto"),
     fixed_value_row("syn_linear_timeouts", "newer kernels have 4 in a sysctl, older ones none"),
-    fixed_value_row("delay_growth", REASON_HARDCODED),
-    fixed_value_row("limited_transmit", REASON_HARDCODED),
+    hardcoded_row("delay_growth"),
+    hardcoded_row("limited_transmit"),
     mapping_row("dupthresh", KernelKnob::Sysctl("tcp_reordering")),
-    fixed_value_row("count_dupacks_when_idle", REASON_HARDCODED),
+    hardcoded_row("count_dupacks_when_idle"),
     fixed_value_row("max_burst", "it has no such limit"),
     fixed_value_row("gso", "the router takes packets one by one"),
     fixed_value_row("max_cwnd", "the attribute cwnd of a route has no effect where its metrics are not saved (tcp_init_metrics makes no entry)"),
-    fixed_value_row("ssthresh_rounding", REASON_HARDCODED),
-    fixed_value_row("single_fast_retransmit", REASON_HARDCODED),
-    fixed_value_row("first_packet_loss_recovery", REASON_HARDCODED),
+    hardcoded_row("ssthresh_rounding"),
+    hardcoded_row("single_fast_retransmit"),
+    hardcoded_row("first_packet_loss_recovery"),
     fixed_value_row("inflate_in_recovery_only", REASON_FIXED_NEWRENO),
-    fixed_value_row("cwr_on_retransmission", REASON_HARDCODED),
-    fixed_value_row("cwr_on_highest_packet", REASON_HARDCODED),
-    fixed_value_row("cwr_without_ecn", REASON_HARDCODED),
-    fixed_value_row("idle_rto_resets_cwnd", REASON_HARDCODED),
-    fixed_value_row("idle_rto_keeps_ssthresh", REASON_HARDCODED),
+    hardcoded_row("cwr_on_retransmission"),
+    hardcoded_row("cwr_on_highest_packet"),
+    hardcoded_row("cwr_without_ecn"),
+    hardcoded_row("idle_rto_resets_cwnd"),
+    hardcoded_row("idle_rto_keeps_ssthresh"),
     fixed_value_row("tick", "CONFIG_HZ, which it was built with"),
-    fixed_value_row("timer_wheel", REASON_HARDCODED),
+    hardcoded_row("timer_wheel"),
     TcpParameterMapping { refusal_reason: refuse_rto_min, ..mapping_row("rto_min", KernelKnob::Route("rto_min")) },
     fixed_value_row("rto_max", "TCP_RTO_MAX, which it was built with"),
     fixed_value_row("rto_initial", "TCP_TIMEOUT_INIT, which it was built with"),
-    fixed_value_row("rto_order", REASON_HARDCODED),
-    fixed_value_row("rto_timer_restart", REASON_HARDCODED),
-    fixed_value_row("rto_estimator", REASON_HARDCODED),
-    fixed_value_row("handshake_rtt_sample", REASON_HARDCODED),
+    hardcoded_row("rto_order"),
+    hardcoded_row("rto_timer_restart"),
+    hardcoded_row("rto_estimator"),
+    hardcoded_row("handshake_rtt_sample"),
     mapping_row("timestamps", KernelKnob::Sysctl("tcp_timestamps")),
     mapping_row("delayed_ack", KernelKnob::Route("quickack")),
-    fixed_value_row("delayed_ack_rule", REASON_HARDCODED),
+    hardcoded_row("delayed_ack_rule"),
     fixed_value_row("delayed_ack_time", "TCP_DELACK_MIN, which it was built with"),
-    fixed_value_row("delay_dup_acks", REASON_HARDCODED),
+    hardcoded_row("delay_dup_acks"),
     fixed_value_row("max_quickacks", "TCP_MAX_QUICKACKS, which it was built with"),
-    fixed_value_row("piggyback_acks", REASON_HARDCODED),
+    hardcoded_row("piggyback_acks"),
     TcpParameterMapping { refusal_reason: refuse_sack_blocks, ..mapping_row("sack_blocks", KernelKnob::Sysctl("tcp_sack")) },
-    fixed_value_row("sack_option_size", REASON_HARDCODED),
+    hardcoded_row("sack_option_size"),
     mapping_row("comp_sack", KernelKnob::Sysctl("tcp_comp_sack_nr")),
     mapping_row("pingpong", KernelKnob::Socket("TCP_QUICKACK")),
     mapping_row("receive_window", KernelKnob::Sysctl("tcp_moderate_rcvbuf")),
@@ -180,7 +184,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     mapping_row("receive_buffer_max", KernelKnob::Sysctl("tcp_rmem")),
     mapping_row("moderate_rcvbuf", KernelKnob::Sysctl("tcp_moderate_rcvbuf")),
     mapping_row("window_scaling", KernelKnob::Sysctl("tcp_window_scaling")),
-    fixed_value_row("measured_rcvbuf_share", REASON_HARDCODED),
+    hardcoded_row("measured_rcvbuf_share"),
     mapping_row("app_read_size", KernelKnob::HostProgram("length of each read")),
     fixed_value_row("app_read_pause", "hosts read whenever there is something"),
     fixed_value_row("app_read_resume", "hosts read whenever there is something"),
@@ -190,7 +194,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
 
 /// The kernel's congestion control that corresponds to these parameters together, if any.
 pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<KernelControlName> {
-    let name = match (settings.congestion_control, settings.ecn_response_or_halve()) {
+    let name = match (settings.congestion_control, ecn_response_or_halve(settings)) {
         (CongestionControlName::Kernel(name), _) => return Some(name),
         (CongestionControlName::Prague, _) => "prague",
         (CongestionControlName::Reno, EcnResponseName::Halve) => "reno",
@@ -209,18 +213,12 @@ fn has_hystart_parameter(settings: &TcpSettings) -> bool {
 }
 
 /// The response in force: without ECN there are no marks to respond to.
-trait EcnResponseInForce {
-    fn ecn_response_or_halve(&self) -> EcnResponseName;
-}
-
-impl EcnResponseInForce for TcpSettings {
-    fn ecn_response_or_halve(&self) -> EcnResponseName {
-        if self.ecn { self.ecn_response } else { EcnResponseName::Halve }
-    }
+fn ecn_response_or_halve(settings: &TcpSettings) -> EcnResponseName {
+    if settings.ecn { settings.ecn_response } else { EcnResponseName::Halve }
 }
 
 fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
-    match (settings.congestion_control, settings.ecn_response_or_halve()) {
+    match (settings.congestion_control, ecn_response_or_halve(settings)) {
         (CongestionControlName::Prague, _) if !settings.ecn => {
             Some("a kernel's Prague negotiates ECN always; fix: give variant = \"prague\", which sets ecn = true")
         }
@@ -258,7 +256,7 @@ fn refuse_ecn_response(settings: &TcpSettings) -> Option<&'static str> {
     if matches!(settings.congestion_control, CongestionControlName::Prague | CongestionControlName::Kernel(_)) {
         return None;
     }
-    match settings.ecn_response_or_halve() {
+    match ecn_response_or_halve(settings) {
         EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => None,
         EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks; fix: give ecn = false, or ecn_response = \"halve\""),
         EcnResponseName::Prague => Some("belongs to congestion_control = \"prague\"; fix: give ecn_response = \"halve\""),

@@ -20,10 +20,9 @@ use std::io;
 
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Flags, Tcp as Header};
+use ecnlab_wire::{Flags, Tcp as Header, TcpHeaderWithPorts};
 
 use crate::address::{AddressFamily, AddressSlot, Side};
-use crate::event_loop::{ConnectionObserver, SentPacket};
 use crate::host_settings::HostSettings;
 use crate::sys::socket::TcpInfo;
 use crate::tcp_tracker::seq_before;
@@ -38,6 +37,20 @@ const MAX_BURST_DURATION: Span = Span::from_micros(20);
 const COMPARABLE_CONTROLS: [&str; 5] = ["reno", "cubic", "vegas", "dctcp", "abe"];
 /// Value of [`TcpInfo::state`].
 const TCP_SYN_SENT: u8 = 2;
+
+/// A TCP packet that a host at a side of a slot has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SentPacket {
+    pub slot: AddressSlot,
+    pub side: Side,
+    pub handle: u32,
+    pub tcp: TcpHeaderWithPorts,
+    /// Bytes of the whole packet.
+    pub size: u32,
+    /// Bytes of data.
+    pub payload: u32,
+    pub ecn: Ecn,
+}
 
 /// Recorded connections.
 #[derive(Debug, Default)]
@@ -91,10 +104,6 @@ struct InputBurst {
 }
 
 impl InputBurst {
-    fn starting_at(now: Time) -> InputBurst {
-        InputBurst { first: now, last: now }
-    }
-
     fn extend_or_restart(&mut self, now: Time) {
         let is_near = now.since(self.last) <= MAX_ANSWER_DELAY && now.since(self.first) <= MAX_BURST_DURATION;
         *self = InputBurst { first: if is_near { self.first } else { now }, last: now };
@@ -130,27 +139,25 @@ enum SocketAction {
     Closed,
 }
 
-impl ConnectionObserver for ConnectionRecorder {
+impl ConnectionRecorder {
     /// The near side of a slot begins to connect from a port, to send a flow.
-    fn on_connect(&mut self, slot: AddressSlot, port: u16, flow: u32, now: Time) {
-        let (packets, tcp_infos, actions) = (Vec::new(), Vec::new(), Vec::new());
+    pub fn on_connect(&mut self, slot: AddressSlot, port: u16, flow: u32, now: Time) {
         self.newest_by_port.insert((slot, port), self.connections.len());
-        let (input_bursts, received_data, first_syns) = ([InputBurst::starting_at(now); 2], [None; 2], [None; 2]);
         self.connections.push(RecordedConnection {
             slot,
             flow,
             began: now,
-            packets,
-            tcp_infos,
-            actions,
-            input_bursts,
-            received_data,
-            first_syns,
+            packets: Vec::new(),
+            tcp_infos: Vec::new(),
+            actions: Vec::new(),
+            input_bursts: [InputBurst { first: now, last: now }; 2],
+            received_data: [None; 2],
+            first_syns: [None; 2],
         });
     }
 
-    /// A packet has left its host. Returns whether a timer of the near side's kernel has sent it, and the port of that side.
-    fn on_sent(&mut self, sent: SentPacket, now: Time) -> Option<u16> {
+    /// A packet has left its host. Returns the near side's port if a timer of its kernel has sent it, to request its `TCP_INFO`.
+    pub fn on_sent(&mut self, sent: SentPacket, now: Time) -> Option<u16> {
         let SentPacket { slot, side, handle, tcp, size, payload, ecn } = sent;
         self.in_flight.remove(&handle);
         let port = if side == Side::Near { tcp.ports.0 } else { tcp.ports.1 };
@@ -173,7 +180,7 @@ impl ConnectionObserver for ConnectionRecorder {
     }
 
     /// A packet was delivered to its host, with this codepoint.
-    fn on_delivered(&mut self, handle: u32, ecn: Ecn, now: Time) {
+    pub fn on_delivered(&mut self, handle: u32, ecn: Ecn, now: Time) {
         self.last_delivered = self.in_flight.remove(&handle);
         let Some((at, number)) = self.last_delivered else { return };
         let connection = &mut self.connections[at];
@@ -187,15 +194,15 @@ impl ConnectionObserver for ConnectionRecorder {
     }
 
     /// A packet is lost.
-    fn on_lost(&mut self, handle: u32) {
+    pub fn on_lost(&mut self, handle: u32) {
         if let Some((at, number)) = self.in_flight.remove(&handle) {
             self.connections[at].packets[number].is_lost = true;
         }
     }
 
-    /// The kernel's `TCP_INFO` of the near side of a slot with this port: after the packet that it just received, or, with `by_timer`,
-    /// after its timer has sent something.
-    fn on_tcp_info(&mut self, slot: AddressSlot, port: u16, info: TcpInfo, by_timer: bool, now: Time) {
+    /// The kernel's `TCP_INFO` of the near side of a slot: after the packet that it just received, or, with `by_timer`, after its timer has
+    /// sent something.
+    pub fn on_tcp_info(&mut self, slot: AddressSlot, port: u16, info: TcpInfo, by_timer: bool, now: Time) {
         let Some(&at) = self.newest_by_port.get(&(slot, port)) else { return };
         if info.state == TCP_SYN_SENT {
             // It reports an initial window before that of the route has replaced it.
@@ -211,17 +218,15 @@ impl ConnectionObserver for ConnectionRecorder {
     }
 
     /// A side of the connection at a slot has written this number of bytes in one call.
-    fn on_write(&mut self, slot: AddressSlot, port: u16, side: Side, bytes: u64, now: Time) {
+    pub fn on_write(&mut self, slot: AddressSlot, port: u16, side: Side, bytes: u64, now: Time) {
         self.add_action(slot, port, side, SocketAction::Wrote(bytes), now);
     }
 
-    /// It has shut down its direction.
-    fn on_write_shutdown(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time) {
+    /// It has closed its direction.
+    pub fn on_write_shutdown(&mut self, slot: AddressSlot, port: u16, side: Side, now: Time) {
         self.add_action(slot, port, side, SocketAction::Closed, now);
     }
-}
 
-impl ConnectionRecorder {
     /// Records an action. Actions of one iteration are ordered by calls, and follow its inputs.
     fn add_action(&mut self, slot: AddressSlot, port: u16, side: Side, action: SocketAction, now: Time) {
         let Some(&at) = self.newest_by_port.get(&(slot, port)) else { return };

@@ -3,23 +3,21 @@
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json, json};
 
-use super::RunOptions;
 use crate::address::AddressFamily;
 use crate::event_loop::{ForwardingCounters, TimeMode};
 use crate::host_settings::HostSettings;
-use crate::hosts::{ConnectionCounters, KernelCounters, SocketBackend};
+use crate::hosts::{ConnectionCounters, KernelCounters};
 use crate::lateness::LatenessHistogram;
-use crate::sys::sysctl;
 
 /// Metadata of a run.
 #[derive(Clone, Debug)]
 pub struct RunMetadata {
-    backend: &'static str,
-    family: AddressFamily,
-    time_mode: TimeMode,
+    pub backend: &'static str,
+    pub family: AddressFamily,
+    pub time_mode: TimeMode,
     /// Release and build of the kernel, as it reports them.
-    kernel_release_and_build: [String; 2],
-    groups: Vec<(String, HostSettings)>,
+    pub kernel_release_and_build: [String; 2],
+    pub groups: Vec<(String, HostSettings)>,
     /// Whether the router was in the real-time class.
     pub is_real_time: bool,
     pub lateness_budget: Span,
@@ -34,37 +32,6 @@ pub struct RunMetadata {
 }
 
 impl RunMetadata {
-    pub(super) fn new(options: &RunOptions, settings: &[HostSettings], names: &[String]) -> RunMetadata {
-        RunMetadata {
-            backend: options.kernel.backend,
-            family: options.family,
-            time_mode: options.time_mode,
-            kernel_release_and_build: ["kernel.osrelease", "kernel.version"].map(|name| sysctl::get(name).unwrap_or_default()),
-            groups: names.iter().cloned().zip(settings.iter().cloned()).collect(),
-            is_real_time: false,
-            lateness_budget: Span::ZERO,
-            lateness: LatenessHistogram::default(),
-            counters: ForwardingCounters::default(),
-            connections: ConnectionCounters::default(),
-            kernel_counters: Vec::new(),
-            rewritten_to_ect1: Vec::new(),
-        }
-    }
-
-    pub(super) fn set_results(
-        &mut self,
-        backend: &SocketBackend,
-        counters: ForwardingCounters,
-        rewritten_to_ect1: &[u64],
-        lateness: LatenessHistogram,
-    ) {
-        self.lateness = lateness;
-        // Both hosts of a group stand together, the near one first.
-        self.rewritten_to_ect1 = rewritten_to_ect1.chunks_exact(2).map(|hosts| [hosts[0], hosts[1]]).collect();
-        (self.counters, self.connections, self.kernel_counters) =
-            (counters, backend.connection_counters(), backend.kernel_counters_by_group().to_vec());
-    }
-
     /// The kernel's release.
     pub fn kernel_release(&self) -> &str {
         &self.kernel_release_and_build[0]

@@ -13,8 +13,7 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::measures::Table;
 use ecnlab_sim::network::LinkChange;
 use ecnlab_sim::{
-    IpVersion, Network, NoProbe, PipeOrQueue, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run,
-    RunTimesAndSeed, Simulation,
+    IpVersion, Network, NoProbe, PipeOrQueue, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, Simulation,
 };
 use ecnlab_units::{Rate, Span, Time};
 
@@ -23,14 +22,14 @@ pub use self::metadata::RunMetadata;
 use crate::address::{AddressFamily, MIN_MTU_V6};
 use crate::background_writer::BackgroundWriter;
 use crate::capture::{AsPacketCapture, PacketCapture};
-use crate::event_loop::{ConnectionObserver, EventLoop, FinishedRun, TimeMode};
+use crate::event_loop::{EventLoop, FinishedRun, TimeMode};
 use crate::host::Host;
 use crate::host_settings::HostSettings;
 use crate::hosts::{self, SocketBackend};
 use crate::kernel_queue::KernelQueues;
 use crate::mapping::{KernelFeatures, map_to_host_settings};
 use crate::recordings::{self, ConnectionRecorder};
-use crate::sys::process;
+use crate::sys::{process, sysctl};
 
 /// Options of a run.
 pub struct RunOptions {
@@ -115,28 +114,28 @@ pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallba
     let recorder = || Recorder::new(recording, end);
     match options.capture {
         None if recording == RecordingConfig::default() => {
-            let (run, NoProbe, metadata, recordings) = run_event_loop(scenario, settings, &options, NoProbe, on_progress)?;
-            Ok(RunOutcome { run, tables: Vec::new(), metadata, recordings })
+            let (NoProbe, outcome) = run_event_loop(scenario, settings, &options, NoProbe, on_progress)?;
+            Ok(outcome)
         }
         None => {
-            let (run, recorder, metadata, recordings) = run_event_loop(scenario, settings, &options, recorder(), on_progress)?;
-            outcome_with_tables(run, recorder, metadata, recordings)
+            let (recorder, outcome) = run_event_loop(scenario, settings, &options, recorder(), on_progress)?;
+            outcome_with_tables(outcome, recorder)
         }
         Some(CaptureOptions { links, snaplen, out }) => {
             let options = RunOptions { capture: None, ..options };
             let out: Box<dyn Write + Send> = if options.time_mode == TimeMode::Real { Box::new(BackgroundWriter::start(out)) } else { out };
             let version = if options.family == AddressFamily::V4 { IpVersion::V4 } else { IpVersion::V6 };
             let probe = RecorderAndTracer { recorder: recorder(), tracer: PacketCapture::new(links, snaplen, version, out) };
-            let (run, mut probe, metadata, recordings) = run_event_loop(scenario, settings, &options, probe, on_progress)?;
+            let (mut probe, outcome) = run_event_loop(scenario, settings, &options, probe, on_progress)?;
             probe.tracer.flush()?;
-            outcome_with_tables(run, probe.recorder, metadata, recordings)
+            outcome_with_tables(outcome, probe.recorder)
         }
     }
 }
 
-fn outcome_with_tables(run: Run, recorder: Recorder, metadata: RunMetadata, recordings: Vec<String>) -> Result<RunOutcome, RunError> {
-    let tables = recorder.tables(&run.names).map_err(RunError::RecordingLimitReached)?;
-    Ok(RunOutcome { run, tables, metadata, recordings })
+fn outcome_with_tables(outcome: RunOutcome, recorder: Recorder) -> Result<RunOutcome, RunError> {
+    let tables = recorder.tables(&outcome.run.names).map_err(RunError::RecordingLimitReached)?;
+    Ok(RunOutcome { tables, ..outcome })
 }
 
 fn run_event_loop<P: Probe + AsPacketCapture>(
@@ -145,29 +144,27 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     options: &RunOptions,
     probe: P,
     on_progress: ProgressCallback,
-) -> Result<(Run, P, RunMetadata, Vec<String>), RunError> {
-    let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
+) -> Result<(P, RunOutcome), RunError> {
+    let times = scenario.times_and_seed(options.seed);
     let network = (*scenario.network).clone().with_external_hosts();
-    let simulation = Simulation::new(&network, &RunTimesAndSeed { duration, measure_from, seed: options.seed }, probe);
+    let simulation = Simulation::new(&network, &times, probe);
     let hosts = create_hosts(&settings, options.family)?;
     let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.0)?;
     let max_packet = max_packet_bytes_any_family(&settings);
-    let mut metadata = RunMetadata::new(options, &settings, &scenario.groups);
-    metadata.lateness_budget = options.lateness_budget.unwrap_or_else(|| default_lateness_budget(scenario, &settings));
-    metadata.is_real_time = options.priority.is_some_and(|priority| process::set_realtime_scheduling(priority).is_ok());
+    let is_real_time = options.priority.is_some_and(|priority| process::set_realtime_scheduling(priority).is_ok());
     process::set_timer_slack(1)?;
 
     let queues = create_kernel_queues(&network, max_sent_packet(&settings, options.family))?;
-    let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_kernel_queues(queues)?;
-    let mut recorder = options.record_connections.then(ConnectionRecorder::default);
-    event_loop = event_loop.with_observer(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
+    let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?
+        .with_kernel_queues(queues)?
+        .with_recorder(options.record_connections.then(ConnectionRecorder::default));
     let (mut stopped, mut reached) = (false, None);
-    let result = event_loop.run(duration, PROGRESS_INTERVAL, &mut |simulation, _| {
+    let result = event_loop.run(times.duration, PROGRESS_INTERVAL, &mut |simulation, _| {
         reached = simulation.probe().recording_limit_reached();
         stopped = on_progress(simulation.now().seconds());
         reached.is_none() && !stopped
     });
-    if metadata.is_real_time {
+    if is_real_time {
         process::reset_scheduling()?;
     }
     result?;
@@ -177,22 +174,36 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     if stopped {
         return Err(RunError::Stopped);
     }
-    let FinishedRun { simulation, backend, counters, rewritten_to_ect1, lateness, clock } = event_loop.finish()?;
-    metadata.set_results(&backend, counters, &rewritten_to_ect1, lateness);
+    let FinishedRun { simulation, backend, counters, rewritten_to_ect1, lateness, clock, recorder } = event_loop.finish()?;
+    let metadata = RunMetadata {
+        backend: options.kernel.backend,
+        family: options.family,
+        time_mode: options.time_mode,
+        kernel_release_and_build: ["kernel.osrelease", "kernel.version"].map(|name| sysctl::get(name).unwrap_or_default()),
+        groups: scenario.groups.iter().cloned().zip(settings.iter().cloned()).collect(),
+        is_real_time,
+        lateness_budget: options.lateness_budget.unwrap_or_else(|| default_lateness_budget(scenario, &settings)),
+        lateness,
+        counters,
+        connections: backend.counters,
+        kernel_counters: backend.kernel_counters.clone(),
+        // Both hosts of a group stand together, the near one first.
+        rewritten_to_ect1: rewritten_to_ect1.chunks_exact(2).map(|hosts| [hosts[0], hosts[1]]).collect(),
+    };
     let recording_context = || recordings::RecordingContext {
         scenario: &scenario.name,
         names: &scenario.groups,
         hosts: &settings,
         network: &network,
         seed: options.seed,
-        origin_ns: clock.origin_ns(),
+        origin_ns: clock.origin_ns,
         tick: UML_TICK,
-        end: Time::ZERO + scenario.duration,
+        end: times.duration,
         kernel: metadata.kernel_release().to_owned(),
     };
     let recordings = recorder.map(|recorder| recorder.to_json_lines(&recording_context())).transpose()?;
     let (run, probe) = simulation.finish();
-    Ok((run, probe, metadata, recordings.unwrap_or_default()))
+    Ok((probe, RunOutcome { run, tables: Vec::new(), metadata, recordings: recordings.unwrap_or_default() }))
 }
 
 fn create_hosts(settings: &[HostSettings], family: AddressFamily) -> io::Result<Vec<Host>> {

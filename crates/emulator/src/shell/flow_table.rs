@@ -10,8 +10,7 @@ use ecnlab_sim::Direction;
 use ecnlab_units::Time;
 use ecnlab_wire::{ParsedHeaders, TransportHeader, extension, protocol};
 
-use crate::address::{AddressSlot, Side};
-use crate::event_loop::{Classification, FlowClassifier};
+use crate::address::{AddressSlot, Classification, FlowClassifier, Side};
 
 /// Maximum number of conversations that queues distinguish at one time.
 pub const MAX_FLOWS: u32 = 1024;
@@ -65,19 +64,6 @@ impl FlowClassifier for FlowTable {
             side,
             connection_id: entry.connection_id,
         })
-    }
-
-    /// A shell opens no flow; only programs do.
-    fn assign_opener_address_slot(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
-        None
-    }
-
-    fn assign_answerer_address_slot(&mut self, _flow: u32, _opener: u32) -> Option<AddressSlot> {
-        None
-    }
-
-    fn slot_and_side_of_flow(&self, _flow: u32) -> Option<(AddressSlot, Side)> {
-        None
     }
 
     fn flow_sending_from(&self, slot: AddressSlot, side: Side) -> Option<u32> {

@@ -82,7 +82,7 @@ pub fn enter_network_namespace(descriptor: RawFd) -> io::Result<()> {
 }
 
 /// Moves the calling thread, or for some kinds the process, into new namespaces.
-pub(super) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
+pub fn unshare(kinds: UnshareFlags) -> io::Result<()> {
     assert!(!kinds.intersects(UnshareFlags::FILES | UnshareFlags::FS), "{kinds:?}");
     // Safety: the table of descriptors remains shared by all threads.
     Ok(unsafe { unshare_unsafe(kinds) }?)
@@ -91,7 +91,7 @@ pub(super) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
 /// Moves the calling thread, or for some kinds the process, into the namespace of a descriptor, of the kind of a `CLONE_NEW...`.
 ///
 /// The functions of `rustix` look `setns` up with `dlsym`, which finds the C library's; in the guest program that one calls the host kernel.
-pub(super) fn setns(descriptor: RawFd, kind: libc::c_int) -> io::Result<()> {
+pub fn setns(descriptor: RawFd, kind: libc::c_int) -> io::Result<()> {
     // Safety: the call accesses no memory of the process, and refuses a descriptor of another kind.
     check_syscall(unsafe { libc::setns(descriptor, kind) })?;
     Ok(())
