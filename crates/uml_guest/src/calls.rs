@@ -23,7 +23,8 @@ pub unsafe extern "C" fn ecnlab_box(call: SyscallFn) {
     crate::run_job_or_report_failure();
 }
 
-fn guest_syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
+fn guest_syscall(number: c_long, arguments: &[c_long]) -> c_long {
+    let [a, b, c, d, e, f] = std::array::from_fn(|at| arguments.get(at).copied().unwrap_or(0));
     // Safety: there is one thread; the arguments are those of the caller.
     let result = unsafe {
         let Some(call) = SYSCALL_FN else { libc::abort() };
@@ -42,33 +43,9 @@ macro_rules! forward_libc_functions {
         $(
             #[unsafe(no_mangle)]
             extern "C" fn $name($($argument: c_long),*) -> c_long {
-                pad_to_six_arguments!(libc::$number; $($argument),*)
+                guest_syscall(libc::$number, &[$($argument),*])
             }
         )*
-    };
-}
-
-macro_rules! pad_to_six_arguments {
-    ($n:expr;) => {
-        guest_syscall($n, 0, 0, 0, 0, 0, 0)
-    };
-    ($n:expr; $a:ident) => {
-        guest_syscall($n, $a, 0, 0, 0, 0, 0)
-    };
-    ($n:expr; $a:ident, $b:ident) => {
-        guest_syscall($n, $a, $b, 0, 0, 0, 0)
-    };
-    ($n:expr; $a:ident, $b:ident, $c:ident) => {
-        guest_syscall($n, $a, $b, $c, 0, 0, 0)
-    };
-    ($n:expr; $a:ident, $b:ident, $c:ident, $d:ident) => {
-        guest_syscall($n, $a, $b, $c, $d, 0, 0)
-    };
-    ($n:expr; $a:ident, $b:ident, $c:ident, $d:ident, $e:ident) => {
-        guest_syscall($n, $a, $b, $c, $d, $e, 0)
-    };
-    ($n:expr; $a:ident, $b:ident, $c:ident, $d:ident, $e:ident, $f:ident) => {
-        guest_syscall($n, $a, $b, $c, $d, $e, $f)
     };
 }
 
@@ -164,19 +141,19 @@ forward_libc_functions! {
 /// libc returns an error of this function as its result.
 #[unsafe(no_mangle)]
 extern "C" fn clock_nanosleep(clock: c_long, flags: c_long, time: c_long, left: c_long) -> c_int {
-    let result = guest_syscall(libc::SYS_clock_nanosleep, clock, flags, time, left, 0, 0);
+    let result = guest_syscall(libc::SYS_clock_nanosleep, &[clock, flags, time, left]);
     // Safety: the location belongs to this thread.
     if result == -1 { unsafe { *libc::__errno_location() } } else { 0 }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn send(socket: c_long, from: c_long, length: c_long, flags: c_long) -> c_long {
-    guest_syscall(libc::SYS_sendto, socket, from, length, flags, 0, 0)
+    guest_syscall(libc::SYS_sendto, &[socket, from, length, flags])
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn recv(socket: c_long, to: c_long, length: c_long, flags: c_long) -> c_long {
-    guest_syscall(libc::SYS_recvfrom, socket, to, length, flags, 0, 0)
+    guest_syscall(libc::SYS_recvfrom, &[socket, to, length, flags])
 }
 
 /// There is one thread: another one would belong to the machine, and the UML kernel would not know it.
@@ -188,5 +165,5 @@ extern "C" fn pthread_create(_thread: c_long, _attributes: c_long, _begin: c_lon
 /// System calls without a function in libc.
 #[unsafe(no_mangle)]
 extern "C" fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
-    guest_syscall(number, a, b, c, d, e, f)
+    guest_syscall(number, &[a, b, c, d, e, f])
 }
