@@ -25,14 +25,8 @@ use ecnlab_scenario::registry;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::aqm::failure::AqmFailure;
 use crate::aqm::{UserAqm, registry_with};
-use crate::errors::{EngineFault, Interrupted, ScenarioError, TraceError};
-use crate::scenario::{RunResult, Scenario};
-use crate::table::{Footer, Table};
-
-/// Version of the layout of the results folder and of its tables.
-const FORMAT_VERSION: u32 = 6;
+use crate::table::Table;
 
 /// A file, and the extents of its row groups.
 type ParquetFile = (Cow<'static, [u8]>, Vec<parquet::RowGroupExtent>);
@@ -79,39 +73,71 @@ fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, 
     Ok((Cow::Owned(data), extents))
 }
 
+/// The module itself: what Python sees of this crate.
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    panic::install_hook();
-    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("BUILD", ecnlab_scenario::SOURCES_DIGEST)?;
-    module.add("DERIVATION", ecnlab_scenario::RUN_DERIVATION_VERSION)?;
-    module.add("EMULATOR", emulator::EMULATOR_SOURCES_DIGEST)?;
-    module.add("GUEST", emulator::GUEST_SOURCES_DIGEST)?;
-    module.add("FORMAT", FORMAT_VERSION)?;
-    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
-    module.add("Interrupted", module.py().get_type::<Interrupted>())?;
-    module.add("EngineFault", module.py().get_type::<EngineFault>())?;
-    module.add("AqmFailure", module.py().get_type::<AqmFailure>())?;
-    module.add("SystemRefusal", module.py().get_type::<backends::SystemRefusal>())?;
-    module.add("TraceError", module.py().get_type::<TraceError>())?;
-    aqm::add_to(module)?;
-    trace::add_to(module)?;
-    emulator::add_to(module)?;
-    module.add_class::<Scenario>()?;
-    module.add_class::<RunResult>()?;
-    module.add_class::<Table>()?;
-    module.add_class::<Footer>()?;
-    module.add_function(wrap_pyfunction!(registry_text, module)?)?;
-    module.add_function(wrap_pyfunction!(schema, module)?)?;
-    module.add_function(wrap_pyfunction!(columns_text, module)?)?;
-    module.add_function(wrap_pyfunction!(units_text, module)?)?;
-    module.add_function(wrap_pyfunction!(validation::validate_ns2_case, module)?)?;
-    module.add_function(wrap_pyfunction!(validation::validate_kernel_case, module)?)?;
-    module.add_function(wrap_pyfunction!(validation::run_packetdrill_script, module)?)?;
-    module.add_function(wrap_pyfunction!(tracing::copy_capture_compressed, module)?)?;
-    module.add_function(wrap_pyfunction!(backends::refusals, module)?)?;
-    module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
-    module.add_function(wrap_pyfunction!(replay::replay_queues, module)?)?;
-    module.add_function(wrap_pyfunction!(join_run_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(write_parquet, module)?)
+mod _core {
+    use pyo3::prelude::*;
+    use pyo3::types::PyBytes;
+
+    #[pymodule_export]
+    use super::{columns_text, join_run_tables, registry_text, schema, units_text, write_parquet};
+    #[pymodule_export]
+    use crate::aqm::UserAqm;
+    #[pymodule_export]
+    use crate::aqm::check::{check_aqm, cost_of_aqm};
+    #[pymodule_export]
+    use crate::aqm::compiled::{addresses, exp, ln, powi};
+    #[pymodule_export]
+    use crate::aqm::failure::AqmFailure;
+    #[pymodule_export]
+    use crate::aqm::interpreted::Draws;
+    #[pymodule_export]
+    use crate::aqm::view::{Arrival, Backlog, Departure, Idling, Packet, TimerContext};
+    #[pymodule_export]
+    use crate::backends::{SystemRefusal, refusals};
+    #[pymodule_export]
+    use crate::conformance::check_discipline;
+    #[cfg(all(target_os = "linux", feature = "emulator"))]
+    #[pymodule_export]
+    use crate::emulator::live::{run_live, set_realtime_scheduling, unshare_as_root, unshare_network_namespace};
+    #[cfg(all(target_os = "linux", feature = "emulator"))]
+    #[pymodule_export]
+    use crate::emulator::shell::{
+        Shell, die_with_parent, enter_network, gain_capabilities, has_capabilities, join_namespaces, remount_sysfs, setup_private_mounts,
+        unshare_pid_namespace,
+    };
+    #[pymodule_export]
+    use crate::errors::{EngineFault, Interrupted, ScenarioError, TraceError};
+    #[pymodule_export]
+    use crate::replay::replay_queues;
+    #[pymodule_export]
+    use crate::scenario::{RunResult, Scenario};
+    #[pymodule_export]
+    use crate::table::{Footer, Table};
+    #[pymodule_export]
+    use crate::trace::{TraceRead, check_trace, read_trace, trace_columns, trace_rules};
+    #[pymodule_export]
+    use crate::tracing::copy_capture_compressed;
+    #[pymodule_export]
+    use crate::validation::{run_packetdrill_script, validate_kernel_case, validate_ns2_case};
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    const BUILD: &str = ecnlab_scenario::SOURCES_DIGEST;
+    #[pymodule_export]
+    const DERIVATION: u32 = ecnlab_scenario::RUN_DERIVATION_VERSION;
+    #[pymodule_export]
+    const EMULATOR: Option<&str> = crate::emulator::EMULATOR_SOURCES_DIGEST;
+    #[pymodule_export]
+    const GUEST: Option<&str> = crate::emulator::GUEST_SOURCES_DIGEST;
+    /// Version of the layout of the results folder and of its tables.
+    #[pymodule_export]
+    const FORMAT: u32 = 6;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::panic::install_hook();
+        module.add("AQM_SOURCES", PyBytes::new(module.py(), &crate::aqm::RUST_SOURCE_FILES.concat()))
+    }
 }

@@ -2,7 +2,6 @@
 //! The Python package sees that `EMULATOR` is None, and refuses the backends `live` and `uml` and shells with the reason.
 
 use ecnlab_scenario::{Problem, Scenario};
-use pyo3::prelude::*;
 
 pub const EMULATOR_SOURCES_DIGEST: Option<&str> = None;
 pub const GUEST_SOURCES_DIGEST: Option<&str> = None;
@@ -10,8 +9,4 @@ pub const GUEST_SOURCES_DIGEST: Option<&str> = None;
 /// None: this build has no backend with kernel hosts.
 pub fn refusals(_: &Scenario, _: &str, _: Option<Vec<String>>, _: u32, _: bool) -> Option<Vec<Problem>> {
     None
-}
-
-pub fn add_to(_: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
 }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cpu_time::ThreadTime;
-use ecnlab_scenario::{Problem, Scenario as ValidScenario};
+use ecnlab_scenario::{FileReader, Problem, Registry, Scenario as ValidScenario};
 use ecnlab_sim::measures;
-use ecnlab_sim::{
-    NoProbe, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, RunTimesAndSeed, Simulation, Tracer,
-};
+use ecnlab_sim::{NoProbe, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, Simulation, Tracer};
 use ecnlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,7 +19,7 @@ use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::file_io;
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
-use crate::table::Table;
+use crate::table::tables_to_dict;
 use crate::tracing::TraceFileOptions;
 
 /// Events between two reads of the clock; fewer if a user's AQM may fail at any of them.
@@ -59,11 +57,7 @@ impl Scenario {
         folder: PathBuf,
         changed_from: Option<Py<Scenario>>,
     ) -> PyResult<Scenario> {
-        let registry = registry_with(&aqms)?;
-        let changed_from = changed_from.as_ref().map(|scenario| scenario.get());
-        Scenario::run_reader_without_gil(py, changed_from, || {
-            ValidScenario::from_toml(text, &overrides, &registry, &|name| file_io::read_file_in_folder(&folder, name))
-        })
+        Scenario::read(py, ValidScenario::from_toml, text, overrides, &aqms, &folder, changed_from)
     }
 
     #[staticmethod]
@@ -76,11 +70,7 @@ impl Scenario {
         folder: PathBuf,
         changed_from: Option<Py<Scenario>>,
     ) -> PyResult<Scenario> {
-        let registry = registry_with(&aqms)?;
-        let changed_from = changed_from.as_ref().map(|scenario| scenario.get());
-        Scenario::run_reader_without_gil(py, changed_from, || {
-            ValidScenario::from_json(text, &overrides, &registry, &|name| file_io::read_file_in_folder(&folder, name))
-        })
+        Scenario::read(py, ValidScenario::from_json, text, overrides, &aqms, &folder, changed_from)
     }
 
     #[getter]
@@ -207,17 +197,25 @@ enum RunFailure {
 
 type Tables = Vec<(&'static str, measures::Table)>;
 
+type ScenarioReader = fn(&str, &[(String, String)], &Registry, FileReader<'_>) -> Result<ValidScenario, Vec<Problem>>;
+
 impl Scenario {
     /// Reads a scenario without the interpreter's lock: a large file takes seconds, in which other threads must receive Ctrl-C.
     /// A scenario that is another one with changes shares its network if they do not concern it.
-    fn run_reader_without_gil(
+    fn read(
         py: Python<'_>,
-        changed_from: Option<&Scenario>,
-        read: impl FnOnce() -> Result<ValidScenario, Vec<Problem>> + Send,
+        reader: ScenarioReader,
+        text: &str,
+        overrides: Vec<(String, String)>,
+        aqms: &[Py<UserAqm>],
+        folder: &Path,
+        changed_from: Option<Py<Scenario>>,
     ) -> PyResult<Scenario> {
-        let mut scenario = py.detach(read).map_err(|problems| scenario_error(py, problems))?;
-        if let Some(Scenario(original)) = changed_from {
-            scenario.share_network(original);
+        let registry = registry_with(aqms)?;
+        let read = py.detach(|| reader(text, &overrides, &registry, &|name| file_io::read_file_in_folder(folder, name)));
+        let mut scenario = read.map_err(|problems| scenario_error(py, problems))?;
+        if let Some(original) = &changed_from {
+            scenario.share_network(&original.get().0);
         }
         Ok(Scenario(scenario))
     }
@@ -263,12 +261,12 @@ impl Scenario {
         slice: u64,
         mut between: impl FnMut(&mut P) -> io::Result<()>,
     ) -> Result<(Run, P), RunFailure> {
-        let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
+        let times = self.0.times_and_seed(seed);
         let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE_EVENTS };
         drop(failure::take_failure());
-        let mut simulation = Simulation::new(&self.0.network, &RunTimesAndSeed { duration, measure_from, seed }, probe);
+        let mut simulation = Simulation::new(&self.0.network, &times, probe);
         loop {
-            let over = simulation.advance_with_event_limit(duration, slice);
+            let over = simulation.advance_with_event_limit(times.duration, slice);
             if let Some(failure) = failure::take_failure() {
                 return Err(RunFailure::AqmFailed(Box::new(failure)));
             }
@@ -288,19 +286,14 @@ impl Scenario {
 
 impl RunResult {
     pub fn new(py: Python<'_>, seed: u64, run: Run, extra_tables: Tables, cpu_s: f64) -> PyResult<RunResult> {
-        let fast_path_share = run.fast_path_share();
-        let tables = PyDict::new(py);
-        for (name, table) in run.report.tables.into_iter().chain(extra_tables) {
-            tables.set_item(name, Py::new(py, Table(table))?)?;
-        }
         Ok(RunResult {
             seed,
             fingerprint: format!("{:016x}", run.fingerprint),
             events: run.events,
             packet_hops: run.packet_hops,
-            fast_path_share,
+            fast_path_share: run.fast_path_share(),
             cpu_s,
-            tables: tables.unbind(),
+            tables: tables_to_dict(py, run.report.tables.into_iter().chain(extra_tables))?,
         })
     }
 }

@@ -12,7 +12,7 @@ use ecnlab_sim::measures::{self, Column};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyList, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyType};
 
 use crate::panic;
 use crate::parquet;
@@ -120,6 +120,15 @@ impl Footer {
 fn catch_parquet_errors<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
     let outcome = panic::catch_panic(|| read().map_err(|error| error.to_string()));
     outcome.and_then(|value| value).map_err(PyOSError::new_err)
+}
+
+/// Tables by their names.
+pub fn tables_to_dict(py: Python<'_>, tables: impl IntoIterator<Item = (&'static str, measures::Table)>) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, table) in tables {
+        dict.set_item(name, Py::new(py, Table(table))?)?;
+    }
+    Ok(dict.unbind())
 }
 
 /// Concatenates the tables of several runs of one scenario, with its key and each seed in front.

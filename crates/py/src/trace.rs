@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 use crate::errors::{Interrupted, TraceError};
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
-use crate::table::Table;
+use crate::table::tables_to_dict;
 
 /// Records between two reads of the clock.
 const RECORDS_PER_POLL: u32 = 1 << 13;
@@ -33,23 +33,15 @@ pub struct TraceRead {
     about: String,
 }
 
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<TraceRead>()?;
-    module.add_function(wrap_pyfunction!(read_trace, module)?)?;
-    module.add_function(wrap_pyfunction!(check_trace, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_rules, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_columns, module)?)
-}
-
 /// The declared tables of a trace.
 #[pyfunction]
-fn trace_columns() -> String {
+pub fn trace_columns() -> String {
     registry::columns_of(&ecnlab_trace::describe_tables()).to_string()
 }
 
 /// The declared rules of the ECN check.
 #[pyfunction]
-fn trace_rules() -> String {
+pub fn trace_rules() -> String {
     Rule::ALL.iter().map(|&rule| rule_json(rule, FindingCounts::default())).collect::<Json>().to_string()
 }
 
@@ -58,7 +50,7 @@ fn trace_rules() -> String {
 #[pyfunction]
 #[pyo3(signature = (path, *, from_s = None, to_s = None, bin_s = 1.0, flows = Vec::new(), drawn = Vec::new(), header = 0, watch = None))]
 #[expect(clippy::too_many_arguments, reason = "each is an option by its name")]
-fn read_trace(
+pub fn read_trace(
     py: Python<'_>,
     path: Option<&str>,
     from_s: Option<f64>,
@@ -73,17 +65,13 @@ fn read_trace(
     let (from, to) = (from_s.map(span).transpose()?, to_s.map(span).transpose()?);
     let options = Options { from, to, bin: span(bin_s)?, flows, sequence_flows: drawn, header_bytes: header };
     let (report, about) = read_without_gil(py, path, watch, |input| analyze_trace_input(input, options))?;
-    let tables = PyDict::new(py);
-    for (name, table) in report.tables {
-        tables.set_item(name, Py::new(py, Table(table))?)?;
-    }
-    Ok(TraceRead { tables: tables.unbind(), about: about.to_string() })
+    Ok(TraceRead { tables: tables_to_dict(py, report.tables)?, about: about.to_string() })
 }
 
 /// Checks a trace against RFC 3168; JSON with `about`, `rules` and `findings`. Arguments and exceptions as of `read_trace`.
 #[pyfunction]
 #[pyo3(signature = (path, *, watch = None))]
-fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> PyResult<String> {
     read_without_gil(py, path, watch, check).map(|report| report.to_string())
 }
 
@@ -116,7 +104,16 @@ fn read_without_gil<T: Send>(
     let outcome = py.detach(|| {
         catch_panic(|| {
             let reader = Reader::from_reader(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(read_error_to_open_error)?;
-            let mut input = TraceInput::new(reader, bytes_read, watch);
+            let mut input = TraceInput {
+                reader,
+                bytes_read,
+                watch,
+                is_stopped: false,
+                records_until_poll: RECORDS_PER_POLL,
+                interfaces: 0,
+                errors: Vec::new(),
+                more_errors: 0,
+            };
             let worked = work(&mut input);
             Ok((worked, input.is_stopped, input.watch))
         })
@@ -150,20 +147,7 @@ impl OpenError {
     }
 }
 
-impl<'a> TraceInput<'a> {
-    fn new(reader: Reader<'a>, bytes_read: Arc<AtomicU64>, watch: ProgressWatch) -> TraceInput<'a> {
-        TraceInput {
-            reader,
-            bytes_read,
-            watch,
-            is_stopped: false,
-            records_until_poll: RECORDS_PER_POLL,
-            interfaces: 0,
-            errors: Vec::new(),
-            more_errors: 0,
-        }
-    }
-
+impl TraceInput<'_> {
     /// The next event; none at the end, or when reading is to stop. Errors are kept.
     fn next_event(&mut self) -> Option<Event> {
         loop {
@@ -241,22 +225,33 @@ fn analyze_trace_input(input: &mut TraceInput, options: Options) -> Result<(Trac
         event = input.next_event();
     }
     let report = analysis.finish();
-    let mut about = input.file_info(&first);
     let counts = report.counts;
-    about["events"] = counts.events.into();
-    about["from_s"] = report.from_s.into();
-    about["to_s"] = report.to_s.into();
-    about["last_s"] = report.last_s.into();
-    about["others"] = counts.other_protocols.into();
-    about["fragments"] = counts.fragments.into();
-    about["cut"] = counts.truncated.into();
-    about["unlisted_flows"] = counts.unlisted_flows.into();
-    about["unranked"] = counts.unranked_connections.into();
-    about["unacknowledged"] = counts.unacknowledged_flows.into();
-    about["evicted"] = counts.evicted_connections.into();
-    about["left_out"] = counts.rows_left_out.into();
-    about["unfollowed"] = counts.untracked_packets.into();
+    let about = with_members(
+        input.file_info(&first),
+        json!({
+            "events": counts.events,
+            "from_s": report.from_s,
+            "to_s": report.to_s,
+            "last_s": report.last_s,
+            "others": counts.other_protocols,
+            "fragments": counts.fragments,
+            "cut": counts.truncated,
+            "unlisted_flows": counts.unlisted_flows,
+            "unranked": counts.unranked_connections,
+            "unacknowledged": counts.unacknowledged_flows,
+            "evicted": counts.evicted_connections,
+            "left_out": counts.rows_left_out,
+            "unfollowed": counts.untracked_packets,
+        }),
+    );
     Ok((report, about))
+}
+
+fn with_members(mut object: Json, members: Json) -> Json {
+    if let (Json::Object(object), Json::Object(members)) = (&mut object, members) {
+        object.extend(members);
+    }
+    object
 }
 
 fn check(input: &mut TraceInput) -> Result<Json, String> {
@@ -272,10 +267,8 @@ fn check(input: &mut TraceInput) -> Result<Json, String> {
         event = input.next_event();
     }
     let report = check.finish();
-    let mut about = input.file_info(&first);
-    about["events"] = report.events.into();
-    about["connections"] = report.connections.into();
-    about["one_way_connections"] = report.one_way_connections.into();
+    let counts = json!({ "events": report.events, "connections": report.connections, "one_way_connections": report.one_way_connections });
+    let about = with_members(input.file_info(&first), counts);
     let broken_rules = Rule::ALL.iter().zip(report.rule_counts).filter(|(_, rule_count)| *rule_count != FindingCounts::default());
     let rules: Vec<_> = broken_rules.map(|(rule, rule_count)| rule_json(*rule, rule_count)).collect();
     let known: Vec<_> = report.known.iter().map(|(&(rule, known), &count)| departure_json(rule, known, count)).collect();

@@ -92,6 +92,7 @@ pub mod discipline;
 mod from_text;
 mod limit;
 pub mod registry;
+pub mod user_aqm;
 pub mod virtual_link;
 
 pub use aqm::entry::{AqmEntry, Contradictions, Gauge, LinkParams, MakeAqm};

@@ -3,7 +3,7 @@
 use ecnlab_queue::Registry;
 use ecnlab_scenario::{Problem, SOURCES_DIGEST, Scenario, registry};
 use ecnlab_sim::measures::Table;
-use ecnlab_sim::{IncrementalRecorder, Probe, Recorder, RecordingLimitReached, Run, RunTimesAndSeed, Simulation};
+use ecnlab_sim::{IncrementalRecorder, Probe, Recorder, RecordingLimitReached, Run, Simulation};
 use ecnlab_units::{Span, Time};
 use serde_json::{Map, Value as Json, json};
 
@@ -77,10 +77,9 @@ impl Labs {
         drop(user_aqm::take_failure());
         let Lab { scenario, state } = self.lab_mut(lab);
         *state = RunState::None;
-        let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
-        let recorder = Recorder::new(scenario.record.recording(), duration).with_max_bytes(MAX_RECORD_BYTES);
-        let options = RunTimesAndSeed { duration, measure_from, seed: seed as u64 };
-        let simulation = Simulation::new(&scenario.network, &options, IncrementalRecorder::new(recorder));
+        let times = scenario.times_and_seed(seed as u64);
+        let recorder = Recorder::new(scenario.record.recording(), times.duration).with_max_bytes(MAX_RECORD_BYTES);
+        let simulation = Simulation::new(&scenario.network, &times, IncrementalRecorder::new(recorder));
         *state = user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation)), aqm_failed_state);
     }
 

@@ -5,11 +5,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
+use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
+use ecnlab_queue::user_aqm::{self, packet_text};
 use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams};
 use ecnlab_units::parameter::UsualRange;
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, Kind, Parameter, Rate, Rng, Span, Time, Value, Values};
+use ecnlab_units::{Parameter, Rate, Rng, Time, Value, Values};
 use serde_json::{Map, Value as Json, json};
 
 use crate::host::{self, Hook, INITIAL_SLOT_VALUES, Slots};
@@ -114,7 +115,7 @@ fn make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
         parameters,
         gauges,
         check_user_aqm: check,
-        lowest_mark: parse_lowest_mark_level(&declaration["marks"])?,
+        lowest_mark: user_aqm::lowest_mark_fn(declaration["marks"].as_str(), "null")?,
         source_digest: leak_json_member(declaration, "digest"),
         make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| JsAqm::create(class, values, link))),
         ..AqmEntry::DEFAULTS
@@ -131,25 +132,12 @@ fn leak_json_member(of: &Json, key: &str) -> &'static str {
 
 fn parse_parameter(declared: &Json) -> Result<Parameter, String> {
     let name = leak_json_member(declared, "name");
-    let bound = |key: &str, natural: f64| declared[key].as_f64().unwrap_or(natural);
-    let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is not a time"));
-    let unit = leak_json_member(declared, "unit");
-    let kind = match declared["kind"].as_str().unwrap_or_default() {
-        "number" => Kind::Number { min: bound("min", f64::NEG_INFINITY), max: bound("max", f64::INFINITY), unit },
-        "count" => Kind::Count { min: bound("min", 0.0) as u64, max: bound("max", MAX_EXACT_INTEGER) as u64, unit },
-        "time" => Kind::Span { min: seconds(bound("min", 0.0))?, max: seconds(bound("max", DEFAULT_MAX_PARAMETER_TIME_S))? },
-        "rate" => Kind::Rate,
-        "flag" => Kind::Flag,
-        "choice" => Kind::Choice(
-            array_or_empty(declared, "choices")
-                .iter()
-                .map(|word| &*word.as_str().unwrap_or_default().to_owned().leak())
-                .collect::<Vec<_>>()
-                .leak(),
-        ),
-        _ => Kind::Text,
-    };
-    let made = Parameter {
+    let word = |word: &Json| &*word.as_str().unwrap_or_default().to_owned().leak();
+    let kind = declared["kind"].as_str().unwrap_or_default();
+    let bounds = ["min", "max"].map(|key| declared[key].as_f64());
+    let choices = array_or_empty(declared, "choices").iter().map(word).collect();
+    let kind = user_aqm::parse_kind(kind, name, bounds, leak_json_member(declared, "unit"), choices)?;
+    user_aqm::check_default(Parameter {
         name,
         kind,
         special_word: declared["word"].as_str().map(|word| &*word.to_owned().leak()),
@@ -158,13 +146,8 @@ fn parse_parameter(declared: &Json) -> Result<Parameter, String> {
         source: leak_json_member(declared, "source"),
         usual: usual_range(&declared["usual"]).map_err(|why| format!("{name}: {why}"))?,
         ..Parameter::DEFAULTS
-    };
-    made.parse(made.default).map_err(|why| format!("{name}: its default is invalid: {why}"))?;
-    Ok(made)
+    })
 }
-
-const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
-const DEFAULT_MAX_PARAMETER_TIME_S: f64 = 1e7;
 
 fn usual_range(of: &Json) -> Result<Option<UsualRange>, String> {
     let (Some(min), Some(max)) = (of["min"].as_f64(), of["max"].as_f64()) else { return Ok(None) };
@@ -173,21 +156,6 @@ fn usual_range(of: &Json) -> Result<Option<UsualRange>, String> {
         Some("log") if 0.0 < min && min < max => Ok(Some(UsualRange::log(min, max))),
         _ => Err(format!("usual = {of} must be two numbers, the smaller first and above 0 for \"log\", and \"linear\" or \"log\"")),
     }
-}
-
-/// Function for the lowest congestion level that a class marks with; a parameter `ecn` that is false means no marks.
-fn parse_lowest_mark_level(level: &Json) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
-    match level.as_str() {
-        None => Ok(|_| None),
-        Some("congested") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Congested)),
-        Some("incipient") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Incipient)),
-        Some(other) => Err(format!("marks = {other:?} must be \"congested\", \"incipient\" or null")),
-    }
-}
-
-fn is_ecn_enabled(values: &Values) -> bool {
-    let switch = values.parameters().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
-    switch.is_none_or(|switch| values.get_as(switch.name))
 }
 
 impl JsClass {
@@ -203,16 +171,14 @@ impl JsClass {
         }
         let found = crate::exports::take_text(slots[host::TEXT_PTR], slots[host::TEXT_LEN]);
         let found: Map<String, Json> = serde_json::from_str(&found).unwrap_or_default();
-        let first = self.parameters[0].name;
-        let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name).map_or(first, |parameter| parameter.name);
-        found.into_iter().map(|(name, why)| (named(&name), why.as_str().unwrap_or_default().to_owned())).collect()
+        let text = |why: Json| why.as_str().unwrap_or_default().to_owned();
+        user_aqm::name_contradictions(self.parameters, found.into_iter().map(|(name, why)| (name, text(why))))
     }
 }
 
 /// The values as JSON: times in seconds, rates in bit/s, null for the word without a value.
 fn values_json(values: &Values) -> String {
-    let members = values.parameters().iter().map(|parameter| (parameter.name.to_owned(), value_json(values.value_by_name(parameter.name))));
-    Json::Object(members.collect()).to_string()
+    values.iter().map(|(name, value)| (name, value_json(value))).collect::<Json>().to_string()
 }
 
 fn value_json(value: &Value) -> Json {
@@ -295,19 +261,7 @@ fn parse_deadline(answer: f64, now: Option<Time>) -> Result<Option<Time>, Option
     if answer.is_nan() {
         return Ok(None);
     }
-    answer_of(answer, |due_s| {
-        let due = Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
-        let due =
-            due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or null"))?;
-        match now {
-            Some(now) if due <= now => Err(format!("a deadline at {due_s} s is in the past: now is {} s", now.seconds())),
-            _ => Ok(Some(due)),
-        }
-    })
-}
-
-fn packet_text(packet: &PacketInfo) -> String {
-    format!("a packet of {} bytes of flow {}", packet.size, packet.flow)
+    answer_of(answer, |due_s| user_aqm::parse_deadline(due_s, now, "null").map(Some))
 }
 
 fn packet_slots(packet: &PacketInfo, slots: &mut Slots) {
@@ -336,7 +290,7 @@ impl Aqm for JsAqm {
         let answer = answer_of(host::call(Hook::Group, self.instance, &mut slots), |group| {
             let groups = self.class.groups;
             let is_group = group.fract() == 0.0 && (0.0..groups as f64).contains(&group);
-            if is_group { Ok(group as u8) } else { Err(format!("unknown group {group}: the class has groups = {groups}")) }
+            if is_group { Ok(group as u8) } else { Err(user_aqm::unknown_group(group, groups)) }
         });
         self.unwrap_or_fail("group", None, packet_text(packet), answer, 0)
     }
@@ -420,7 +374,7 @@ impl Aqm for JsAqm {
         self.average
     }
 
-    fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, show: GaugeReport) {
         let mut slots = INITIAL_SLOT_VALUES;
         let answer = match self.failed.get() {
             true => Err(None),

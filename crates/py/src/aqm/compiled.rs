@@ -15,8 +15,9 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use ecnlab_queue::Aqm;
-use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
+use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
+use ecnlab_queue::user_aqm::packet_text;
+use ecnlab_queue::{Aqm, user_aqm};
 use ecnlab_units::{Rate, Rng, Time, math};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -24,7 +25,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::entry::UserAqmClass;
 use super::failure::{self, Failure};
-use super::interpreted::{packet_text, parse_deadline};
+use super::interpreted::parse_deadline;
 use super::{verdict, view};
 
 /// Return value of a hook that has raised. No verdict is negative.
@@ -122,7 +123,7 @@ impl CompiledAqm {
             return Err(fault());
         }
         let average = user_aqm.gauges.iter().position(|gauge| gauge.name == "average").map(|at| program.gauges[at]);
-        let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
+        let deadline = parse_deadline(due, None)?;
         let CompiledProgram { gauges, again, keep, .. } = program;
         Ok(CompiledAqm { user_aqm, hooks, record, gauges, average, deadline, again, _keep: keep, failed: Cell::new(false) })
     }
@@ -181,6 +182,10 @@ enum HookError {
     InvalidVerdict(String),
 }
 
+fn unless_raised<T>(answer: i64, read: impl FnOnce(i64) -> Result<T, String>) -> Result<T, HookError> {
+    if answer == RAISED { Err(HookError::Raised) } else { read(answer).map_err(HookError::InvalidVerdict) }
+}
+
 /// Context of a failed call.
 struct FailedCallContext {
     now: Option<Time>,
@@ -222,11 +227,9 @@ impl Aqm for CompiledAqm {
         let argument = view::Packet::of(packet);
         let answer = call(hook, &self.record, &argument);
         let groups = self.user_aqm.groups;
-        let group = match answer {
-            RAISED => Err(HookError::Raised),
-            group if (0..groups as i64).contains(&group) => Ok(group as u8),
-            group => Err(HookError::InvalidVerdict(format!("unknown group {group}: the class has groups = {groups}"))),
-        };
+        let group = unless_raised(answer, |group| {
+            if (0..groups as i64).contains(&group) { Ok(group as u8) } else { Err(user_aqm::unknown_group(group, groups)) }
+        });
         self.unwrap_or_fail("group", group, 0, || FailedCallContext {
             now: None,
             packet: packet_text(packet),
@@ -239,21 +242,17 @@ impl Aqm for CompiledAqm {
         if self.failed.get() {
             return EnqueueVerdict::Pass;
         }
-        let argument = view::ArrivalStruct::of(arrival);
+        let argument = view::Arrival::of(arrival);
         let answer = self.call_with_stream(self.hooks.arrival, &argument, rng);
         if answer == verdict::PASS_VERDICT {
             return EnqueueVerdict::Pass;
         }
         let groups = self.user_aqm.groups;
-        let verdict_of_answer = if answer == RAISED {
-            Err(HookError::Raised)
-        } else {
-            verdict::decode_enqueue_verdict(answer, groups).map_err(HookError::InvalidVerdict)
-        };
+        let verdict_of_answer = unless_raised(answer, |code| verdict::decode_enqueue_verdict(code, groups));
         self.unwrap_or_fail("on_arrival", verdict_of_answer, EnqueueVerdict::Pass, || FailedCallContext {
             now: Some(arrival.now),
             packet: packet_text(&arrival.packet),
-            argument: python_argument(move || view::Arrival::of_struct(argument, groups)),
+            argument: python_argument(move || argument),
         })
     }
 
@@ -261,11 +260,7 @@ impl Aqm for CompiledAqm {
         let Some(hook) = self.hooks.departure.filter(|_| !self.failed.get()) else { return DequeueVerdict::Pass };
         let argument = view::Departure::of(departure);
         let answer = self.call_with_stream(hook, &argument, rng);
-        let verdict_of_answer = if answer == RAISED {
-            Err(HookError::Raised)
-        } else {
-            verdict::decode_dequeue_verdict(answer).map_err(HookError::InvalidVerdict)
-        };
+        let verdict_of_answer = unless_raised(answer, verdict::decode_dequeue_verdict);
         let context = || FailedCallContext {
             now: Some(departure.now),
             packet: packet_text(&departure.packet),
@@ -277,7 +272,7 @@ impl Aqm for CompiledAqm {
     fn on_queue_empty(&mut self, now: Time) {
         let Some(hook) = self.hooks.idle.filter(|_| !self.failed.get()) else { return };
         let argument = view::Idling::at_time(now);
-        let result = if call(hook, &self.record, &argument) == RAISED { Err(HookError::Raised) } else { Ok(()) };
+        let result = unless_raised(call(hook, &self.record, &argument), |_| Ok(()));
         self.unwrap_or_fail("on_idle", result, (), || FailedCallContext {
             now: Some(now),
             packet: String::new(),
@@ -299,7 +294,7 @@ impl Aqm for CompiledAqm {
         let due = match answer {
             NO_DEADLINE => Ok(None),
             DEADLINE_RAISED => Err(HookError::Raised),
-            due => parse_deadline(due, Some(now)).map(Some).map_err(HookError::InvalidVerdict),
+            due => user_aqm::parse_deadline(due, Some(now), "None").map(Some).map_err(HookError::InvalidVerdict),
         };
         self.deadline = self.unwrap_or_fail("on_deadline", due, None, || FailedCallContext {
             now: Some(now),
@@ -312,7 +307,7 @@ impl Aqm for CompiledAqm {
         let Some(hook) = self.hooks.rate.filter(|_| !self.failed.get()) else { return };
         let bps = rate.bps() as i64;
         // SAFETY: as in `call`; the rate is passed by value.
-        let result = if unsafe { hook(words_ptr(&self.record), bps) } == RAISED { Err(HookError::Raised) } else { Ok(()) };
+        let result = unless_raised(unsafe { hook(words_ptr(&self.record), bps) }, |_| Ok(()));
         self.unwrap_or_fail("on_rate", result, (), || FailedCallContext {
             now: None,
             packet: String::new(),
@@ -324,7 +319,7 @@ impl Aqm for CompiledAqm {
         self.average.map(|gauge| self.gauge(gauge))
     }
 
-    fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, show: GaugeReport) {
         for (declared, &gauge) in self.user_aqm.gauges.iter().zip(&self.gauges) {
             show(declared.name, self.gauge(gauge));
         }

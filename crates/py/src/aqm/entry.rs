@@ -2,9 +2,11 @@
 //!
 //! Entries live as long as the process, as built-in ones do: a class is declared once, however many scenarios name it, and is small.
 
+use ecnlab_queue::user_aqm;
 use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams, Registry};
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, Kind, Parameter, Span, Value, Values};
+use ecnlab_units::{Parameter, Value, Values};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -131,12 +133,10 @@ impl UserAqmClass {
 
     /// Contradictions that the class's `check` reports, each at its parameter; an exception in `check` is reported at the first parameter.
     fn find_contradictions(&'static self, values: &Values) -> Contradictions {
-        let first = self.parameters[0].name;
         let found = Python::attach(|py| self.check.bind(py).call1((values_to_py_dict(py, values)?,))?.extract::<Vec<(String, String)>>());
-        let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name).map_or(first, |parameter| parameter.name);
         match found {
-            Ok(found) => found.into_iter().map(|(name, why)| (named(&name), why)).collect(),
-            Err(error) => vec![(first, format!("the check of {} raised {error}", self.name))],
+            Ok(found) => user_aqm::name_contradictions(self.parameters, found),
+            Err(error) => vec![(self.parameters[0].name, format!("the check of {} raised {error}", self.name))],
         }
     }
 
@@ -181,7 +181,7 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
     let test_params: Vec<_> = declaration.test_params.into_iter().map(|(name, text)| (leak_str(name), leak_str(text))).collect();
     check_test_params(parameters, &test_params)?;
     let hooks: Vec<_> = declaration.hooks.into_iter().map(leak_str).collect();
-    let user_aqm: &'static UserAqmClass = Box::leak(Box::new(UserAqmClass {
+    let class: &'static UserAqmClass = Box::leak(Box::new(UserAqmClass {
         name: leak_str(declaration.name),
         hooks: hooks.leak(),
         groups: declaration.groups,
@@ -193,7 +193,7 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
         check,
     }));
     Ok(Box::leak(Box::new(AqmEntry {
-        name: user_aqm.name,
+        name: class.name,
         title: leak_str(declaration.title),
         summary: leak_str(declaration.summary),
         source: leak_str(declaration.source),
@@ -202,12 +202,12 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
         check_user_aqm: if parameters.is_empty() {
             None
         } else {
-            Some(Box::leak(Box::new(|values: &Values| user_aqm.find_contradictions(values))))
+            Some(Box::leak(Box::new(|values: &Values| class.find_contradictions(values))))
         },
-        lowest_mark: lowest_marked_level_fn(declaration.marks.as_deref())?,
+        lowest_mark: user_aqm::lowest_mark_fn(declaration.marks.as_deref(), "None")?,
         test_params: test_params.leak(),
         source_digest: leak_str(declaration.digest),
-        make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| user_aqm.instantiate(values, link))),
+        make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| class.instantiate(values, link))),
         ..AqmEntry::DEFAULTS
     })))
 }
@@ -218,28 +218,17 @@ fn leak_str(text: String) -> &'static str {
 
 fn parse_parameter(aqm_entry: ParameterDeclaration) -> Result<Parameter, String> {
     let ParameterDeclaration { name, kind, min, max, unit, default, word, choices, doc, source } = aqm_entry;
-    let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is not a time"));
-    let kind = match kind.as_str() {
-        "number" => Kind::Number { min, max, unit: leak_str(unit) },
-        "count" => Kind::Count { min: min as u64, max: max as u64, unit: leak_str(unit) },
-        "time" => Kind::Span { min: seconds(min)?, max: seconds(max)? },
-        "rate" => Kind::Rate,
-        "flag" => Kind::Flag,
-        "choice" => Kind::Choice(choices.into_iter().map(leak_str).collect::<Vec<_>>().leak()),
-        _ => Kind::Text,
-    };
-    let (word, default) = (word.map(leak_str), leak_str(default));
-    let made = Parameter {
+    let choices = choices.into_iter().map(leak_str).collect();
+    let kind = user_aqm::parse_kind(&kind, &name, [Some(min), Some(max)], leak_str(unit), choices)?;
+    user_aqm::check_default(Parameter {
         name: leak_str(name),
         kind,
-        special_word: word,
-        default,
+        special_word: word.map(leak_str),
+        default: leak_str(default),
         doc: leak_str(doc),
         source: leak_str(source),
         ..Parameter::DEFAULTS
-    };
-    made.parse(default).map_err(|why| format!("{}: its default is invalid: {why}", made.name))?;
-    Ok(made)
+    })
 }
 
 fn check_test_params(parameters: &'static [Parameter], test_params: &[(&'static str, &'static str)]) -> Result<(), String> {
@@ -251,25 +240,10 @@ fn check_test_params(parameters: &'static [Parameter], test_params: &[(&'static 
     Ok(())
 }
 
-/// Function for the lowest congestion level that a class marks with; a parameter `ecn` that is false means no marks.
-fn lowest_marked_level_fn(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
-    match level {
-        None => Ok(|_| None),
-        Some("congested") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Congested)),
-        Some("incipient") => Ok(|values| is_ecn_enabled(values).then_some(CongestionLevel::Incipient)),
-        Some(other) => Err(format!("marks = {other:?} must be \"congested\", \"incipient\" or None")),
-    }
-}
-
-fn is_ecn_enabled(values: &Values) -> bool {
-    let switch = values.parameters().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
-    switch.is_none_or(|switch| values.get_as(switch.name))
-}
-
 fn values_to_py_dict<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for parameter in values.parameters() {
-        dict.set_item(parameter.name, value_to_py(py, values.value_by_name(parameter.name))?)?;
+    for (name, value) in values.iter() {
+        dict.set_item(name, value_to_py(py, value)?)?;
     }
     Ok(dict)
 }
@@ -278,14 +252,14 @@ fn values_to_py_dict<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'p
 fn value_to_py(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Special(_) => py.None(),
-        Value::Number(x) | Value::Amount(PacketsOrBytes::Packets(x) | PacketsOrBytes::Bytes(x)) => x.into_pyobject(py)?.into_any().unbind(),
-        Value::Count(n) => n.into_pyobject(py)?.into_any().unbind(),
-        Value::Span(span) => span.seconds().into_pyobject(py)?.into_any().unbind(),
-        Value::Rate(rate) => rate.bps().into_pyobject(py)?.into_any().unbind(),
-        Value::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any().unbind(),
-        Value::Choice(word) => word.into_pyobject(py)?.into_any().unbind(),
-        Value::Text(text) => text.into_pyobject(py)?.into_any().unbind(),
-        Value::Distribution(drawn) => drawn.to_string().into_pyobject(py)?.into_any().unbind(),
-        Value::List(values) => values.iter().map(|one| value_to_py(py, one)).collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind(),
+        Value::Number(x) | Value::Amount(PacketsOrBytes::Packets(x) | PacketsOrBytes::Bytes(x)) => x.into_py_any(py)?,
+        Value::Count(n) => n.into_py_any(py)?,
+        Value::Span(span) => span.seconds().into_py_any(py)?,
+        Value::Rate(rate) => rate.bps().into_py_any(py)?,
+        Value::Flag(flag) => flag.into_py_any(py)?,
+        Value::Choice(word) => word.into_py_any(py)?,
+        Value::Text(text) => text.into_py_any(py)?,
+        Value::Distribution(drawn) => drawn.to_string().into_py_any(py)?,
+        Value::List(values) => values.iter().map(|one| value_to_py(py, one)).collect::<PyResult<Vec<_>>>()?.into_py_any(py)?,
     })
 }

@@ -6,8 +6,8 @@
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
-use ecnlab_queue::Aqm;
-use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
+use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
+use ecnlab_queue::{Aqm, user_aqm};
 use ecnlab_units::{Rate, Rng, Time};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -89,7 +89,7 @@ impl InterpretedAqm {
             rate: hook("on_rate")?,
             group: hook("group")?,
         };
-        let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
+        let deadline = parse_deadline(due, None)?;
         let (instance, failed) = (instance.unbind(), Cell::new(false));
         let aqm = InterpretedAqm { user_aqm, hooks, instance, random_stream, deadline, average: Cell::new(None), failed };
         aqm.average.set(Python::attach(|py| aqm.read_average(py))?);
@@ -97,7 +97,14 @@ impl InterpretedAqm {
     }
 
     /// Calls a Python hook. Its exception is stored, and this and all later calls return `fallback`.
-    fn call_hook<T>(&self, call: HookCall, fallback: T, call_hook: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+    fn call_hook<T>(
+        &self,
+        hook: &'static str,
+        now: Option<Time>,
+        packet: Option<&PacketInfo>,
+        fallback: T,
+        call_hook: impl FnOnce(Python<'_>) -> PyResult<T>,
+    ) -> T {
         if self.failed.get() {
             return fallback;
         }
@@ -108,13 +115,8 @@ impl InterpretedAqm {
         };
         Python::attach(call_and_read_average).unwrap_or_else(|error| {
             self.failed.set(true);
-            failure::store_failure(Failure {
-                aqm: self.user_aqm.name,
-                hook: call.hook,
-                now: call.now,
-                packet: call.packet_description(),
-                error,
-            });
+            let packet = packet.map_or(String::new(), user_aqm::packet_text);
+            failure::store_failure(Failure { aqm: self.user_aqm.name, hook, now, packet, error });
             fallback
         })
     }
@@ -136,35 +138,9 @@ impl InterpretedAqm {
     }
 }
 
-/// A call of a hook, for error messages.
-struct HookCall<'a> {
-    hook: &'static str,
-    now: Option<Time>,
-    packet: Option<&'a PacketInfo>,
-}
-
-impl HookCall<'_> {
-    fn packet_description(&self) -> String {
-        self.packet.map_or(String::new(), packet_text)
-    }
-}
-
-/// Description of a packet in error messages.
-pub fn packet_text(packet: &PacketInfo) -> String {
-    format!("a packet of {} bytes of flow {}", packet.size, packet.flow)
-}
-
-/// Converts a hook's next deadline in seconds.
-///
-/// # Errors
-/// If it is not a valid time, or not later than `now`.
-pub fn parse_deadline(due_s: f64, now: Option<Time>) -> Result<Time, String> {
-    let due = ecnlab_units::Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
-    let due = due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or None"))?;
-    match now {
-        Some(now) if due <= now => Err(format!("a deadline at {due_s} s is in the past: now is {} s", now.seconds())),
-        _ => Ok(due),
-    }
+/// A deadline in seconds, if there is one.
+pub fn parse_deadline(due_s: Option<f64>, now: Option<Time>) -> PyResult<Option<Time>> {
+    due_s.map(|due_s| user_aqm::parse_deadline(due_s, now, "None")).transpose().map_err(PyValueError::new_err)
 }
 
 fn truncate_text(text: &str) -> String {
@@ -179,19 +155,17 @@ impl Aqm for InterpretedAqm {
 
     fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = &self.hooks.group else { return 0 };
-        self.call_hook(HookCall { hook: "group", now: None, packet: Some(packet) }, 0, |py| {
+        self.call_hook("group", None, Some(packet), 0, |py| {
             let group: i64 = hook.call1(py, (view::Packet::of(packet),))?.extract(py)?;
             if !(0..self.user_aqm.groups as i64).contains(&group) {
-                let groups = self.user_aqm.groups;
-                return Err(PyValueError::new_err(format!("unknown group {group}: the class has groups = {groups}")));
+                return Err(PyValueError::new_err(user_aqm::unknown_group(group, self.user_aqm.groups)));
             }
             Ok(group as u8)
         })
     }
 
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
-        let call = HookCall { hook: "on_arrival", now: Some(arrival.now), packet: Some(&arrival.packet) };
-        self.call_hook(call, EnqueueVerdict::Pass, |py| {
+        self.call_hook("on_arrival", Some(arrival.now), Some(&arrival.packet), EnqueueVerdict::Pass, |py| {
             let seen = view::Arrival::of(arrival);
             let answer = self.random_stream.get().with_stream(rng, || self.hooks.arrival.call1(py, (seen,)))?;
             let code = self.extract_verdict_code(py, answer.bind(py))?;
@@ -201,8 +175,7 @@ impl Aqm for InterpretedAqm {
 
     fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
         let Some(hook) = &self.hooks.departure else { return DequeueVerdict::Pass };
-        let call = HookCall { hook: "on_departure", now: Some(departure.now), packet: Some(&departure.packet) };
-        self.call_hook(call, DequeueVerdict::Pass, |py| {
+        self.call_hook("on_departure", Some(departure.now), Some(&departure.packet), DequeueVerdict::Pass, |py| {
             let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::Departure::of(departure),)))?;
             verdict::decode_dequeue_verdict(self.extract_verdict_code(py, answer.bind(py))?).map_err(PyValueError::new_err)
         })
@@ -210,8 +183,7 @@ impl Aqm for InterpretedAqm {
 
     fn on_queue_empty(&mut self, now: Time) {
         let Some(hook) = &self.hooks.idle else { return };
-        let call = HookCall { hook: "on_idle", now: Some(now), packet: None };
-        self.call_hook(call, (), |py| hook.call1(py, (view::Idling::at_time(now),)).map(|_| ()));
+        self.call_hook("on_idle", Some(now), None, (), |py| hook.call1(py, (view::Idling::at_time(now),)).map(|_| ()));
     }
 
     fn next_timer(&self) -> Option<Time> {
@@ -221,26 +193,27 @@ impl Aqm for InterpretedAqm {
     fn on_timer(&mut self, context: &TimerContext, rng: &mut Rng) {
         let Some(hook) = &self.hooks.deadline else { return self.deadline = None };
         let now = Some(context.now);
-        self.deadline = self.call_hook(HookCall { hook: "on_deadline", now, packet: None }, None, |py| {
+        self.deadline = self.call_hook("on_deadline", now, None, None, |py| {
             let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::TimerContext::of(context),)))?;
-            let due: Option<f64> = answer.extract(py)?;
-            due.map(|due| parse_deadline(due, now)).transpose().map_err(PyValueError::new_err)
+            parse_deadline(answer.extract(py)?, now)
         });
     }
 
     fn set_link_rate(&mut self, rate: Rate) {
         let Some(hook) = &self.hooks.rate else { return };
-        self.call_hook(HookCall { hook: "on_rate", now: None, packet: None }, (), |py| hook.call1(py, (rate.bps(),)).map(|_| ()));
+        self.call_hook("on_rate", None, None, (), |py| hook.call1(py, (rate.bps(),)).map(|_| ()));
     }
 
     fn average_queue_length(&self) -> Option<f64> {
         self.average.get()
     }
 
-    fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, show: GaugeReport) {
         for gauge in self.user_aqm.gauges {
-            let call = HookCall { hook: "its gauges", now: None, packet: None };
-            show(gauge.name, self.call_hook(call, f64::NAN, |py| self.instance.bind(py).getattr(gauge.name)?.extract()));
+            show(
+                gauge.name,
+                self.call_hook("its gauges", None, None, f64::NAN, |py| self.instance.bind(py).getattr(gauge.name)?.extract()),
+            );
         }
     }
 }

@@ -31,11 +31,33 @@ pub struct Packet {
     rtt_s: f64,
 }
 
-/// An arriving packet, and the queue that it meets.
+/// An arriving packet, and the queue that it meets. A compiled hook sees the fields up to the groups.
 #[pyclass(frozen, module = "ecnlab.aqm")]
+#[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Arrival {
-    layout: ArrivalStruct,
-    groups: usize,
+    #[pyo3(get)]
+    now_s: f64,
+    #[pyo3(get)]
+    now_ps: i64,
+    #[pyo3(get)]
+    size: i64,
+    #[pyo3(get)]
+    ecn: i64,
+    #[pyo3(get)]
+    capable: bool,
+    #[pyo3(get)]
+    flow: i64,
+    #[pyo3(get)]
+    rtt_s: f64,
+    #[pyo3(get)]
+    head_waited_s: f64,
+    #[pyo3(get)]
+    full: bool,
+    #[pyo3(get)]
+    backlog: Backlog,
+    groups: [Backlog; MAX_AQM_GROUPS],
+    group_count: usize,
 }
 
 /// A packet that is about to be dequeued, and the queue behind it.
@@ -74,101 +96,34 @@ pub struct Idling {
     now_ps: i64,
 }
 
-/// An arrival for compiled hooks.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct ArrivalStruct {
-    now_s: f64,
-    now_ps: i64,
-    packet: Packet,
-    head_waited_s: f64,
-    full: bool,
-    backlog: Backlog,
-    groups: [Backlog; MAX_AQM_GROUPS],
-}
-
 #[pymethods]
 impl Arrival {
     #[getter]
-    fn now_s(&self) -> f64 {
-        self.layout.now_s
-    }
-
-    #[getter]
-    fn now_ps(&self) -> i64 {
-        self.layout.now_ps
-    }
-
-    #[getter]
-    fn size(&self) -> i64 {
-        self.layout.packet.size
-    }
-
-    #[getter]
-    fn ecn(&self) -> i64 {
-        self.layout.packet.ecn
-    }
-
-    #[getter]
-    fn capable(&self) -> bool {
-        self.layout.packet.capable
-    }
-
-    #[getter]
-    fn flow(&self) -> i64 {
-        self.layout.packet.flow
-    }
-
-    #[getter]
-    fn rtt_s(&self) -> f64 {
-        self.layout.packet.rtt_s
-    }
-
-    #[getter]
-    fn head_waited_s(&self) -> f64 {
-        self.layout.head_waited_s
-    }
-
-    #[getter]
-    fn full(&self) -> bool {
-        self.layout.full
-    }
-
-    #[getter]
-    fn backlog(&self) -> Backlog {
-        self.layout.backlog
-    }
-
-    #[getter]
     fn groups(&self) -> Vec<Backlog> {
-        self.layout.groups[..self.groups].to_vec()
+        self.groups[..self.group_count].to_vec()
     }
 }
 
 impl Arrival {
     pub fn of(arrival: &aqm::Arrival) -> Arrival {
-        Arrival { layout: ArrivalStruct::of(arrival), groups: arrival.groups.len() }
-    }
-
-    pub fn of_struct(layout: ArrivalStruct, groups: usize) -> Arrival {
-        Arrival { layout, groups }
-    }
-}
-
-impl ArrivalStruct {
-    pub fn of(arrival: &aqm::Arrival) -> ArrivalStruct {
         let mut groups = [Backlog::default(); MAX_AQM_GROUPS];
         for (backlog, group) in groups.iter_mut().zip(arrival.groups) {
             *backlog = Backlog::of(group);
         }
-        ArrivalStruct {
+        let Packet { size, ecn, capable, flow, rtt_s } = Packet::of(&arrival.packet);
+        Arrival {
             now_s: arrival.now.seconds(),
             now_ps: picos(arrival.now),
-            packet: Packet::of(&arrival.packet),
+            size,
+            ecn,
+            capable,
+            flow,
+            rtt_s,
             head_waited_s: arrival.head_sojourn.seconds(),
             full: arrival.would_overflow,
             backlog: Backlog::of(&arrival.backlog),
             groups,
+            group_count: arrival.groups.len(),
         }
     }
 }

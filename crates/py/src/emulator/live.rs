@@ -63,27 +63,20 @@ pub fn run_live(
 
 /// Moves this process into a new network namespace. Raises OSError.
 #[pyfunction]
-pub fn unshare_network_namespace() -> PyResult<()> {
-    Ok(Namespace::create()?.enter()?)
+pub fn unshare_network_namespace() -> io::Result<()> {
+    Namespace::create()?.enter()
 }
 
 /// Makes this process, which must be single-threaded, root of a new user namespace with a new network namespace. Raises OSError.
 #[pyfunction]
-pub fn unshare_as_root(py: Python<'_>) -> PyResult<()> {
-    Ok(py.detach(userns::unshare_as_root)?)
+pub fn unshare_as_root(py: Python<'_>) -> io::Result<()> {
+    py.detach(userns::unshare_as_root)
 }
 
 /// Moves this thread into the real-time scheduling class. Raises OSError.
 #[pyfunction]
-pub fn set_realtime_scheduling() -> PyResult<()> {
-    Ok(process::set_realtime_scheduling(process::REALTIME_PRIORITY)?)
-}
-
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(run_live, module)?)?;
-    module.add_function(wrap_pyfunction!(unshare_network_namespace, module)?)?;
-    module.add_function(wrap_pyfunction!(unshare_as_root, module)?)?;
-    module.add_function(wrap_pyfunction!(set_realtime_scheduling, module)?)
+pub fn set_realtime_scheduling() -> io::Result<()> {
+    process::set_realtime_scheduling(process::REALTIME_PRIORITY)
 }
 
 /// Reason for which a run ended early.

@@ -1,13 +1,12 @@
 //! Backends with kernel hosts, and shells. They need Linux; elsewhere `no_emulator.rs` replaces this module.
 
-mod live;
-mod shell;
+pub mod live;
+pub mod shell;
 
 use ecnlab_emulator::address::AddressFamily;
 use ecnlab_emulator::mapping::{self, KernelFeatures};
 use ecnlab_emulator::run;
 use ecnlab_scenario::{Problem, Scenario};
-use pyo3::prelude::*;
 
 /// Digest of the sources on which results with kernel hosts depend.
 pub const EMULATOR_SOURCES_DIGEST: Option<&str> = Some(ecnlab_emulator::SOURCE_DIGEST);
@@ -30,9 +29,4 @@ pub fn refusals(scenario: &Scenario, backend: &str, controls: Option<Vec<String>
     };
     let kernel = KernelFeatures { family: AddressFamily::from_ip_version_or_v4(ip), ..kernel };
     Some(mapping::map_to_host_settings(scenario, &kernel).err().unwrap_or_default())
-}
-
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    shell::add_to(module)?;
-    live::add_to(module)
 }

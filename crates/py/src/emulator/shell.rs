@@ -24,7 +24,7 @@ use crate::aqm::failure::{self, Failure};
 use crate::errors::engine_fault;
 use crate::panic::catch_panic;
 use crate::scenario::Scenario;
-use crate::table::Table;
+use crate::table::tables_to_dict;
 
 /// Maximum bytes of each packet in a capture.
 const SNAPLEN: u32 = 65_535;
@@ -151,11 +151,7 @@ impl Shell {
             return Err(failure::into_exception(py, seed, failure));
         }
         let (run, info) = carried.map_err(|message| engine_fault(py, &self.hash, seed, &message))??;
-        let tables = PyDict::new(py);
-        for (name, table) in run.report.tables {
-            tables.set_item(name, Py::new(py, Table(table))?)?;
-        }
-        Ok((tables.unbind(), info.to_string()))
+        Ok((tables_to_dict(py, run.report.tables)?, info.to_string()))
     }
 }
 
@@ -215,23 +211,27 @@ fn run_event_loop(
             shell::forward_packets(path, namespaces_to_start, seed, tap, began, &mut watch).map(into_run_and_counters_json)
         }
     });
-    let carried = carried.map(|outcome| outcome.map(|(run, info)| (run, with_json_key(info, "real_time_class", json!(real_time)))));
+    let carried = carried.map(|outcome| {
+        outcome.map(|(run, mut info)| {
+            info["real_time_class"] = json!(real_time);
+            (run, info)
+        })
+    });
     (failed.or_else(failure::take_failure), carried)
-}
-
-fn with_json_key(mut info: Json, name: &str, value: Json) -> Json {
-    info[name] = value;
-    info
 }
 
 /// The run, and the counters of real packets as JSON.
 fn into_run_and_counters_json<P>(finished: ForwardingOutcome<P>) -> (Run, Json) {
     let ForwardingOutcome { run, counters, lateness, .. } = finished;
-    (run, with_json_key(forwarding_counters_json(&counters), "lateness_s", lateness.json()))
+    let mut info = forwarding_counters_json(&counters);
+    info["lateness_s"] = lateness.json();
+    (run, info)
 }
 
 fn forwarding_counters_json(counts: &ForwardingCounters) -> Json {
-    with_json_key(counts.json(), "device_drops", json!(counts.tun_tx_drops))
+    let mut json = counts.json();
+    json["device_drops"] = json!(counts.tun_tx_drops);
+    json
 }
 
 fn snapshot_json(path: &ShellPath, snapshot: &ShellSnapshot) -> Json {
@@ -265,48 +265,36 @@ pub fn has_capabilities() -> bool {
 
 /// Makes the later child processes of this thread, which can no longer start threads, run in a new PID namespace. Raises OSError.
 #[pyfunction]
-pub fn unshare_pid_namespace() -> PyResult<()> {
-    Ok(userns::unshare_pid_namespace()?)
+pub fn unshare_pid_namespace() -> io::Result<()> {
+    userns::unshare_pid_namespace()
 }
 
 /// Gives the process private mounts; returns the mounts that failed. Raises OSError.
 #[pyfunction]
-pub fn setup_private_mounts(hosts: &str) -> PyResult<Vec<String>> {
-    Ok(mounts::setup_private_mounts(hosts)?)
+pub fn setup_private_mounts(hosts: &str) -> io::Result<Vec<String>> {
+    mounts::setup_private_mounts(hosts)
 }
 
 /// Remounts `/sys` with the devices of the current network. The process must be single-threaded. Raises OSError.
 #[pyfunction]
-pub fn remount_sysfs() -> PyResult<()> {
-    Ok(mounts::remount_sysfs()?)
+pub fn remount_sysfs() -> io::Result<()> {
+    mounts::remount_sysfs()
 }
 
 /// Makes the kernel end this process when the thread that started it ends.
 #[pyfunction]
-pub fn die_with_parent() -> PyResult<()> {
-    Ok(process::die_with_parent()?)
+pub fn die_with_parent() -> io::Result<()> {
+    process::die_with_parent()
 }
 
 /// Moves the calling thread permanently into the network namespace of a descriptor; programs that it starts run there. Raises OSError.
 #[pyfunction]
-pub fn enter_network(descriptor: RawFd) -> PyResult<()> {
-    Ok(namespace::enter_network_namespace(descriptor)?)
+pub fn enter_network(descriptor: RawFd) -> io::Result<()> {
+    namespace::enter_network_namespace(descriptor)
 }
 
 /// Moves this process, which must be single-threaded, into the namespaces of another. Raises OSError.
 #[pyfunction]
-pub fn join_namespaces(py: Python<'_>, process: u32) -> PyResult<()> {
-    Ok(py.detach(|| userns::join_namespaces(process))?)
-}
-
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Shell>()?;
-    module.add_function(wrap_pyfunction!(unshare_pid_namespace, module)?)?;
-    module.add_function(wrap_pyfunction!(gain_capabilities, module)?)?;
-    module.add_function(wrap_pyfunction!(has_capabilities, module)?)?;
-    module.add_function(wrap_pyfunction!(setup_private_mounts, module)?)?;
-    module.add_function(wrap_pyfunction!(remount_sysfs, module)?)?;
-    module.add_function(wrap_pyfunction!(die_with_parent, module)?)?;
-    module.add_function(wrap_pyfunction!(enter_network, module)?)?;
-    module.add_function(wrap_pyfunction!(join_namespaces, module)?)
+pub fn join_namespaces(py: Python<'_>, process: u32) -> io::Result<()> {
+    py.detach(|| userns::join_namespaces(process))
 }
