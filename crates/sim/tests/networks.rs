@@ -14,7 +14,7 @@ use ecnlab_sim::{
     Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, MaxProcessingTime, Network, PipeOrQueue, Probe, Recorder, RecordingConfig,
     RowPolicy, Run, RunTimesAndSeed, Script,
 };
-use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
+use ecnlab_transport::application::{ConnectionReuse, GapDistribution, TransactionsSettings};
 use ecnlab_transport::{AppWrite, SegmentType, TcpSettings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
@@ -143,7 +143,8 @@ impl RandomTraffic {
             RandomTraffic::Bytes(bytes) => Traffic::Once(AppWrite::then_close(bytes)),
             RandomTraffic::Transactions { bytes, gap_ms, exponential, count, connection } => {
                 let gap = Span::from_millis(gap_ms);
-                Traffic::Application(Arc::new(TransactionsSpec { bytes, gap, exponential, count, connection }))
+                let gap_distribution = if exponential { GapDistribution::Exponential } else { GapDistribution::Fixed };
+                Traffic::Application(Arc::new(TransactionsSettings { bytes, gap, gap_distribution, count, connection }))
             }
         }
     }

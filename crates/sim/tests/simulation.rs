@@ -12,7 +12,7 @@ use ecnlab_sim::{
     AppWithFlows, Direction, FlowSpec, LinkName, LinkSpec, Network, NoProbe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
     Simulation,
 };
-use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
+use ecnlab_transport::application::{ConnectionReuse, GapDistribution, TransactionsSettings};
 use ecnlab_transport::{AppWrite, TcpSettings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
@@ -47,10 +47,10 @@ fn flow(group: u32, member: u32, start: Time, own: u32) -> (FlowSpec, Traffic) {
         Traffic::Once(AppWrite::ENDLESS)
     } else {
         let gap = Span::from_millis(300);
-        Traffic::Application(Arc::new(TransactionsSpec {
+        Traffic::Application(Arc::new(TransactionsSettings {
             bytes: 40_000,
             gap,
-            exponential: true,
+            gap_distribution: GapDistribution::Exponential,
             count: 0,
             connection: ConnectionReuse::New,
         }))

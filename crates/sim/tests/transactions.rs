@@ -8,17 +8,17 @@ use std::sync::Arc;
 use common::{options, pipe, run_off, run_with};
 use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment};
 use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Packet, PacketId, Probe, RowPolicy, Run, RunTimesAndSeed};
-use ecnlab_transport::application::{ConnectionReuse, Traffic, TransactionsSpec};
+use ecnlab_transport::application::{ConnectionReuse, GapDistribution, Traffic, TransactionsSettings};
 use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 const RTT: Span = Span::from_millis(40);
 
-fn transactions(bytes: u64, count: u64, connection: ConnectionReuse) -> TransactionsSpec {
-    TransactionsSpec { bytes, gap: Span::from_secs(1), exponential: false, count, connection }
+fn transactions(bytes: u64, count: u64, connection: ConnectionReuse) -> TransactionsSettings {
+    TransactionsSettings { bytes, gap: Span::from_secs(1), gap_distribution: GapDistribution::Fixed, count, connection }
 }
 
-fn traffic(plan: TransactionsSpec) -> Traffic {
+fn traffic(plan: TransactionsSettings) -> Traffic {
     Traffic::Application(Arc::new(plan))
 }
 
@@ -127,7 +127,7 @@ fn counters_continue_over_connections() {
 
 #[test]
 fn a_gap_is_not_a_lockout() {
-    let long = TransactionsSpec { gap: Span::from_secs(5), ..transactions(2_000, 0, ConnectionReuse::Keep) };
+    let long = TransactionsSettings { gap: Span::from_secs(5), ..transactions(2_000, 0, ConnectionReuse::Keep) };
     let run = run_off(&network(tcp_settings(), traffic(long)), &options(23, 1));
     assert_eq!([0.0, 5.0], [flow_column(&run, "lockouts"), flow_column(&run, "transactions")]);
     assert!(flow_column(&run, "completion_s").is_nan(), "a source without an end has no completion");
@@ -153,7 +153,7 @@ fn packets_of_an_earlier_connection_are_discarded() {
         quirks: Quirks { tick: Span::from_millis(1), rto_max: Span::from_millis(100), ..tcp_settings().quirks },
         ..tcp_settings()
     };
-    let mut network = network(hasty, traffic(TransactionsSpec { gap: Span::ZERO, ..transactions(5_000, 0, ConnectionReuse::New) }));
+    let mut network = network(hasty, traffic(TransactionsSettings { gap: Span::ZERO, ..transactions(5_000, 0, ConnectionReuse::New) }));
     let lossy = ecnlab_sim::ImpairmentSpec { impairments: vec![Impairment::random_loss(0.1)] };
     network.links.iter_mut().for_each(|link| link.impairment = Some(Box::new(lossy.clone())));
     let (run, tape) = run_with(&network, &options(600, 1), SegmentTimes::default());
@@ -220,7 +220,7 @@ fn packets_older_than_256_connections_belong_to_none() {
         values.set_from_text(name, text).unwrap();
     }
     let hasty = TcpSettings { rto_min: Span::from_millis(100), rto_initial: Span::from_millis(100), ..tcp_settings() };
-    let mut network = network(hasty, traffic(TransactionsSpec { gap: Span::ZERO, ..transactions(500, 0, ConnectionReuse::New) }));
+    let mut network = network(hasty, traffic(TransactionsSettings { gap: Span::ZERO, ..transactions(500, 0, ConnectionReuse::New) }));
     network.links.iter_mut().for_each(|link| link.impairment = ImpairmentSpec::from_parts([(entry.make)(&values)]));
     let (_, ages) = run_with(&network, &options(4_000, 1), ConnectionAges::default());
     assert!(ages.late > 1_000 && ages.taken.iter().all(|&taken| taken > 10_000), "{} late, {:?} taken", ages.late, ages.taken);

@@ -12,6 +12,7 @@ use super::{Application, ApplicationSpec, FlowDirection, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
+    #[derive(Clone, Debug)]
     pub struct ArrivalsSettings {
         /// Mean arrivals of flows per second; 0 if load is given.
         #[source("Kleinrock 1975, section 2.4")]
@@ -87,34 +88,20 @@ impl ArrivalsSettings {
         }
     }
 
-    pub fn into_application_spec(self) -> ArrivalsSpec {
+    fn intervals(&self) -> TimeDistribution {
         let mean = self.mean_interval();
-        let intervals = match self.process {
+        match self.process {
             ArrivalProcess::Poisson => TimeDistribution::exponential(mean),
             ArrivalProcess::Pareto => TimeDistribution::pareto(mean, self.shape),
             ArrivalProcess::Deterministic => TimeDistribution::fixed(mean),
-        };
-        ArrivalsSpec { intervals, mean, load: self.load, sizes: self.size, count: self.count, until: self.until }
+        }
     }
 }
 
 /// Minimum of the mean interval: that of the maximum flows per second. Far shorter intervals would be rounded to zero.
 const MIN_MEAN_INTERVAL: Span = Span::from_picos(100_000);
 
-/// Parameters shared by all arrival processes of a group.
-#[derive(Clone, Debug)]
-pub struct ArrivalsSpec {
-    intervals: TimeDistribution,
-    /// Mean interval.
-    mean: Span,
-    /// Fraction of the rate; 0 if flows_per_second is given.
-    load: f64,
-    sizes: SizeDistribution,
-    count: u64,
-    until: Option<Span>,
-}
-
-impl ApplicationSpec for ArrivalsSpec {
+impl ApplicationSpec for ArrivalsSettings {
     fn flow_directions(&self) -> Vec<FlowDirection> {
         Vec::new()
     }
@@ -130,9 +117,10 @@ impl ApplicationSpec for ArrivalsSpec {
             let told = format!("{} is overload, in which the number of flows grows without bound; fix: give less than 1", self.load);
             doubts.push(("load", told));
         }
-        if self.mean > coming {
+        let mean = self.mean_interval();
+        if mean > coming {
             let parameter = if self.load > 0.0 { "load" } else { "flows_per_second" };
-            let (mean, coming) = (self.mean.seconds(), coming.seconds());
+            let (mean, coming) = (mean.seconds(), coming.seconds());
             doubts.push((
                 parameter,
                 format!("starts a flow every {mean} s on average, but only for {coming} s; fix: give more, or run longer"),
@@ -146,7 +134,7 @@ impl ApplicationSpec for ArrivalsSpec {
     }
 
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
-        Box::new(FlowArrivals::new(BoundedArrivals::new(self.clone(), &rng)))
+        Box::new(FlowArrivals::new(BoundedArrivals::new(self, &rng)))
     }
 }
 
@@ -161,9 +149,9 @@ struct BoundedArrivals {
 }
 
 impl BoundedArrivals {
-    fn new(spec: ArrivalsSpec, rng: &Rng) -> BoundedArrivals {
-        let ArrivalsSpec { intervals, sizes, count, until, .. } = spec;
-        BoundedArrivals { renewal: RenewalProcess::new(intervals, sizes, rng), count, until, arrival_count: 0, at: Span::ZERO }
+    fn new(spec: &ArrivalsSettings, rng: &Rng) -> BoundedArrivals {
+        let renewal = RenewalProcess::new(spec.intervals(), spec.size.clone(), rng);
+        BoundedArrivals { renewal, count: spec.count, until: spec.until, arrival_count: 0, at: Span::ZERO }
     }
 }
 
@@ -191,7 +179,7 @@ mod tests {
     }
 
     fn first_arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<DelayedMessage> {
-        let mut pace = BoundedArrivals::new(settings(parameters).into_application_spec(), &Rng::for_role(1, "source 0 short"));
+        let mut pace = BoundedArrivals::new(&settings(parameters), &Rng::for_role(1, "source 0 short"));
         std::iter::from_fn(|| pace.next_message()).take(most).collect()
     }
 

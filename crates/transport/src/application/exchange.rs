@@ -17,6 +17,7 @@ use super::{
 
 parameters! {
     /// Such an application as a scenario sets it.
+    #[derive(Clone, Debug)]
     pub struct ExchangeSettings {
         /// Application data of a request, from the client to the server.
         #[source("RFC 2884, section 5.3")]
@@ -36,24 +37,7 @@ parameters! {
     }
 }
 
-impl ExchangeSettings {
-    pub fn into_application_spec(self) -> ExchangeSpec {
-        let ExchangeSettings { request, response, think, count, connection } = self;
-        ExchangeSpec { request, response, think, count, connection }
-    }
-}
-
-/// Parameters shared by all exchange applications of a group.
-#[derive(Clone, Debug)]
-pub struct ExchangeSpec {
-    request: SizeDistribution,
-    response: SizeDistribution,
-    think: TimeDistribution,
-    count: u64,
-    connection: ConnectionReuse,
-}
-
-impl ApplicationSpec for ExchangeSpec {
+impl ApplicationSpec for ExchangeSettings {
     fn flow_directions(&self) -> Vec<FlowDirection> {
         RequestResponse::flow_directions_of_exchanges(1)
     }
@@ -70,7 +54,7 @@ impl ApplicationSpec for ExchangeSpec {
 }
 
 struct ExchangeClient {
-    spec: ExchangeSpec,
+    spec: ExchangeSettings,
     exchange: RequestResponse,
     requests: Rng,
     responses: Rng,
@@ -208,10 +192,8 @@ mod tests {
         for (name, text) in [("request", "100 B"), ("response", "250 B"), ("think", "1 s"), ("count", "2"), ("connection", connection)] {
             values.set_from_text(name, text).unwrap();
         }
-        let (mut running, mut tape) = (
-            ExchangeSettings::from_values(&values).into_application_spec().instantiate(Rng::for_role(1, "source 0")),
-            CallRecorder::default(),
-        );
+        let (mut running, mut tape) =
+            (ExchangeSettings::from_values(&values).instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for (member, bytes, second) in [(0, 60, 1), (0, 40, 2), (1, 250, 3)] {
             running.on_event(AppEvent::Delivered(member, bytes), Time::ZERO + Span::from_secs(second), &mut tape);

@@ -32,7 +32,17 @@ use std::sync::Arc;
 use ecnlab_units::{Parameter, Rng, Span, Time, Values, parameters, words};
 
 pub use replay::parse_list;
-pub use transactions::TransactionsSpec;
+pub use transactions::{GapDistribution, TransactionsSettings};
+
+use arrivals::ArrivalsSettings;
+use cbr::CbrSettings;
+use exchange::ExchangeSettings;
+use onoff::OnOffSettings;
+use poisson::PoissonSettings;
+use replay::{ListReplaySettings, ReplayAs};
+use telnet::TelnetSettings;
+use video::VideoSettings;
+use web::WebSettings;
 
 /// A write of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,6 +253,10 @@ pub struct ApplicationEntry {
     pub traffic: fn(&Values, u32) -> Traffic,
 }
 
+fn application(spec: impl ApplicationSpec + 'static) -> Traffic {
+    Traffic::Application(Arc::new(spec))
+}
+
 pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "bulk",
@@ -270,20 +284,20 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Sends a transfer, pauses after all of it is acknowledged, and sends the next, each over a new connection or all over \
             one.",
         source: "Mah 1997; RFC 9112, section 9.3",
-        parameters: transactions::TransactionsSettings::PARAMETERS,
+        parameters: TransactionsSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(transactions::TransactionsSettings::from_values(values).to_application_spec())),
+        traffic: |values, _| application(TransactionsSettings::from_values(values)),
     },
     ApplicationEntry {
         name: "exchange",
         title: "Requests and responses",
         summary: "A client connects and sends a request, the server responds, both close, and the next exchange begins. An exchange is one transaction.",
         source: "RFC 2884, section 5.3: netperf's connect, request, response",
-        parameters: exchange::ExchangeSettings::PARAMETERS,
+        parameters: ExchangeSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(exchange::ExchangeSettings::from_values(values).into_application_spec())),
+        traffic: |values, _| application(ExchangeSettings::from_values(values)),
     },
     ApplicationEntry {
         name: "web",
@@ -291,96 +305,90 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Fetches a page, then its objects over a few parallel connections, then pauses. A page with its objects is one \
             transaction.",
         source: "Barford and Crovella 1998; Mah 1997",
-        parameters: web::WebSettings::PARAMETERS,
+        parameters: WebSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(web::WebSettings::from_values(values).into_application_spec())),
+        traffic: |values, _| application(WebSettings::from_values(values)),
     },
     ApplicationEntry {
         name: "video",
         title: "Adaptive video",
         summary: "Fetches a video segment by segment, at the rate that its buffer or the throughput allows. A segment is one transaction.",
         source: "Huang, Johari, McKeown, Trunnell and Watson 2014",
-        parameters: video::VideoSettings::PARAMETERS,
-        check: |values| video::VideoSettings::from_values(values).contradictions(),
+        parameters: VideoSettings::PARAMETERS,
+        check: |values| VideoSettings::from_values(values).contradictions(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(video::VideoSettings::from_values(values).into_application_spec())),
+        traffic: |values, _| application(VideoSettings::from_values(values).into_application_spec()),
     },
     ApplicationEntry {
         name: "arrivals",
         title: "Finite flows that come and go",
         summary: "Flows arrive at a rate or a load, send their data and end. Each is one transaction; they are counted in their group.",
         source: "Kleinrock 1975; Feldmann, Gilbert, Huang and Willinger 1999",
-        parameters: arrivals::ArrivalsSettings::PARAMETERS,
-        check: |values| arrivals::ArrivalsSettings::from_values(values).check(),
+        parameters: ArrivalsSettings::PARAMETERS,
+        check: |values| ArrivalsSettings::from_values(values).check(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(arrivals::ArrivalsSettings::from_values(values).into_application_spec())),
+        traffic: |values, _| application(ArrivalsSettings::from_values(values)),
     },
     ApplicationEntry {
         name: "replay",
         title: "Finite flows of a list",
         summary: "A flow starts at each time of a list, sends its size and ends. Each is one transaction; they are counted in their group.",
         source: "ns-2 Application/Traffic/Trace",
-        parameters: replay::ListReplaySettings::PARAMETERS,
-        check: |values| replay::ListReplaySettings::from_values(values).contradictions(),
+        parameters: ListReplaySettings::PARAMETERS,
+        check: |values| ListReplaySettings::from_values(values).contradictions(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| {
-            Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_application_spec(replay::ReplayAs::Flow)))
-        },
+        traffic: |values, _| application(ListReplaySettings::from_values(values).into_application_spec(ReplayAs::Flow)),
     },
     ApplicationEntry {
         name: "messages",
         title: "Messages of a list",
         summary: "Sends a message at each time of a list, all over one connection.",
         source: "ns-2 Application/Traffic/Trace",
-        parameters: replay::ListReplaySettings::PARAMETERS,
-        check: |values| replay::ListReplaySettings::from_values(values).contradictions(),
+        parameters: ListReplaySettings::PARAMETERS,
+        check: |values| ListReplaySettings::from_values(values).contradictions(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, _| {
-            Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_application_spec(replay::ReplayAs::Message)))
-        },
+        traffic: |values, _| application(ListReplaySettings::from_values(values).into_application_spec(ReplayAs::Message)),
     },
     ApplicationEntry {
         name: "telnet",
         title: "Somebody who types",
         summary: "Sends a small message after each pause, regardless of earlier ones.",
         source: "ns-2 Application/Telnet; Paxson and Floyd 1995",
-        parameters: telnet::TelnetSettings::PARAMETERS,
+        parameters: TelnetSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, _| Traffic::Application(Arc::new(telnet::TelnetSettings::from_values(values).into_application_spec())),
+        traffic: |values, _| application(TelnetSettings::from_values(values)),
     },
     ApplicationEntry {
         name: "cbr",
         title: "Constant bit rate",
         summary: "Sends full packets at a constant interval, regardless of losses.",
         source: "ns-2 Application/Traffic/CBR",
-        parameters: cbr::CbrSettings::PARAMETERS,
+        parameters: CbrSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(cbr::CbrSettings::from_values(values).to_application_spec(payload))),
+        traffic: |values, payload| application(CbrSettings::from_values(values).to_application_spec(payload)),
     },
     ApplicationEntry {
         name: "onoff",
         title: "Bursts and pauses",
         summary: "Sends full packets at a constant interval during bursts, and nothing between bursts.",
         source: "ns-2 Application/Traffic/Exponential and Application/Traffic/Pareto",
-        parameters: onoff::OnOffSettings::PARAMETERS,
+        parameters: OnOffSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(onoff::OnOffSettings::from_values(values).into_application_spec(payload))),
+        traffic: |values, payload| application(OnOffSettings::from_values(values).into_application_spec(payload)),
     },
     ApplicationEntry {
         name: "poisson",
         title: "Packets at random",
         summary: "Sends packets, or messages of a random size, after exponential intervals.",
         source: "Kleinrock 1975",
-        parameters: poisson::PoissonSettings::PARAMETERS,
+        parameters: PoissonSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| {
-            Traffic::Application(Arc::new(poisson::PoissonSettings::from_values(values).into_application_spec(payload)))
-        },
+        traffic: |values, payload| application(PoissonSettings::from_values(values).into_application_spec(payload)),
     },
 ];
 

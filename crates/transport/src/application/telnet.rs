@@ -10,6 +10,7 @@ use super::{Application, ApplicationSpec, WriteTimes};
 
 parameters! {
     /// Such an application as a scenario sets it.
+    #[derive(Clone, Debug)]
     pub struct TelnetSettings {
         /// Pause before each message.
         #[source("ns-2 Application/Telnet, interval_")]
@@ -20,20 +21,7 @@ parameters! {
     }
 }
 
-/// Parameters shared by all flows of a telnet application.
-#[derive(Clone, Debug)]
-pub struct TelnetSpec {
-    interval: TimeDistribution,
-    size: SizeDistribution,
-}
-
-impl TelnetSettings {
-    pub fn into_application_spec(self) -> TelnetSpec {
-        TelnetSpec { interval: self.interval, size: self.size }
-    }
-}
-
-impl ApplicationSpec for TelnetSpec {
+impl ApplicationSpec for TelnetSettings {
     fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::AtTimer
     }
@@ -55,7 +43,7 @@ mod tests {
     fn each_message_goes_over_the_same_connection_after_its_pause() {
         let mut values = Values::defaults(TelnetSettings::PARAMETERS);
         values.set_from_text("interval", "2 s").unwrap();
-        let mut telnet = TelnetSettings::from_values(&values).into_application_spec().instantiate(Rng::for_role(1, "telnet"));
+        let mut telnet = TelnetSettings::from_values(&values).instantiate(Rng::for_role(1, "telnet"));
         let mut tape = CallRecorder::default();
         telnet.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         assert_eq!(Some(Time::ZERO + Span::from_secs(2)), telnet.deadline());

@@ -11,6 +11,7 @@ use super::{
 
 parameters! {
     /// Such an application as a scenario sets it.
+    #[derive(Clone, Debug)]
     pub struct TransactionsSettings {
         /// Application data of each transfer.
         #[source("Mah 1997, reply length")]
@@ -37,42 +38,22 @@ words! {
     pub enum GapDistribution { Exponential = "exponential", Fixed = "fixed" }
 }
 
-impl TransactionsSettings {
-    pub fn to_application_spec(&self) -> TransactionsSpec {
-        let TransactionsSettings { bytes, gap, gap_distribution, count, connection } = *self;
-        TransactionsSpec { bytes, gap, exponential: gap_distribution == GapDistribution::Exponential, count, connection }
-    }
-}
-
-/// Parameters shared by all flows of such an application.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TransactionsSpec {
-    /// Application data of one transfer.
-    pub bytes: u64,
-    /// Mean pause.
-    pub gap: Span,
-    pub exponential: bool,
-    /// Number of transfers; 0 is unlimited.
-    pub count: u64,
-    pub connection: ConnectionReuse,
-}
-
 /// The only flow.
 const ONLY_FLOW: FlowIndex = 0;
 
-impl ApplicationSpec for TransactionsSpec {
+impl ApplicationSpec for TransactionsSettings {
     fn timing_of_writes(&self) -> WriteTimes {
         WriteTimes::WhileIdle
     }
 
     fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
-        Box::new(TransactionSource { spec: *self, rng, finished: 0, began: Time::ZERO, next: None })
+        Box::new(TransactionSource { spec: self.clone(), rng, finished: 0, began: Time::ZERO, next: None })
     }
 }
 
 /// The running application of one flow.
 struct TransactionSource {
-    spec: TransactionsSpec,
+    spec: TransactionsSettings,
     rng: Rng,
     finished: u64,
     began: Time,
@@ -116,7 +97,7 @@ impl TransactionSource {
 
     fn draw_gap(&mut self) -> Span {
         let mean = self.spec.gap;
-        if !self.spec.exponential {
+        if self.spec.gap_distribution == GapDistribution::Fixed {
             return mean;
         }
         let means = -math::ln(1.0 - self.rng.uniform());
@@ -129,12 +110,12 @@ mod tests {
     use super::super::testing::{CallRecorder, RecordedCall};
     use super::*;
 
-    fn spec_with(count: u64, connection: ConnectionReuse) -> TransactionsSpec {
-        TransactionsSpec { bytes: 2_500, gap: Span::from_secs(2), exponential: false, count, connection }
+    fn spec_with(count: u64, connection: ConnectionReuse) -> TransactionsSettings {
+        TransactionsSettings { bytes: 2_500, gap: Span::from_secs(2), gap_distribution: GapDistribution::Fixed, count, connection }
     }
 
     /// Runs an application whose transfers are acknowledged at the moment they start.
-    fn recorded_calls(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
+    fn recorded_calls(spec: TransactionsSettings, transfers: usize) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (spec.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for _ in 0..transfers {
@@ -174,8 +155,8 @@ mod tests {
     #[test]
     fn exponential_gaps_have_their_mean_and_its_square_as_variance() {
         const DRAWS: u32 = 100_000;
-        let mut source =
-            TransactionsSpec { exponential: true, ..spec_with(0, ConnectionReuse::New) }.instantiate(Rng::for_role(1, "source 0"));
+        let mut source = TransactionsSettings { gap_distribution: GapDistribution::Exponential, ..spec_with(0, ConnectionReuse::New) }
+            .instantiate(Rng::for_role(1, "source 0"));
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..DRAWS {
             source.on_event(AppEvent::Acknowledged(0), Time::ZERO, &mut CallRecorder::default());

@@ -18,6 +18,7 @@ use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls
 
 parameters! {
     /// Such an application as a scenario sets it.
+    #[derive(Clone, Debug)]
     pub struct WebSettings {
         /// Parallel connections for the objects.
         #[source("RFC 9112, section 9.4")]
@@ -44,26 +45,7 @@ parameters! {
     }
 }
 
-impl WebSettings {
-    pub fn into_application_spec(self) -> WebSpec {
-        let WebSettings { connections, request, size, objects, think, count, connection } = self;
-        WebSpec { connections, request, size, objects, think, count, connection }
-    }
-}
-
-/// Parameters shared by all web applications of a group.
-#[derive(Clone, Debug)]
-pub struct WebSpec {
-    connections: u32,
-    request: SizeDistribution,
-    size: SizeDistribution,
-    objects: CountDistribution,
-    think: TimeDistribution,
-    count: u64,
-    connection: ConnectionReuse,
-}
-
-impl ApplicationSpec for WebSpec {
+impl ApplicationSpec for WebSettings {
     fn flow_directions(&self) -> Vec<FlowDirection> {
         RequestResponse::flow_directions_of_exchanges(self.connections)
     }
@@ -90,7 +72,7 @@ struct RngStreams {
 }
 
 struct WebClient {
-    spec: WebSpec,
+    spec: WebSettings,
     streams: RngStreams,
     exchanges: Vec<RequestResponse>,
     page: PageFetch,
@@ -187,7 +169,7 @@ mod tests {
         let mut values = Values::defaults(WebSettings::PARAMETERS);
         let plain = [("request", "10 B"), ("size", "500 B"), ("think", "2 s"), ("connections", "2")];
         plain.iter().chain(parameters).for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        WebSettings::from_values(&values).into_application_spec().instantiate(Rng::for_role(1, "source 0"))
+        WebSettings::from_values(&values).instantiate(Rng::for_role(1, "source 0"))
     }
 
     /// Completes the oldest exchange in progress, `exchanges` times; returns the exchanges in the order in which they ended.
