@@ -5,6 +5,8 @@
 
 use ecnlab_units::words;
 
+use self::RecoveryMode::{Fack, NewReno, Rack, RackByDupthresh, RackWithoutSack, Sack, Sack1, Tahoe};
+use self::ReferenceImplementation::{Linux, Linux72, Ns2, Rfcs};
 use crate::settings::CongestionControlName::{Aimd, Cubic, Prague, Reno, Vegas};
 use crate::settings::EcnResponseName::{Dctcp, Halve, Mecn};
 use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName, TcpSettings};
@@ -63,97 +65,96 @@ const fn build_checked_combination(
 
 /// Combination of Linux 7.2 with Accurate ECN: the rules of the conformance suite on it are no outside reference, as they come from drafts.
 const fn build_accurate_ecn_combination(control: CongestionControlName, responses: &'static [EcnResponseName]) -> CheckedSenderCombination {
-    let recovery = RecoveryMode::Rack;
-    CheckedSenderCombination { control, recovery, responses, accurate_ecn: true, reference: ReferenceImplementation::Linux72 }
+    CheckedSenderCombination { accurate_ecn: true, ..build_checked_combination(Linux72, control, Rack, responses) }
 }
 
-/// Responses that the conformance suite runs with each variant except DCTCP.
-const CONFORMANCE_SUITE_ECN_RESPONSES: &[EcnResponseName] = &[Halve, Mecn];
-/// Responses that the conformance suite runs with the variant DCTCP.
-const DCTCP_VARIANT_ECN_RESPONSES: &[EcnResponseName] = &[Dctcp, Mecn];
+/// Combination of the conformance suite, with the responses that it runs with each variant except DCTCP and Prague.
+const fn build_suite_combination(control: CongestionControlName, recovery: RecoveryMode) -> CheckedSenderCombination {
+    build_checked_combination(Rfcs, control, recovery, &[Halve, Mecn])
+}
 
 /// Combinations that the conformance suite runs for a profile: each variant, with this recovery if the variant sets none.
 macro_rules! suite {
     ($recovery:ident: $($checked:expr),* $(,)?) => {
         &[
             $($checked,)*
-            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Tahoe, CONFORMANCE_SUITE_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Reno, CONFORMANCE_SUITE_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack1, CONFORMANCE_SUITE_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Vegas, RecoveryMode::Vegas, CONFORMANCE_SUITE_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Cubic, RecoveryMode::$recovery, CONFORMANCE_SUITE_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::$recovery, DCTCP_VARIANT_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Aimd, RecoveryMode::$recovery, CONFORMANCE_SUITE_ECN_RESPONSES),
-            build_checked_combination(ReferenceImplementation::Rfcs, Prague, RecoveryMode::Rack, &[]),
+            build_suite_combination(Reno, Tahoe),
+            build_suite_combination(Reno, RecoveryMode::Reno),
+            build_suite_combination(Reno, Sack1),
+            build_suite_combination(Vegas, RecoveryMode::Vegas),
+            build_suite_combination(Cubic, RecoveryMode::$recovery),
+            build_checked_combination(Rfcs, Reno, RecoveryMode::$recovery, &[Dctcp, Mecn]),
+            build_suite_combination(Aimd, RecoveryMode::$recovery),
+            build_checked_combination(Rfcs, Prague, Rack, &[]),
         ]
     };
 }
 
 pub(crate) const NS2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Tahoe, &[Halve]),
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[Halve]),
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[Halve]),
-    build_checked_combination(ReferenceImplementation::Ns2, Vegas, RecoveryMode::Vegas, &[]),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(Ns2, Reno, Tahoe, &[Halve]),
+    build_checked_combination(Ns2, Reno, RecoveryMode::Reno, &[Halve]),
+    build_checked_combination(Ns2, Reno, NewReno, &[Halve]),
+    build_checked_combination(Ns2, Reno, Sack1, &[Halve]),
+    build_checked_combination(Ns2, Vegas, RecoveryMode::Vegas, &[]),
+    build_suite_combination(Reno, NewReno),
+    build_suite_combination(Reno, Sack),
 ];
 
 pub(crate) const NS2_2001_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[]),
-    build_checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[]),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(Ns2, Reno, RecoveryMode::Reno, &[Halve]),
+    build_checked_combination(Ns2, Reno, NewReno, &[]),
+    build_checked_combination(Ns2, Reno, Sack1, &[]),
+    build_suite_combination(Reno, NewReno),
+    build_suite_combination(Reno, Sack),
 ];
 
 pub(crate) const LINUX_2_0_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_suite_combination(Reno, NewReno),
+    build_suite_combination(Reno, Sack),
 ];
 
 pub(crate) const LINUX_2_2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Fack:
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Fack, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_suite_combination(Reno, Fack),
+    build_suite_combination(Reno, NewReno),
+    build_suite_combination(Reno, Sack),
 ];
 
 pub(crate) const LINUX_6_1_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
-    build_checked_combination(ReferenceImplementation::Linux, Cubic, RecoveryMode::Rack, &[Halve]),
-    build_checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
-    build_checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_checked_combination(Linux, Cubic, Rack, &[Halve]),
+    build_checked_combination(Linux, Reno, Rack, &[Halve, Dctcp]),
+    build_checked_combination(Linux, Reno, RackWithoutSack, &[]),
+    build_suite_combination(Reno, RackWithoutSack),
+    build_suite_combination(Reno, RackByDupthresh),
 ];
 
 pub(crate) const LINUX_7_2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
-    build_checked_combination(ReferenceImplementation::Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
+    build_checked_combination(Linux72, Cubic, Rack, &[Halve]),
     build_accurate_ecn_combination(Cubic, &[Halve]),
     build_accurate_ecn_combination(Reno, &[Halve, Dctcp]),
     build_accurate_ecn_combination(Prague, &[EcnResponseName::Prague]),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_suite_combination(Reno, RackWithoutSack),
+    build_suite_combination(Reno, RackByDupthresh),
 ];
 
 pub(crate) const RFC_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, CONFORMANCE_SUITE_ECN_RESPONSES),
-    build_checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, CONFORMANCE_SUITE_ECN_RESPONSES),
+    build_suite_combination(Reno, Sack),
+    build_suite_combination(Reno, NewReno),
 ];
 
 impl RecoveryMode {
     /// Recovery mode of a sender.
     pub fn from_settings(settings: &TcpSettings) -> RecoveryMode {
         match settings.recovery {
-            RecoveryName::Tahoe => RecoveryMode::Tahoe,
+            RecoveryName::Tahoe => Tahoe,
             RecoveryName::Reno => RecoveryMode::Reno,
-            RecoveryName::NewReno => RecoveryMode::NewReno,
-            RecoveryName::Sack1 => RecoveryMode::Sack1,
+            RecoveryName::NewReno => NewReno,
+            RecoveryName::Sack1 => Sack1,
             RecoveryName::Vegas => RecoveryMode::Vegas,
-            RecoveryName::Sack => RecoveryMode::Sack,
-            RecoveryName::Fack => RecoveryMode::Fack,
-            RecoveryName::Rack if settings.sack_blocks == 0 => RecoveryMode::RackWithoutSack,
-            RecoveryName::Rack if settings.loss_detection == LossDetection::Dupthresh => RecoveryMode::RackByDupthresh,
-            RecoveryName::Rack => RecoveryMode::Rack,
+            RecoveryName::Sack => Sack,
+            RecoveryName::Fack => Fack,
+            RecoveryName::Rack if settings.sack_blocks == 0 => RackWithoutSack,
+            RecoveryName::Rack if settings.loss_detection == LossDetection::Dupthresh => RackByDupthresh,
+            RecoveryName::Rack => Rack,
         }
     }
 }
