@@ -89,11 +89,6 @@ impl Transport {
 #[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
 pub enum SenderEndpoint {
     Tcp(Sender),
-    NonTcp(DatagramOrExternalSender),
-}
-
-/// Sender that is not the engine's TCP. A type of its own, so that a packet needs only one check on the hot path.
-pub enum DatagramOrExternalSender {
     Datagrams(DatagramSender),
     External(Box<ExternalSender>),
 }
@@ -111,8 +106,8 @@ impl SenderEndpoint {
     pub fn new(transport: &Transport, app_write: &AppWrite, phase: Span) -> SenderEndpoint {
         match transport {
             Transport::Tcp(tcp) => SenderEndpoint::Tcp(Sender::new(tcp.clone(), app_write, HostClock::new(tcp, phase))),
-            Transport::Datagrams(udp) => SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(DatagramSender::new(*udp))),
-            Transport::External(_) => SenderEndpoint::NonTcp(DatagramOrExternalSender::External(Box::default())),
+            Transport::Datagrams(udp) => SenderEndpoint::Datagrams(DatagramSender::new(*udp)),
+            Transport::External(_) => SenderEndpoint::External(Box::default()),
         }
     }
 
@@ -120,8 +115,8 @@ impl SenderEndpoint {
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.set_processing_time(processing),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.set_processing_time(processing),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => {}
+            SenderEndpoint::Datagrams(sender) => sender.set_processing_time(processing),
+            SenderEndpoint::External(_) => {}
         }
     }
 
@@ -136,8 +131,8 @@ impl SenderEndpoint {
     pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.write(app_write, now, out),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.write(app_write, now, out),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => {}
+            SenderEndpoint::Datagrams(sender) => sender.write(app_write, now, out),
+            SenderEndpoint::External(_) => {}
         }
     }
 
@@ -147,10 +142,8 @@ impl SenderEndpoint {
     /// If it acknowledges data that was never sent, as every ACK of a datagram does, or data from an external host.
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
-        match self {
-            SenderEndpoint::Tcp(sender) => sender.on_ack(ack, now, out),
-            SenderEndpoint::NonTcp(_) => panic!("what is no connection of ours was acknowledged"),
-        }
+        let SenderEndpoint::Tcp(sender) = self else { panic!("what is no connection of ours was acknowledged") };
+        sender.on_ack(ack, now, out);
     }
 
     /// Processes an ACK piggybacked on data.
@@ -158,10 +151,8 @@ impl SenderEndpoint {
     /// # Panics
     /// As [`SenderEndpoint::on_ack`].
     pub fn on_ack_with_data(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
-        match self {
-            SenderEndpoint::Tcp(sender) => sender.on_ack_with_data(ack, now, out),
-            SenderEndpoint::NonTcp(_) => panic!("what is no connection of ours was acknowledged"),
-        }
+        let SenderEndpoint::Tcp(sender) = self else { panic!("what is no connection of ours was acknowledged") };
+        sender.on_ack_with_data(ack, now, out);
     }
 
     /// Earliest deadline of the sender's timers, or `NEVER`.
@@ -169,8 +160,8 @@ impl SenderEndpoint {
     pub fn deadline_or_never(&self) -> Time {
         match self {
             SenderEndpoint::Tcp(sender) => sender.deadline_or_never(),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.processing_deadline().unwrap_or(Time::NEVER),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => Time::NEVER,
+            SenderEndpoint::Datagrams(sender) => sender.processing_deadline().unwrap_or(Time::NEVER),
+            SenderEndpoint::External(_) => Time::NEVER,
         }
     }
 
@@ -178,8 +169,8 @@ impl SenderEndpoint {
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.on_timer(now, out),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.on_timer(now, out),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => {}
+            SenderEndpoint::Datagrams(sender) => sender.on_timer(now, out),
+            SenderEndpoint::External(_) => {}
         }
     }
 
@@ -188,8 +179,8 @@ impl SenderEndpoint {
     pub fn is_done(&self) -> bool {
         match self {
             SenderEndpoint::Tcp(sender) => sender.is_done(),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => false,
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.is_done(),
+            SenderEndpoint::Datagrams(_) => false,
+            SenderEndpoint::External(sender) => sender.is_done(),
         }
     }
 
@@ -199,11 +190,11 @@ impl SenderEndpoint {
     pub fn bytes_delivered_by_segment(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.bytes_delivered_by_segment(segment, delivered, next),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => {
+            SenderEndpoint::Datagrams(sender) => {
                 let carried = sender.payload_of_size(segment.size);
                 (u64::from(carried), carried)
             }
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => (0, 0),
+            SenderEndpoint::External(_) => (0, 0),
         }
     }
 
@@ -211,8 +202,8 @@ impl SenderEndpoint {
     pub fn payload_of_packet(&self, seq: u64, size: u32) -> u32 {
         match self {
             SenderEndpoint::Tcp(sender) => sender.send_buffer().segment_payload(seq),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.payload_of_size(size),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)) => 0,
+            SenderEndpoint::Datagrams(sender) => sender.payload_of_size(size),
+            SenderEndpoint::External(_) => 0,
         }
     }
 
@@ -225,8 +216,8 @@ impl SenderEndpoint {
     pub fn window(&self) -> Option<&CongestionWindow> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.congestion_window()),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => None,
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.window(),
+            SenderEndpoint::Datagrams(_) => None,
+            SenderEndpoint::External(sender) => sender.window(),
         }
     }
 
@@ -245,102 +236,87 @@ impl SenderEndpoint {
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => None,
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.min_rtt(),
+            SenderEndpoint::Datagrams(_) => None,
+            SenderEndpoint::External(sender) => sender.min_rtt(),
         }
     }
 
     pub fn counters(&self) -> &SendCounters {
         match self {
             SenderEndpoint::Tcp(sender) => sender.counters(),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(sender)) => sender.counters(),
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => sender.counters(),
+            SenderEndpoint::Datagrams(sender) => sender.counters(),
+            SenderEndpoint::External(sender) => sender.counters(),
         }
     }
 
     /// The TCP sender, if this is one.
     #[inline]
     pub fn as_tcp(&self) -> Option<&Sender> {
-        match self {
-            SenderEndpoint::Tcp(sender) => Some(sender),
-            SenderEndpoint::NonTcp(_) => None,
-        }
+        if let SenderEndpoint::Tcp(sender) = self { Some(sender) } else { None }
     }
 
     /// The external sender, if this is one.
     pub fn as_external_mut(&mut self) -> Option<&mut ExternalSender> {
-        match self {
-            SenderEndpoint::NonTcp(DatagramOrExternalSender::External(sender)) => Some(sender),
-            SenderEndpoint::Tcp(_) | SenderEndpoint::NonTcp(DatagramOrExternalSender::Datagrams(_)) => None,
-        }
+        if let SenderEndpoint::External(sender) = self { Some(sender) } else { None }
     }
 }
 
 /// Receiving endpoint of a flow.
-pub enum ReceiverEndpoint {
-    Tcp(Receiver),
-    /// Accepts all packets without a reply: for datagrams and external hosts.
-    Silent,
+pub struct ReceiverEndpoint {
+    /// Without one it accepts all packets without a reply: for datagrams and external hosts.
+    tcp: Option<Receiver>,
 }
 
 impl ReceiverEndpoint {
     /// Takes the memory of the receiver of a connection that is over, if both are TCP.
     pub fn reuse_memory_of(&mut self, past: &mut ReceiverEndpoint) {
-        if let (ReceiverEndpoint::Tcp(receiver), ReceiverEndpoint::Tcp(past)) = (self, past) {
+        if let (Some(receiver), Some(past)) = (&mut self.tcp, &mut past.tcp) {
             receiver.reuse_memory_of(past);
         }
     }
 
     /// Receiver on a host whose clock reads `phase` at time zero, below [`Transport::max_clock_phase`].
     pub fn new(transport: &Transport, phase: Span) -> ReceiverEndpoint {
-        match transport {
-            Transport::Tcp(tcp) => ReceiverEndpoint::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
-            Transport::Datagrams(_) | Transport::External(_) => ReceiverEndpoint::Silent,
-        }
+        let tcp = if let Transport::Tcp(tcp) = transport { Some(Receiver::new(tcp, HostClock::new(tcp, phase))) } else { None };
+        ReceiverEndpoint { tcp }
     }
 
     /// Processes a segment that was sent at `sent`.
     #[inline]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.receive(segment, sent, now),
-            ReceiverEndpoint::Silent => ReceiveOutcome { delivered: 1, ..ReceiveOutcome::default() },
+        match &mut self.tcp {
+            Some(receiver) => receiver.receive(segment, sent, now),
+            None => ReceiveOutcome { delivered: 1, ..ReceiveOutcome::default() },
         }
     }
 
     /// Counters of Accurate ECN, if it was negotiated.
     pub fn accurate(&self) -> Option<&AccurateReceiver> {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.accurate_counters(),
-            ReceiverEndpoint::Silent => None,
-        }
+        self.tcp.as_ref().and_then(Receiver::accurate_counters)
     }
 
     /// Takes up the other direction of an open connection with Accurate ECN.
     pub fn set_accurate_receiver(&mut self, counters: AccurateReceiver) {
-        if let ReceiverEndpoint::Tcp(receiver) = self {
+        if let Some(receiver) = &mut self.tcp {
             receiver.set_accurate_counters(counters);
         }
     }
 
     /// Processes the ECN field of a packet without data of the other direction.
     pub fn on_ack_ecn(&mut self, ecn: Ecn) {
-        if let ReceiverEndpoint::Tcp(receiver) = self {
+        if let Some(receiver) = &mut self.tcp {
             receiver.count_pure_ack_ecn(ecn);
         }
     }
 
     /// ACK to piggyback on data of the reverse direction now; none for datagrams.
     pub fn piggybacked_ack(&mut self, now: Time) -> Option<Ack> {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => Some(receiver.piggybacked_ack(now)),
-            ReceiverEndpoint::Silent => None,
-        }
+        self.tcp.as_mut().map(|receiver| receiver.piggybacked_ack(now))
     }
 
     /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
     pub fn suppress_close_on_fin(&mut self) {
-        if let ReceiverEndpoint::Tcp(receiver) = self {
+        if let Some(receiver) = &mut self.tcp {
             receiver.suppress_close_on_fin();
         }
     }
@@ -348,34 +324,22 @@ impl ReceiverEndpoint {
     /// Deadline of the receiver's timer.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.deadline(),
-            ReceiverEndpoint::Silent => None,
-        }
+        self.tcp.as_ref().and_then(Receiver::deadline)
     }
 
     /// Handles the timer if it is due; returns the ACK to send.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.on_timer(now),
-            ReceiverEndpoint::Silent => None,
-        }
+        self.tcp.as_mut().and_then(|receiver| receiver.on_timer(now))
     }
 
     /// All segments that it may have acknowledged are before this one. Zero for datagrams and external hosts.
     pub fn max_acknowledged(&self) -> u64 {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.max_acknowledged(),
-            ReceiverEndpoint::Silent => 0,
-        }
+        self.tcp.as_ref().map_or(0, Receiver::max_acknowledged)
     }
 
     /// Next expected segment; all before it have arrived. Zero for datagrams and external hosts.
     #[inline]
     pub fn rcv_nxt(&self) -> u64 {
-        match self {
-            ReceiverEndpoint::Tcp(receiver) => receiver.rcv_nxt(),
-            ReceiverEndpoint::Silent => 0,
-        }
+        self.tcp.as_ref().map_or(0, Receiver::rcv_nxt)
     }
 }
