@@ -16,7 +16,7 @@ pub use aimd::Aimd;
 pub use cubic::{Cubic, CubicSettings};
 pub use hystart::HyStart;
 pub use hystart_pp::HyStartPlusPlus;
-pub use prague::{Prague, PragueState};
+pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::{Vegas, VegasSettings};
 
@@ -251,11 +251,6 @@ impl CongestionController {
     /// Whether the algorithm sets cwnd on each ACK, also during a reduction (Linux cong_control).
     pub fn has_cong_control(&self) -> bool {
         matches!(self.algorithm, AnyCongestionControl::Prague(_))
-    }
-
-    /// Prague's state, if that is the algorithm.
-    pub fn prague_state(&self) -> Option<&PragueState> {
-        if let AnyCongestionControl::Prague(prague) = &self.algorithm { Some(prague.state()) } else { None }
     }
 
     /// Payload of a full segment, of an algorithm that determines it.

@@ -10,7 +10,7 @@ use ecnlab_units::{Span, Time};
 
 use crate::application::AppWrite;
 use crate::clock::HostClock;
-use crate::congestion::{CongestionWindow, PragueState};
+use crate::congestion::CongestionWindow;
 use crate::processing::ProcessingTime;
 use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Segment, SegmentType};
@@ -292,11 +292,6 @@ impl Sender {
     /// The same, if there was a sample.
     pub fn known_min_rtt(&self) -> Option<Span> {
         Some(self.min_rtt()).filter(|&rtt| rtt > Span::ZERO)
-    }
-
-    /// Prague's state, if that is the congestion control.
-    pub fn prague_state(&self) -> Option<&PragueState> {
-        self.tcb.prague_state()
     }
 
     /// DCTCP's estimate of the fraction of marked segments, if the response keeps one.

@@ -54,8 +54,7 @@ use self::window_probe::AdvertisedWindow;
 use crate::application::AppWrite;
 use crate::clock::HostClock;
 use crate::congestion::{
-    AckSample, CongControlSample, CongestionControl, CongestionController, CongestionWindow, ControlMemory, HyStartPlusPlus, PragueState,
-    linux,
+    AckSample, CongControlSample, CongestionControl, CongestionController, CongestionWindow, ControlMemory, HyStartPlusPlus, linux,
 };
 use crate::ecn_response::EcnResponse;
 use crate::memory;
@@ -409,11 +408,6 @@ impl Tcb {
     /// Whether ECN is in use.
     pub fn uses_ecn(&self) -> bool {
         self.ecn.in_use()
-    }
-
-    /// Prague's state, if that is the congestion control.
-    pub fn prague_state(&self) -> Option<&PragueState> {
-        self.control.prague_state()
     }
 
     /// DCTCP's alpha, if the response keeps one.
