@@ -11,7 +11,6 @@ use crate::capture::pcapng::{self, Pcapng};
 use crate::error::{ReadError, ReadErrorKind};
 use crate::event::Event;
 use crate::ns2;
-use crate::ns2::read::Ns2Line;
 use crate::source::ByteSource;
 
 /// Format of a file.
@@ -64,20 +63,18 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If the input is empty, or its format is unknown.
     pub fn from_reader(input: impl Read + Send + 'a) -> Result<Reader<'a>, ReadError> {
-        let mut source = decompressed_source(ByteSource::new(input)).map_err(|why| read_error(0, 0, why.into(), true))?;
-        match detect_format(&mut source) {
-            Ok(content) => Ok(Reader {
-                source,
-                content,
-                clock: CaptureClock::default(),
-                record: 0,
-                skipped_records: 0,
-                latest_time: Time::ZERO,
-                backward_times: None,
-                has_ended: false,
-            }),
-            Err(RecordError::Skip(kind) | RecordError::End(kind)) => Err(read_error(0, 0, kind, true)),
-        }
+        let unreadable = |kind| read_error(0, 0, kind, true);
+        let mut source = decompressed_source(ByteSource::new(input)).map_err(|why| unreadable(why.into()))?;
+        Ok(Reader {
+            content: detect_format(&mut source).map_err(unreadable)?,
+            source,
+            clock: CaptureClock::default(),
+            record: 0,
+            skipped_records: 0,
+            latest_time: Time::ZERO,
+            backward_times: None,
+            has_ended: false,
+        })
     }
 
     pub fn format(&self) -> Format {
@@ -212,10 +209,10 @@ fn decompressed_source(source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
     Ok(source)
 }
 
-fn detect_format(source: &mut ByteSource) -> Result<Content, RecordError> {
+fn detect_format(source: &mut ByteSource) -> Result<Content, ReadErrorKind> {
     let start: Vec<u8> = source.peek(4)?.to_vec();
     match start.first_chunk() {
-        None if start.is_empty() => Err(RecordError::End(ReadErrorKind::Empty)),
+        None if start.is_empty() => Err(ReadErrorKind::Empty),
         Some(&pcapng::FILE_MAGIC) => Ok(Content::Pcapng(Pcapng::new())),
         Some(&start) if pcap::parse_magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
         _ => detect_ns2(source),
@@ -223,23 +220,19 @@ fn detect_format(source: &mut ByteSource) -> Result<Content, RecordError> {
 }
 
 /// Whether the first line that is not blank is one of ns-2's.
-fn detect_ns2(source: &mut ByteSource) -> Result<Content, RecordError> {
+fn detect_ns2(source: &mut ByteSource) -> Result<Content, ReadErrorKind> {
     let start = source.peek(4096)?;
     let first = start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).find(|line| !line.is_empty()).unwrap_or_default();
     match ns2::read::parse_line(first) {
         Err(ReadErrorKind::Damaged(_)) if !matches!(first, [b'+' | b'-' | b'd' | b'r', b' ', b'0'..=b'9', ..]) => {
-            Err(RecordError::End(ReadErrorKind::Unknown))
+            Err(ReadErrorKind::Unknown)
         }
-        Err(ReadErrorKind::Unsupported(what)) => Err(RecordError::End(ReadErrorKind::Unsupported(what))),
+        Err(kind @ ReadErrorKind::Unsupported(_)) => Err(kind),
         _ => Ok(Content::Ns2),
     }
 }
 
 fn read_ns2_line(source: &mut ByteSource) -> Result<NextRecord, RecordError> {
     let Some(text) = source.read_line()? else { return Ok(NextRecord::End) };
-    match ns2::read::parse_line(text) {
-        Ok(Ns2Line::Event(event)) => Ok(NextRecord::Event(event)),
-        Ok(Ns2Line::Ignored) => Ok(NextRecord::Ignored),
-        Err(kind) => Err(RecordError::Skip(kind)),
-    }
+    pcap::next_record(ns2::read::parse_line(text))
 }

@@ -5,7 +5,7 @@ mod common;
 use std::path::PathBuf;
 
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{BackwardTimes, IpVersion, PcapngWriter, ReadError, ReadErrorKind, Reader};
+use ecnlab_wire::{BackwardTimes, Headers, IpVersion, PcapngWriter, ReadError, ReadErrorKind, Reader};
 use proptest::prelude::*;
 
 const FIXTURES: [&str; 5] = ["ns2.tr", "linux-lo.pcap", "linux-lo.pcapng", "linux-sll.pcap", "linux-sll2.pcap"];
@@ -89,8 +89,8 @@ fn file_of_packets(count: u32) -> Vec<u8> {
     let mut out = Vec::new();
     let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
     writer.add_interface("link", IpVersion::V4, &mut out);
-    let packet = common::example(common::packet());
-    (0..count).for_each(|at| writer.write_packet(0, Time::from_picos(at.into()), &packet, &mut out));
+    let headers = Headers::of(&common::example(common::packet()));
+    (0..count).for_each(|at| writer.write_packet_from_headers(0, Time::from_picos(at.into()), &headers, &mut out));
     out
 }
 
@@ -194,12 +194,12 @@ fn concatenated_captures_go_backwards_where_the_second_begins() {
 /// Two interfaces are not in step: a packet in front of the others by 1 ms is in order, by 1.1 ms it is not.
 #[test]
 fn packets_of_two_interfaces_may_be_reordered_by_1_ms() {
-    let packet = common::example(common::packet());
+    let headers = Headers::of(&common::example(common::packet()));
     let file = |micros: [u64; 3]| {
         let mut out = Vec::new();
         let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
         writer.add_interface("link", IpVersion::V4, &mut out);
-        micros.iter().for_each(|&at| writer.write_packet(0, Time::from_picos(at * 1_000_000), &packet, &mut out));
+        micros.iter().for_each(|&at| writer.write_packet_from_headers(0, Time::from_picos(at * 1_000_000), &headers, &mut out));
         out
     };
     assert_eq!(None, backwards(&file([5000, 4000, 5001])));

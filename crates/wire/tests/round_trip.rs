@@ -20,7 +20,7 @@ fn write_file(packets: &[Packet], snap_length: u32) -> Vec<u8> {
     writer.add_interface("before bottleneck", IpVersion::V4, &mut out);
     writer.add_interface("after bottleneck", IpVersion::V6, &mut out);
     for (at, packet) in packets.iter().enumerate() {
-        writer.write_packet(interface(packet), time(at), packet, &mut out);
+        writer.write_packet_from_headers(interface(packet), time(at), &Headers::of(packet), &mut out);
     }
     out
 }

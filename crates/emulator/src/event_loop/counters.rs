@@ -30,7 +30,7 @@ impl ForwardingCounters {
     /// The counters of packets for results; drops of devices have a separate key.
     pub fn json(&self) -> Json {
         let malformed: Map<String, Json> =
-            Malformed::ALL.iter().zip(self.malformed).map(|(why, count)| (why.name().to_owned(), json!(count))).collect();
+            Malformed::ALL.iter().zip(self.malformed).map(|(why, count)| (why.word().to_owned(), json!(count))).collect();
         json!({ "read": self.read_from_hosts, "written": self.delivered, "stray": self.unclassified, "refused": self.refused_by_host, "malformed": malformed })
     }
 }

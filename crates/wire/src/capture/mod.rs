@@ -45,25 +45,25 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    pub fn u16(self, bytes: Bytes, at: usize) -> Option<u16> {
-        match self {
-            ByteOrder::Little => bytes.array(at).map(u16::from_le_bytes),
-            ByteOrder::Big => bytes.u16(at),
-        }
+    pub fn u16(self, bytes: Bytes, at: usize) -> Result<u16, ReadErrorKind> {
+        self.little_endian_bytes(bytes, at).map(u16::from_le_bytes)
     }
 
-    pub fn u32(self, bytes: Bytes, at: usize) -> Option<u32> {
-        match self {
-            ByteOrder::Little => bytes.array(at).map(u32::from_le_bytes),
-            ByteOrder::Big => bytes.u32(at),
-        }
+    pub fn u32(self, bytes: Bytes, at: usize) -> Result<u32, ReadErrorKind> {
+        self.little_endian_bytes(bytes, at).map(u32::from_le_bytes)
     }
 
-    pub fn u64(self, bytes: Bytes, at: usize) -> Option<u64> {
-        match self {
-            ByteOrder::Little => bytes.array(at).map(u64::from_le_bytes),
-            ByteOrder::Big => bytes.array(at).map(u64::from_be_bytes),
+    pub fn u64(self, bytes: Bytes, at: usize) -> Result<u64, ReadErrorKind> {
+        self.little_endian_bytes(bytes, at).map(u64::from_le_bytes)
+    }
+
+    /// Bytes of a number, with the lowest one first.
+    fn little_endian_bytes<const N: usize>(self, bytes: Bytes, at: usize) -> Result<[u8; N], ReadErrorKind> {
+        let mut number = bytes.array(at).ok_or(ReadErrorKind::Truncated)?;
+        if self == ByteOrder::Big {
+            number.reverse();
         }
+        Ok(number)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Reads pcap: a header of 24 bytes, and 16 bytes before each packet.
 
-use std::io;
-
 use super::clock::{CaptureClock, CaptureTime, TimeResolution};
 use super::{ByteOrder, Interface, MAX_CAPTURED_BYTES, MAX_HEADER_BYTES, Record, packet_event};
 use crate::error::ReadErrorKind;
@@ -35,8 +33,8 @@ pub enum RecordError {
     End(ReadErrorKind),
 }
 
-impl From<io::Error> for RecordError {
-    fn from(error: io::Error) -> RecordError {
+impl<E: Into<ReadErrorKind>> From<E> for RecordError {
+    fn from(error: E) -> RecordError {
         RecordError::End(error.into())
     }
 }
@@ -53,12 +51,12 @@ pub fn parse_magic(bytes: [u8; 4]) -> Option<(ByteOrder, TimeResolution)> {
 }
 
 impl Pcap {
-    pub fn open(source: &mut ByteSource) -> Result<Pcap, RecordError> {
+    pub fn open(source: &mut ByteSource) -> Result<Pcap, ReadErrorKind> {
         let header = Bytes(source.peek(FILE_HEADER_BYTES)?);
-        let (byte_order, resolution) = header.array(0).and_then(parse_magic).ok_or(RecordError::End(ReadErrorKind::Unknown))?;
+        let (byte_order, resolution) = header.array(0).and_then(parse_magic).ok_or(ReadErrorKind::Unknown)?;
         // The upper bits announce a frame checksum, which lies behind everything that is read.
-        let link_number = (byte_order.u32(header, 20).ok_or(RecordError::End(ReadErrorKind::Truncated))? & 0xffff) as u16;
-        let link_type = LinkType::of(link_number).ok_or_else(|| RecordError::End(unknown_link_type(link_number)))?;
+        let link_number = (byte_order.u32(header, 20)? & 0xffff) as u16;
+        let link_type = LinkType::of(link_number).ok_or_else(|| unknown_link_type(link_number))?;
         source.skip(FILE_HEADER_BYTES as u64)?;
         Ok(Pcap { byte_order, resolution, interface: Interface { name: None, link_type: Some(link_type), link_number } })
     }
@@ -68,10 +66,10 @@ impl Pcap {
         if header.0.is_empty() {
             return Ok(NextRecord::End);
         }
-        let field = |at| self.byte_order.u32(header, at).ok_or(RecordError::End(ReadErrorKind::Truncated));
+        let field = |at| self.byte_order.u32(header, at);
         let (seconds, fraction, captured, wire_length) = (field(0)?, field(4)?, field(8)?, field(12)?);
         if captured > MAX_CAPTURED_BYTES {
-            return Err(RecordError::End(ReadErrorKind::Damaged(format!("its captured length of {captured} bytes is above the maximum"))));
+            return Err(ReadErrorKind::Damaged(format!("its captured length of {captured} bytes is above the maximum")).into());
         }
         let fraction = self.resolution.capture_time(fraction.into());
         let capture_time = CaptureTime { seconds: u64::from(seconds) + fraction.seconds, picos: fraction.picos };
@@ -93,8 +91,13 @@ pub fn unknown_link_type(number: u16) -> ReadErrorKind {
 /// Consumes a record whose packet has been read.
 pub fn finish_record(read: Result<Option<Event>, ReadErrorKind>, source: &mut ByteSource, length: u64) -> Result<NextRecord, RecordError> {
     if source.skip(length)? < length {
-        return Err(RecordError::End(ReadErrorKind::Truncated));
+        return Err(ReadErrorKind::Truncated.into());
     }
+    next_record(read)
+}
+
+/// A record that ends neither the file nor, if it is unreadable, the reading.
+pub fn next_record(read: Result<Option<Event>, ReadErrorKind>) -> Result<NextRecord, RecordError> {
     match read {
         Ok(Some(event)) => Ok(NextRecord::Event(event)),
         Ok(None) => Ok(NextRecord::Ignored),

@@ -76,13 +76,13 @@ impl Pcapng {
         if block_start.0.is_empty() {
             return Ok(NextRecord::End);
         }
-        let kind = self.byte_order.u32(block_start, 0).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
+        let kind = self.byte_order.u32(block_start, 0)?;
         if kind == block::SECTION {
             self.begin_section(block_start)?;
         }
-        let length = self.byte_order.u32(block_start, 4).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
+        let length = self.byte_order.u32(block_start, 4)?;
         if length < min_block_length(kind) || length % 4 != 0 {
-            return Err(RecordError::End(ReadErrorKind::Damaged(format!("a block of kind {kind} cannot be {length} bytes long"))));
+            return Err(ReadErrorKind::Damaged(format!("a block of kind {kind} cannot be {length} bytes long")).into());
         }
         self.packets += u64::from([block::ENHANCED_PACKET, block::OBSOLETE_PACKET, block::SIMPLE_PACKET].contains(&kind));
         let read = match kind {
@@ -96,41 +96,35 @@ impl Pcapng {
     }
 
     /// Skips to the length behind a block, which must equal that in front.
-    fn check_trailer(&self, source: &mut ByteSource, length: u32) -> Result<(), RecordError> {
+    fn check_trailer(&self, source: &mut ByteSource, length: u32) -> Result<(), ReadErrorKind> {
         source.skip(u64::from(length) - 4)?;
-        match self.byte_order.u32(Bytes(source.peek(4)?), 0) {
-            None => Err(RecordError::End(ReadErrorKind::Truncated)),
-            Some(trailer) if trailer == length => Ok(()),
-            Some(trailer) => Err(RecordError::End(ReadErrorKind::Damaged(format!(
-                "a block is {length} bytes long as it begins and {trailer} as it ends"
-            )))),
+        let trailer = self.byte_order.u32(Bytes(source.peek(4)?), 0)?;
+        if trailer == length {
+            return Ok(());
         }
+        Err(ReadErrorKind::Damaged(format!("a block is {length} bytes long as it begins and {trailer} as it ends")))
     }
 
-    fn begin_section(&mut self, block_start: Bytes) -> Result<(), RecordError> {
-        self.byte_order = match block_start.array(8) {
-            Some([0x4d, 0x3c, 0x2b, 0x1a]) => ByteOrder::Little,
-            Some([0x1a, 0x2b, 0x3c, 0x4d]) => ByteOrder::Big,
-            Some(_) => return Err(RecordError::End(ReadErrorKind::Damaged("unknown byte order of a section".to_owned()))),
-            None => return Err(RecordError::End(ReadErrorKind::Truncated)),
+    fn begin_section(&mut self, block_start: Bytes) -> Result<(), ReadErrorKind> {
+        self.byte_order = match block_start.array(8).ok_or(ReadErrorKind::Truncated)? {
+            [0x4d, 0x3c, 0x2b, 0x1a] => ByteOrder::Little,
+            [0x1a, 0x2b, 0x3c, 0x4d] => ByteOrder::Big,
+            _ => return Err(ReadErrorKind::Damaged("unknown byte order of a section".to_owned())),
         };
         self.first_interface = self.interfaces.len();
-        match self.byte_order.u16(block_start, 12) {
-            Some(1) => Ok(()),
-            Some(version) => {
-                Err(RecordError::End(ReadErrorKind::Unsupported(format!("version {version} of pcapng is not read; version 1 is"))))
-            }
-            None => Err(RecordError::End(ReadErrorKind::Truncated)),
+        match self.byte_order.u16(block_start, 12)? {
+            1 => Ok(()),
+            version => Err(ReadErrorKind::Unsupported(format!("version {version} of pcapng is not read; version 1 is"))),
         }
     }
 
     /// Reads a block that describes an interface.
-    fn read_interface(&mut self, source: &mut ByteSource, length: u32) -> Result<BlockResult, RecordError> {
+    fn read_interface(&mut self, source: &mut ByteSource, length: u32) -> Result<BlockResult, ReadErrorKind> {
         if self.interfaces.len() == MAX_INTERFACES {
-            return Err(RecordError::End(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read"))));
+            return Err(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read")).into());
         }
         let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK_PEEK_BYTES))?).truncated(length as usize - 4);
-        let link_number = self.byte_order.u16(body, 8).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
+        let link_number = self.byte_order.u16(body, 8)?;
         let link_type = LinkType::of(link_number);
         let options = InterfaceOptions::read(self.byte_order, body.from(16));
         // A description that is longer than is read may end within an option.
@@ -148,10 +142,10 @@ impl Pcapng {
     }
 
     /// Reads a block with a packet.
-    fn read_packet(&self, kind: u32, source: &mut ByteSource, length: u32, clock: &mut CaptureClock) -> Result<BlockResult, RecordError> {
+    fn read_packet(&self, kind: u32, source: &mut ByteSource, length: u32, clock: &mut CaptureClock) -> Result<BlockResult, ReadErrorKind> {
         let bytes = source.peek((length as usize - 4).min(PACKET_DATA_OFFSET + MAX_HEADER_BYTES))?;
         let block_start = Bytes(bytes);
-        let field = |at| self.byte_order.u32(block_start, at).ok_or(RecordError::End(ReadErrorKind::Truncated));
+        let field = |at| self.byte_order.u32(block_start, at);
         let number = match kind {
             block::OBSOLETE_PACKET => self.byte_order.u16(block_start, 8).map_or(0, u32::from),
             _ => field(8)?,
@@ -201,7 +195,7 @@ impl InterfaceOptions {
     /// Reads options up to their end, or to a truncated one, whose value is ignored.
     fn read(byte_order: ByteOrder, mut bytes: Bytes) -> InterfaceOptions {
         let mut options = InterfaceOptions::default();
-        while let (Some(code), Some(length)) = (byte_order.u16(bytes, 0), byte_order.u16(bytes, 2)) {
+        while let (Ok(code), Ok(length)) = (byte_order.u16(bytes, 0), byte_order.u16(bytes, 2)) {
             let value = bytes.from(4).truncated(length.into());
             if code == option::END {
                 break;
@@ -216,7 +210,7 @@ impl InterfaceOptions {
                 }
                 option::RESOLUTION if length == 1 => options.resolution = options.resolution.or(value.u8(0)),
                 option::OFFSET if length == 8 => {
-                    options.offset = options.offset.or(byte_order.u64(value, 0).map(|seconds| seconds as i64));
+                    options.offset = options.offset.or(byte_order.u64(value, 0).ok().map(|seconds| seconds as i64));
                 }
                 option::RESOLUTION | option::OFFSET => options.is_malformed = true,
                 _ => {}

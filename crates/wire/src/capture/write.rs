@@ -3,7 +3,6 @@
 use ecnlab_units::Time;
 
 use super::pcapng::{MAX_NAME_BYTES, PACKET_DATA_OFFSET, block, option};
-use crate::event::Packet;
 use crate::header::write::Headers;
 
 /// IPv4 and nothing before it; IPv6.
@@ -61,12 +60,7 @@ impl PcapngWriter {
         });
     }
 
-    /// Appends a packet at an interface.
-    pub fn write_packet(&self, interface: u32, time: Time, packet: &Packet, out: &mut Vec<u8>) {
-        self.write_packet_from_headers(interface, time, &Headers::of(packet), out);
-    }
-
-    /// Appends a packet by its headers, which may have been written before.
+    /// Appends a packet at an interface by its headers, which may have been written before.
     #[inline]
     pub fn write_packet_from_headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
         self.write_enhanced_packet_block(interface, time, headers.packet_size(), out, |out| {

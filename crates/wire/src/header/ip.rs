@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ecnlab_units::Ecn;
+use ecnlab_units::{Ecn, words};
 
 use super::{Bytes, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, UDP_HEADER_BYTES, extension, protocol, tcp};
 use crate::address::End;
@@ -26,49 +26,27 @@ pub struct IpHeader {
     pub fragment: Option<bool>,
 }
 
-/// Why headers cannot be read, or contradict themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// Shorter than its IP header.
-    Short,
-    /// Neither IPv4 nor IPv6.
-    IpVersion,
-    /// IPv4's header length is less than 20 bytes or more than there are.
-    HeaderLength,
-    /// The length in the IP header contradicts the packet.
-    Length,
-    /// IPv4's header checksum is wrong.
-    Checksum,
-    /// IPv6's extension headers go past the end, or are too many.
-    Extensions,
-    /// The TCP or UDP header goes past the end, or contradicts itself.
-    Transport,
+words! {
+    /// Why headers cannot be read, or contradict themselves.
+    pub enum Malformed {
+        /// Shorter than its IP header.
+        Short = "short",
+        /// Neither IPv4 nor IPv6.
+        IpVersion = "version",
+        /// IPv4's header length is less than 20 bytes or more than there are.
+        HeaderLength = "header_length",
+        /// The length in the IP header contradicts the packet.
+        Length = "length",
+        /// IPv4's header checksum is wrong.
+        Checksum = "checksum",
+        /// IPv6's extension headers go past the end, or are too many.
+        Extensions = "extensions",
+        /// The TCP or UDP header goes past the end, or contradicts itself.
+        Transport = "transport",
+    }
 }
 
 impl Malformed {
-    pub const ALL: [Malformed; 7] = [
-        Malformed::Short,
-        Malformed::IpVersion,
-        Malformed::HeaderLength,
-        Malformed::Length,
-        Malformed::Checksum,
-        Malformed::Extensions,
-        Malformed::Transport,
-    ];
-
-    /// The name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Malformed::Short => "short",
-            Malformed::IpVersion => "version",
-            Malformed::HeaderLength => "header_length",
-            Malformed::Length => "length",
-            Malformed::Checksum => "checksum",
-            Malformed::Extensions => "extensions",
-            Malformed::Transport => "transport",
-        }
-    }
-
     /// Description of the fault of a captured packet.
     pub const fn message(self) -> &'static str {
         match self {

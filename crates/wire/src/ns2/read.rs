@@ -12,20 +12,11 @@ use crate::tcp::{Flags, Tcp};
 /// Longest line; ns-2 writes shorter ones.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// A line of a trace.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly every line is an event, which is read where it stands")]
-pub enum Ns2Line {
-    Event(Event),
-    /// An annotation, a variable, a hop for nam: not an event of a packet on a link.
-    Ignored,
-}
-
-/// Reads a line.
+/// Reads a line. `None` is an annotation, a variable, a hop for nam: not an event of a packet on a link.
 ///
 /// # Errors
 /// If it is not of the format, [`ReadErrorKind::Damaged`]; if it is of a format of ns-2's that is not read here, [`ReadErrorKind::Unsupported`].
-pub fn parse_line(text: &[u8]) -> Result<Ns2Line, ReadErrorKind> {
+pub fn parse_line(text: &[u8]) -> Result<Option<Event>, ReadErrorKind> {
     if text.len() > MAX_LINE_BYTES {
         return Err(ReadErrorKind::Damaged(format!("the line is longer than {MAX_LINE_BYTES} bytes")));
     }
@@ -36,13 +27,13 @@ pub fn parse_line(text: &[u8]) -> Result<Ns2Line, ReadErrorKind> {
         [b'r', b' ', ..] => TraceEventKind::Received,
         _ => return parse_other_line(text),
     };
-    parse_event(kind, Fields(&text[2..])).map(Ns2Line::Event).map_err(|kind| unsupported_format(text).unwrap_or(kind))
+    parse_event(kind, Fields(&text[2..])).map(Some).map_err(|kind| unsupported_format(text).unwrap_or(kind))
 }
 
 /// Lines that are not about a packet on a link: blank ones, annotations (`v`), hops (`h`), variables (`X tTIME aAGENT nNAME vVALUE`).
-fn parse_other_line(text: &[u8]) -> Result<Ns2Line, ReadErrorKind> {
+fn parse_other_line(text: &[u8]) -> Result<Option<Event>, ReadErrorKind> {
     match text {
-        [] | [b'v' | b'h', b' ', ..] | [_, b' ', b't', b'0'..=b'9', ..] => Ok(Ns2Line::Ignored),
+        [] | [b'v' | b'h', b' ', ..] | [_, b' ', b't', b'0'..=b'9', ..] => Ok(None),
         _ => Err(unsupported_format(text)
             .unwrap_or_else(|| ReadErrorKind::Damaged("a line of an ns-2 trace begins with '+', '-', 'd' or 'r' and a space".to_owned()))),
     }
@@ -190,7 +181,7 @@ mod tests {
 
     fn read_event(text: &str) -> Event {
         match parse_line(text.as_bytes()) {
-            Ok(Ns2Line::Event(event)) => event,
+            Ok(Some(event)) => event,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -228,7 +219,7 @@ mod tests {
     #[test]
     fn annotations_and_variables_are_ignored() {
         for text in ["v 0.1 eval {set sim_annotation {start}}", "f t1.5 a_o12 ncwnd_ v4", ""] {
-            assert!(matches!(parse_line(text.as_bytes()), Ok(Ns2Line::Ignored)), "{text}");
+            assert!(matches!(parse_line(text.as_bytes()), Ok(None)), "{text}");
         }
     }
 

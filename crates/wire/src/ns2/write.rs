@@ -130,11 +130,11 @@ fn push_seconds(time: Time, decimals: u32, text: &mut FixedText<MAX_LINE_FRONT_B
 mod tests {
     use super::*;
     use crate::event::TraceEventKind;
-    use crate::ns2::read::{self, Ns2Line};
+    use crate::ns2::read;
 
     fn parsed_event(text: &str) -> Event {
         match read::parse_line(text.as_bytes()) {
-            Ok(Ns2Line::Event(event)) => event,
+            Ok(Some(event)) => event,
             other => panic!("{text}: {other:?}"),
         }
     }
