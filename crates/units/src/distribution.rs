@@ -12,6 +12,7 @@
 //! `m` is the mean that the scenario gives, `s` the deviation, `a` the shape, `z` the quantile of the standard normal distribution and `F` its
 //! distribution function. Of a Pareto distribution with an upper bound the mean is that of the bounded one, and `k` follows from it.
 
+use self::DistributionFamily::{Exponential, Fixed, Lognormal, Mix, Normal, Pareto, Uniform};
 use crate::parameter::{Kind, ParameterType, Value, panic_mistyped};
 use crate::quantity::{self, PacketsOrBytes};
 use crate::{Rng, Span, math};
@@ -77,7 +78,7 @@ impl Distribution {
 
     /// Always the same.
     pub fn fixed(value: f64, dimension: DrawnQuantity) -> Distribution {
-        Distribution { dimension, family: DistributionFamily::Fixed(value) }
+        Distribution { dimension, family: Fixed(value) }
     }
 
     /// A draw, which takes one random number.
@@ -87,33 +88,30 @@ impl Distribution {
 
     /// Whether all draws are the same.
     pub fn is_fixed(&self) -> bool {
-        matches!(self.family, DistributionFamily::Fixed(_))
+        matches!(self.family, Fixed(_))
     }
 
     /// The mean of the draws.
     pub fn mean(&self) -> f64 {
         match self.family {
-            DistributionFamily::Normal { mean, deviation } => {
+            Normal { mean, deviation } => {
                 let from = -mean / deviation;
                 mean + deviation * math::normal_pdf(from) / (1.0 - math::normal_cdf(from))
             }
-            DistributionFamily::Mix(ref values) => values.iter().map(|(value, share)| value * share).sum(),
-            DistributionFamily::Fixed(mean)
-            | DistributionFamily::Exponential { mean }
-            | DistributionFamily::Pareto { mean, .. }
-            | DistributionFamily::Lognormal { mean, .. } => mean,
-            DistributionFamily::Uniform { from, to } => f64::midpoint(from, to),
+            Mix(ref values) => values.iter().map(|(value, share)| value * share).sum(),
+            Fixed(mean) | Exponential { mean } | Pareto { mean, .. } | Lognormal { mean, .. } => mean,
+            Uniform { from, to } => f64::midpoint(from, to),
         }
     }
 
     /// The numbers that a user gave of what is drawn: all have to lie within a parameter's bounds.
     pub(crate) fn given_values(&self) -> Vec<f64> {
         match self.family {
-            DistributionFamily::Fixed(mean) | DistributionFamily::Exponential { mean } => vec![mean],
-            DistributionFamily::Normal { mean, deviation } | DistributionFamily::Lognormal { mean, deviation } => vec![mean, deviation],
-            DistributionFamily::Pareto { mean, upper_bound, .. } => std::iter::once(mean).chain(upper_bound).collect(),
-            DistributionFamily::Uniform { from, to } => vec![from, to],
-            DistributionFamily::Mix(ref values) => values.iter().map(|(value, _)| *value).collect(),
+            Fixed(mean) | Exponential { mean } => vec![mean],
+            Normal { mean, deviation } | Lognormal { mean, deviation } => vec![mean, deviation],
+            Pareto { mean, upper_bound, .. } => std::iter::once(mean).chain(upper_bound).collect(),
+            Uniform { from, to } => vec![from, to],
+            Mix(ref values) => values.iter().map(|(value, _)| *value).collect(),
         }
     }
 }
@@ -122,22 +120,22 @@ impl DistributionFamily {
     /// The value below which draws stay with probability `u`.
     fn quantile(&self, u: f64) -> f64 {
         match *self {
-            DistributionFamily::Fixed(value) => value,
-            DistributionFamily::Uniform { from, to } => from + u * (to - from),
-            DistributionFamily::Exponential { mean } => mean * -math::ln(1.0 - u),
-            DistributionFamily::Pareto { shape, scale, upper_bound, .. } => {
+            Fixed(value) => value,
+            Uniform { from, to } => from + u * (to - from),
+            Exponential { mean } => mean * -math::ln(1.0 - u),
+            Pareto { shape, scale, upper_bound, .. } => {
                 let cut = upper_bound.map_or(0.0, |upper_bound| math::pow(scale / upper_bound, shape));
                 scale * math::pow(1.0 - u * (1.0 - cut), -1.0 / shape)
             }
-            DistributionFamily::Normal { mean, deviation } => {
+            Normal { mean, deviation } => {
                 let below = math::normal_cdf(-mean / deviation);
                 (mean + deviation * math::normal_quantile(below + u * (1.0 - below))).max(0.0)
             }
-            DistributionFamily::Lognormal { mean, deviation } => {
+            Lognormal { mean, deviation } => {
                 let variance = math::ln(1.0 + (deviation / mean) * (deviation / mean));
                 math::exp(math::ln(mean) - variance / 2.0 + variance.sqrt() * math::normal_quantile(u))
             }
-            DistributionFamily::Mix(ref values) => pick_by_share(values, u),
+            Mix(ref values) => pick_by_share(values, u),
         }
     }
 }
@@ -162,12 +160,12 @@ struct DistributionParser<'t> {
 impl DistributionParser<'_> {
     fn parse_family(&self, word: &str) -> Result<DistributionFamily, String> {
         match word {
-            "fixed" => Ok(DistributionFamily::Fixed(self.parse_only_argument()?)),
+            "fixed" => Ok(Fixed(self.parse_only_argument()?)),
             "uniform" => self.parse_uniform(),
-            "exponential" => Ok(DistributionFamily::Exponential { mean: require_positive(self.parse_only_argument()?, "the mean")? }),
+            "exponential" => Ok(Exponential { mean: require_positive(self.parse_only_argument()?, "the mean")? }),
             "pareto" => self.parse_pareto(),
-            "normal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Normal { mean, deviation }),
-            "lognormal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Lognormal { mean, deviation }),
+            "normal" => self.parse_mean_and_deviation(|mean, deviation| Normal { mean, deviation }),
+            "lognormal" => self.parse_mean_and_deviation(|mean, deviation| Lognormal { mean, deviation }),
             "mix" => self.parse_value_mix(),
             _ => Err(format!("unknown distribution \"{word}\"; fix: write {SYNTAX_EXAMPLES}")),
         }
@@ -182,7 +180,7 @@ impl DistributionParser<'_> {
     fn parse_uniform(&self) -> Result<DistributionFamily, String> {
         let (from, to) = self.rest.split_once(" to ").ok_or("must be written with both ends, as in uniform 1 s to 3 s")?;
         let (from, to) = (self.parse_quantity(from)?, self.parse_quantity(to)?);
-        if from < to { Ok(DistributionFamily::Uniform { from, to }) } else { Err("the first end must be below the second".to_owned()) }
+        if from < to { Ok(Uniform { from, to }) } else { Err("the first end must be below the second".to_owned()) }
     }
 
     fn parse_pareto(&self) -> Result<DistributionFamily, String> {
@@ -205,7 +203,7 @@ impl DistributionParser<'_> {
             }
             None => mean * (shape - 1.0) / shape,
         };
-        Ok(DistributionFamily::Pareto { mean, shape, scale, upper_bound })
+        Ok(Pareto { mean, shape, scale, upper_bound })
     }
 
     fn parse_mean_and_deviation(&self, family: fn(f64, f64) -> DistributionFamily) -> Result<DistributionFamily, String> {
@@ -221,7 +219,7 @@ impl DistributionParser<'_> {
             values.push((self.parse_quantity(value)?, require_positive(quantity::parse_number(share)?, "a share")?));
         }
         let sum: f64 = values.iter().map(|(_, share)| share).sum();
-        Ok(DistributionFamily::Mix(values.into_iter().map(|(value, share)| (value, share / sum)).collect()))
+        Ok(Mix(values.into_iter().map(|(value, share)| (value, share / sum)).collect()))
     }
 
     /// The leading quantity, and what stands behind each of the words, in any order.
@@ -289,16 +287,16 @@ impl std::fmt::Display for Distribution {
             DrawnQuantity::Count => "",
         };
         match self.family {
-            DistributionFamily::Fixed(value) => write!(f, "{value}{unit}"),
-            DistributionFamily::Uniform { from, to } => write!(f, "uniform {from}{unit} to {to}{unit}"),
-            DistributionFamily::Exponential { mean } => write!(f, "exponential {mean}{unit}"),
-            DistributionFamily::Pareto { mean, shape, upper_bound: None, .. } => write!(f, "pareto {mean}{unit}, shape {shape}"),
-            DistributionFamily::Pareto { mean, shape, upper_bound: Some(upper_bound), .. } => {
+            Fixed(value) => write!(f, "{value}{unit}"),
+            Uniform { from, to } => write!(f, "uniform {from}{unit} to {to}{unit}"),
+            Exponential { mean } => write!(f, "exponential {mean}{unit}"),
+            Pareto { mean, shape, upper_bound: None, .. } => write!(f, "pareto {mean}{unit}, shape {shape}"),
+            Pareto { mean, shape, upper_bound: Some(upper_bound), .. } => {
                 write!(f, "pareto {mean}{unit}, shape {shape}, at most {upper_bound}{unit}")
             }
-            DistributionFamily::Normal { mean, deviation } => write!(f, "normal {mean}{unit}, deviation {deviation}{unit}"),
-            DistributionFamily::Lognormal { mean, deviation } => write!(f, "lognormal {mean}{unit}, deviation {deviation}{unit}"),
-            DistributionFamily::Mix(ref values) => {
+            Normal { mean, deviation } => write!(f, "normal {mean}{unit}, deviation {deviation}{unit}"),
+            Lognormal { mean, deviation } => write!(f, "lognormal {mean}{unit}, deviation {deviation}{unit}"),
+            Mix(ref values) => {
                 let values: Vec<_> = values.iter().map(|(value, share)| format!("{value}{unit}: {share}")).collect();
                 write!(f, "mix {}", values.join(", "))
             }
@@ -325,16 +323,13 @@ impl TimeDistribution {
     }
 
     pub fn exponential(mean: Span) -> TimeDistribution {
-        TimeDistribution(Distribution { dimension: DrawnQuantity::Time, family: DistributionFamily::Exponential { mean: mean.seconds() } })
+        TimeDistribution(Distribution { dimension: DrawnQuantity::Time, family: Exponential { mean: mean.seconds() } })
     }
 
     /// Without an upper bound; `shape` is above 1.
     pub fn pareto(mean: Span, shape: f64) -> TimeDistribution {
         let (mean, scale) = (mean.seconds(), mean.seconds() * (shape - 1.0) / shape);
-        TimeDistribution(Distribution {
-            dimension: DrawnQuantity::Time,
-            family: DistributionFamily::Pareto { mean, shape, scale, upper_bound: None },
-        })
+        TimeDistribution(Distribution { dimension: DrawnQuantity::Time, family: Pareto { mean, shape, scale, upper_bound: None } })
     }
 
     /// A draw, to the nearest picosecond; 213 days are the end of time.

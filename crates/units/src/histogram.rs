@@ -154,17 +154,13 @@ impl<const BITS: u32> Histogram<BITS> {
         if self.bins.is_empty() {
             self.first_bin = begin;
         }
-        if begin < self.first_bin {
-            let added = (self.first_bin - begin) as usize;
-            let mut bins = vec![0; added + self.bins.len()].into_boxed_slice();
-            bins[added..].copy_from_slice(&self.bins);
-            (self.bins, self.first_bin) = (bins, begin);
-        }
-        let length = (begin + octave - self.first_bin) as usize;
+        let first = self.first_bin.min(begin);
+        let added_before = (self.first_bin - first) as usize;
+        let length = ((begin + octave - first) as usize).max(added_before + self.bins.len());
         if length > self.bins.len() {
             let mut bins = vec![0; length].into_boxed_slice();
-            bins[..self.bins.len()].copy_from_slice(&self.bins);
-            self.bins = bins;
+            bins[added_before..][..self.bins.len()].copy_from_slice(&self.bins);
+            (self.bins, self.first_bin) = (bins, first);
         }
     }
 

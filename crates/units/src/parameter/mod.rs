@@ -47,11 +47,9 @@ pub struct UsualRange {
     pub scale: Scale,
 }
 
-/// Scale of a slider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    Linear,
-    Log,
+crate::words! {
+    /// Scale of a slider.
+    pub enum Scale { Linear = "linear", Log = "log" }
 }
 
 impl UsualRange {
@@ -65,16 +63,6 @@ impl UsualRange {
     pub const fn log(min: f64, max: f64) -> UsualRange {
         assert!(0.0 < min && min < max, "a logarithmic scale begins above 0");
         UsualRange { min, max, scale: Scale::Log }
-    }
-}
-
-impl Scale {
-    /// The word for it in descriptions.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Scale::Linear => "linear",
-            Scale::Log => "log",
-        }
     }
 }
 
