@@ -135,15 +135,14 @@ mod tests {
     use ecnlab_units::{Rng, Span};
 
     use super::*;
-    use crate::tcb::SentSegments;
 
     #[test]
     fn a_demand_goes_out_at_once_in_full_packets_and_a_short_one() {
         let settings = DatagramSettings { packet_size: 1000, header: 28, ecn: DatagramEcn::Ect0 };
-        let (mut sender, mut sent) = (DatagramSender::new(settings), SentSegments::default());
+        let (mut sender, mut sent) = (DatagramSender::new(settings), Vec::new());
         sender.write(&AppWrite::keep_open(2 * 972 + 1), Time::ZERO, &mut sent);
         sender.write(&AppWrite::keep_open(100), Time::ZERO, &mut sent);
-        let told: Vec<_> = sent.0.iter().map(|segment| (segment.seq, segment.size, segment.ecn)).collect();
+        let told: Vec<_> = sent.iter().map(|segment| (segment.seq, segment.size, segment.ecn)).collect();
         assert_eq!(vec![(0, 1000, Ecn::Ect0), (1, 1000, Ecn::Ect0), (2, 29, Ecn::Ect0), (3, 128, Ecn::Ect0)], told);
         assert_eq!((4, 1), (sender.counters().sent, sender.payload_of_size(29)));
     }
@@ -151,16 +150,16 @@ mod tests {
     #[test]
     fn datagrams_wait_for_the_processing_time_in_order() {
         let settings = DatagramSettings { packet_size: 1000, header: 28, ecn: DatagramEcn::NotEct };
-        let (mut sender, mut sent) = (DatagramSender::new(settings), SentSegments::default());
+        let (mut sender, mut sent) = (DatagramSender::new(settings), Vec::new());
         let max = Span::from_millis(8);
         sender.set_processing_time(ProcessingTime::new(max, Rng::for_role(1, "processing time")));
         sender.write(&AppWrite::keep_open(972), Time::ZERO, &mut sent);
         let until = sender.processing_deadline().unwrap();
         assert!(until < Time::ZERO + max);
         sender.write(&AppWrite::keep_open(2 * 972), Time::ZERO + Span::from_picos(1), &mut sent);
-        assert_eq!((Some(until), 0, 0), (sender.processing_deadline(), sent.0.len(), sender.counters().sent));
+        assert_eq!((Some(until), 0, 0), (sender.processing_deadline(), sent.len(), sender.counters().sent));
         sender.on_timer(until, &mut sent);
-        assert_eq!(vec![0, 1, 2], sent.0.iter().map(|segment| segment.seq).collect::<Vec<_>>());
+        assert_eq!(vec![0, 1, 2], sent.iter().map(|segment| segment.seq).collect::<Vec<_>>());
         assert_eq!((None, 3), (sender.processing_deadline(), sender.counters().sent));
     }
 

@@ -16,17 +16,8 @@
 //! use std::sync::Arc;
 //!
 //! use ecnlab_queue::{Child, Datagram, Limit, Registry, VirtualLink};
-//! use ecnlab_transport::{Ack, AppWrite, HostClock, Receiver, Segment, Sender, SenderOutput, TcpSettings, profile};
+//! use ecnlab_transport::{Ack, AppWrite, HostClock, Receiver, Segment, Sender, TcpSettings, profile};
 //! use ecnlab_units::{Rate, Rng, Span, Time};
-//!
-//! #[derive(Default)]
-//! struct Outbox(Vec<Segment>);
-//!
-//! impl SenderOutput for Outbox {
-//!     fn send(&mut self, segment: Segment) {
-//!         self.0.push(segment);
-//!     }
-//! }
 //!
 //! # fn main() -> Result<(), String> {
 //! let settings = Arc::new(TcpSettings { ecn: true, ..profile::tcp_settings_of("linux") });
@@ -40,10 +31,10 @@
 //! let mut link = VirtualLink::new(&registry.queue_config("fifo", &[], codel)?, rate, delay, Rng::for_role(1, "link"));
 //! let mut acks: VecDeque<(Time, Ack)> = VecDeque::new();
 //!
-//! let (mut now, mut outbox) = (Time::ZERO, Outbox::default());
+//! let (mut now, mut outbox) = (Time::ZERO, Vec::new());
 //! sender.start(now, &mut outbox);
 //! while !sender.is_done() {
-//!     for segment in outbox.0.drain(..) {
+//!     for segment in outbox.drain(..) {
 //!         link.enqueue(now, Datagram { payload: (now, segment), size: segment.size, ecn: segment.ecn, flow: 1 });
 //!     }
 //!     let deadlines = [link.next_event(), acks.front().map(|ack| ack.0), sender.deadline(), receiver.deadline()];

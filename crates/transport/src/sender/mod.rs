@@ -349,7 +349,6 @@ mod tests {
     use crate::settings::{
         CongestionControlName, CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, HystartName, NegotiatedEcn, RecoveryName,
     };
-    use crate::tcb::SentSegments;
 
     /// Sender with `segments` full segments to send.
     fn sender_of(settings: TcpSettings, segments: u64) -> Sender {
@@ -369,7 +368,7 @@ mod tests {
             ..profile::tcp_settings_of("ns2")
         };
         let mut sender = sender_of(settings, 1);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
         for _ in 0..4 {
             sender.on_ack(&Ack::plain(1, 40), Time::ZERO, &mut sent);
@@ -389,7 +388,7 @@ mod tests {
             ..profile::tcp_settings_of("ns2")
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
         sender.on_ack(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
         assert_eq!(10.0 + 8.0, sender.congestion_window().cwnd, "an acknowledgement counts for eight segments");
@@ -412,7 +411,7 @@ mod tests {
                 ..base
             };
             let mut sender = sender_of(start, 1000);
-            let mut sent = SentSegments::default();
+            let mut sent = Vec::new();
             sender.start(Time::ZERO, &mut sent);
             // The path of 40 ms and one millisecond for the network card hold a train of 20.5 ms.
             for milli in 0..=21 {
@@ -437,7 +436,7 @@ mod tests {
     }
 
     /// Sender in congestion avoidance with ten segments outstanding.
-    fn sender_in_avoidance(settings: TcpSettings, ecn: bool) -> (Sender, SentSegments) {
+    fn sender_in_avoidance(settings: TcpSettings, ecn: bool) -> (Sender, Vec<Segment>) {
         let settings = TcpSettings {
             ecn,
             handshake: Handshake::None,
@@ -447,7 +446,7 @@ mod tests {
             ..settings
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
         (sender, sent)
     }
@@ -466,10 +465,10 @@ mod tests {
     }
 
     /// Host with segments outstanding after a handshake that negotiated ECN.
-    fn host(settings: TcpSettings, segments: u64) -> (Sender, SentSegments) {
+    fn host(settings: TcpSettings, segments: u64) -> (Sender, Vec<Segment>) {
         let settings = TcpSettings { ecn: true, ..settings };
         let mut sender = sender_of(settings, segments);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
         let syn_ack = Ack { segment_type: SegmentType::Syn, ece: true, ..Ack::plain(1, 40) };
         sender.on_ack(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
@@ -486,26 +485,26 @@ mod tests {
             ..profile::tcp_settings_of("rfc")
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
-        assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
+        assert!(sent.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         assert_eq!(
             (5.0, 1),
             (sender.congestion_window().cwnd, sender.counters().ecn_reactions),
             "the first echo cuts and lets nothing grow"
         );
-        sent.0.clear();
+        sent.clear();
         sender.on_timer(sender.deadline().unwrap(), &mut sent);
-        assert_eq!(vec![(Ecn::NotEct, false)], sent.0.iter().map(|segment| (segment.ecn, segment.cwr)).collect::<Vec<_>>());
+        assert_eq!(vec![(Ecn::NotEct, false)], sent.iter().map(|segment| (segment.ecn, segment.cwr)).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_scalable_sender_may_say_so_by_its_codepoint() {
         for (codepoint, expected) in [(EctCodepoint::Ect0, Ecn::Ect0), (EctCodepoint::Ect1, Ecn::Ect1)] {
             let (_, sent) = host(TcpSettings { ect_codepoint: codepoint, ..profile::tcp_settings_of("rfc") }, 100);
-            let data = sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain);
-            assert!(sent.0.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent.0);
+            let data = sent.iter().filter(|segment| segment.segment_type == SegmentType::Plain);
+            assert!(sent.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent);
         }
     }
 
@@ -517,7 +516,7 @@ mod tests {
                 false,
             );
             (0..4).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
-            sent.0.iter().any(|segment| segment.cwr)
+            sent.iter().any(|segment| segment.cwr)
         };
         assert_eq!([true, false], [cwr(true), cwr(false)]);
     }
@@ -530,7 +529,7 @@ mod tests {
                 ..profile::tcp_settings_of("ns2")
             };
             let mut sender = sender_of(settings, 1);
-            let mut sent = SentSegments::default();
+            let mut sent = Vec::new();
             sender.start(Time::ZERO, &mut sent);
             (1..=2).for_each(|next| sender.on_ack(&Ack::plain(next, 40), Time::ZERO, &mut sent));
             let more = AppWrite::full_packets(10, sender.tcb.settings().payload());
@@ -569,9 +568,9 @@ mod tests {
         }
         let at = sender.deadline().unwrap();
         assert!(at.since(now) < Span::from_millis(800), "two round trips are more than the timeout");
-        sent.0.clear();
+        sent.clear();
         sender.on_timer(at, &mut sent);
-        assert_eq!((0, vec![99]), (sender.counters().timeouts, sent.0.iter().map(|segment| segment.seq).collect()));
+        assert_eq!((0, vec![99]), (sender.counters().timeouts, sent.iter().map(|segment| segment.seq).collect()));
         sender.on_timer(sender.deadline().unwrap(), &mut sent);
         assert_eq!(1, sender.counters().timeouts);
     }
@@ -582,7 +581,7 @@ mod tests {
         let settings =
             TcpSettings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
         for to in 3..=14 {
             let mut sacks = crate::SackOption::default();
@@ -653,13 +652,13 @@ mod tests {
         let mut now = Time::ZERO + Span::from_secs(1);
         let mut sender = Sender::for_reverse_direction(settings, &AppWrite::keep_open(0), clock, rtt, ReverseAccurateStart::default(), now);
         sender.set_processing_time(ProcessingTime::new(MAX, ecnlab_units::Rng::for_role(1, "processing time")));
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.write(&short_write, now, &mut sent);
-        assert!(sent.0.is_empty(), "the first write waits for its processing time");
+        assert!(sent.is_empty(), "the first write waits for its processing time");
         now = sender.deadline().unwrap();
         assert!(now.since(Time::ZERO + Span::from_secs(1)) < MAX);
         sender.on_timer(now, &mut sent);
-        assert_eq!(1, sent.0.len());
+        assert_eq!(1, sent.len());
         assert!(sender.tcb.is_next_segment_limited_by_control());
 
         sender.write(&short_write, now, &mut sent);
@@ -668,6 +667,6 @@ mod tests {
         sender.on_ack(&Ack::plain(1, 40), acked, &mut sent);
         assert!(sender.deadline().unwrap().since(acked) < MAX);
         sender.on_timer(sender.deadline().unwrap(), &mut sent);
-        assert_eq!(2, sent.0.len());
+        assert_eq!(2, sent.len());
     }
 }

@@ -172,18 +172,17 @@ mod tests {
     use crate::profile;
     use crate::sender::Sender;
     use crate::settings::{Quirks, TcpSettings};
-    use crate::tcb::SentSegments;
 
     fn at(micros: u64) -> Time {
         Time::ZERO + Span::from_micros(micros)
     }
 
     /// Host with ticks of 4 ms at 4 k - 1 ms and `lost` unanswered SYNs; returns the send times of the SYNs too.
-    fn sender_with_lost_syns(settings: TcpSettings, lost: usize) -> (Sender, SentSegments, Vec<Time>) {
+    fn sender_with_lost_syns(settings: TcpSettings, lost: usize) -> (Sender, Vec<Segment>, Vec<Time>) {
         let settings = TcpSettings { congestion_control: crate::settings::CongestionControlName::Reno, ..settings };
         let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
         let mut sender = Sender::new(Arc::new(settings), &AppWrite::then_close(86_880), clock);
-        let mut sent = SentSegments::default();
+        let mut sent = Vec::new();
         sender.start(Time::ZERO, &mut sent);
         let mut times = vec![Time::ZERO];
         for _ in 0..lost {
@@ -194,10 +193,10 @@ mod tests {
         (sender, sent, times)
     }
 
-    fn deliver_syn_ack(sender: &mut Sender, sent: &mut SentSegments, echo: Time, ece: bool, now: Time) {
+    fn deliver_syn_ack(sender: &mut Sender, sent: &mut Vec<Segment>, echo: Time, ece: bool, now: Time) {
         let syn_ack =
             Ack { segment_type: SegmentType::Syn, ece, echo, echo_retransmission: echo > Time::ZERO, window: 65_535, ..Ack::plain(1, 60) };
-        sent.0.clear();
+        sent.clear();
         sender.on_ack(&syn_ack, now, sent);
     }
 
@@ -216,12 +215,12 @@ mod tests {
         let (mut sender, mut sent, times) = sender_with_lost_syns(linux_settings(), 1);
         assert_eq!(vec![0, 1003], times.iter().map(|time| time.picos() / Span::from_millis(1).picos()).collect::<Vec<_>>());
         assert_eq!((1.0, 5.0), (sender.congestion_window().cwnd, sender.congestion_window().ssthresh));
-        let offers: Vec<_> = sent.0.iter().map(|syn| (syn.ece, syn.cwr, syn.ecn)).collect();
+        let offers: Vec<_> = sent.iter().map(|syn| (syn.ece, syn.cwr, syn.ecn)).collect();
         assert_eq!(vec![(true, true, Ecn::NotEct), (false, false, Ecn::NotEct)], offers);
         deliver_syn_ack(&mut sender, &mut sent, Time::ZERO, true, at(1_043_050));
         assert_eq!((10.0, linux_settings().max_rwnd as f64), (sender.congestion_window().cwnd, sender.congestion_window().ssthresh));
         let data: Vec<_> =
-            sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain).map(|data| (data.ecn, data.cwr)).collect();
+            sent.iter().filter(|segment| segment.segment_type == SegmentType::Plain).map(|data| (data.ecn, data.cwr)).collect();
         assert_eq!((10, (Ecn::Ect0, true), (Ecn::Ect0, false)), (data.len(), data[0], data[1]));
     }
 

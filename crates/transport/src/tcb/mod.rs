@@ -75,15 +75,9 @@ pub trait SenderOutput {
     fn on_window_changed(&mut self, _window: &CongestionWindow) {}
 }
 
-/// Segments that a sender under test has sent.
-#[cfg(test)]
-#[derive(Default)]
-pub(crate) struct SentSegments(pub Vec<Segment>);
-
-#[cfg(test)]
-impl SenderOutput for SentSegments {
+impl SenderOutput for Vec<Segment> {
     fn send(&mut self, segment: Segment) {
-        self.0.push(segment);
+        self.push(segment);
     }
 }
 

@@ -177,12 +177,11 @@ mod tests {
     use crate::segment::SegmentType;
     use crate::sender::Sender;
     use crate::settings::{Quirks, ReceiveWindow, RecoveryName, TcpSettings};
-    use crate::tcb::SentSegments;
 
     /// Host with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
     struct TestHost {
         sender: Sender,
-        sent: SentSegments,
+        sent: Vec<Segment>,
     }
 
     impl TestHost {
@@ -194,8 +193,7 @@ mod tests {
                 ..settings
             };
             let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
-            let mut host =
-                TestHost { sender: Sender::new(Arc::new(settings), &AppWrite::then_close(bytes), clock), sent: SentSegments::default() };
+            let mut host = TestHost { sender: Sender::new(Arc::new(settings), &AppWrite::then_close(bytes), clock), sent: Vec::new() };
             host.sender.start(Time::ZERO, &mut host.sent);
             host.acknowledge(Ack { segment_type: SegmentType::Syn, window, ..Ack::plain(1, 60) }, 40_050);
             host
@@ -212,14 +210,14 @@ mod tests {
         /// Runs the next timer; returns its time in ms and the segments sent.
         fn fire_next_timer(&mut self) -> (u64, Vec<Segment>) {
             let at = self.sender.deadline().expect("a timer");
-            self.sent.0.clear();
+            self.sent.clear();
             self.sender.on_timer(at, &mut self.sent);
-            (at.picos() / Span::from_millis(1).picos(), std::mem::take(&mut self.sent.0))
+            (at.picos() / Span::from_millis(1).picos(), std::mem::take(&mut self.sent))
         }
 
         /// Sequence numbers and payloads of the data sent since the last call.
         fn take_sent_data(&mut self) -> Vec<(u64, u32)> {
-            let data = std::mem::take(&mut self.sent.0)
+            let data = std::mem::take(&mut self.sent)
                 .into_iter()
                 .filter(|segment| segment.segment_type != SegmentType::PureAck && segment.seq > 0);
             data.map(|segment| (segment.seq, segment.size - 52)).collect()

@@ -15,7 +15,7 @@ use ecnlab_units::{Rate, Rng, Span, Time};
 use super::case::{AppCallTrigger, Case, Packet, Path, Side};
 use super::compare::max_packets;
 use super::script_rule::script_rule;
-use super::segment_map::{RecordedSegments, SegmentMap};
+use super::segment_map::{SegmentBoundaries, SegmentMap};
 use super::segments::{app_writes, packet_of_ack, packet_of_segment, packet_with_ack};
 use super::settings::clock_age_at_start;
 
@@ -45,7 +45,7 @@ pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packe
 
 /// The router with its queue and its script, the link behind it on which packets may be reordered, and the reverse link.
 fn case_network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, String> {
-    let segments = RecordedSegments::from_packets(case.sent_by(Side::A));
+    let segments = SegmentBoundaries::from_packets(case.sent_by(Side::A));
     let rules = |side: Side| case.script.iter().filter(move |line| line.side == side).map(|line| script_rule(line, &segments));
     let data: Vec<ScriptRule> = rules(Side::A).collect::<Result<_, _>>()?;
     let back: Vec<ScriptRule> = rules(Side::B).collect::<Result<_, _>>()?;
@@ -190,7 +190,7 @@ impl PacketRecorder {
         let closed = self.closed[by] && ack.segment_type != SegmentType::Fin;
         let seq = self.segment_maps[by].end_seq() + u64::from(closed);
         self.closed[by] |= ack.segment_type == SegmentType::Fin;
-        self.packets.push(packet_of_ack(Side::BOTH[by], time, ack, &self.segment_maps[of], seq));
+        self.packets.push(packet_of_ack(Side::BOTH[by], time, ack, &self.segment_maps[of].boundaries, seq));
     }
 }
 
@@ -211,7 +211,7 @@ impl Probe for PacketRecorder {
         let written = self.segment_maps[side].on_sent(&segment, buffer, self.header);
         let sent = packet_of_segment(Side::BOTH[side], now, &segment, &written);
         self.packets.push(match self.piggybacked_ack.take() {
-            Some(ack) => packet_with_ack(sent, &ack, &self.segment_maps[1 - side]),
+            Some(ack) => packet_with_ack(sent, &ack, &self.segment_maps[1 - side].boundaries),
             None => sent,
         });
     }

@@ -79,13 +79,6 @@ pub enum Verdict {
     NotBuilt(String),
 }
 
-/// Why a case is not compared.
-#[derive(Clone, Debug, PartialEq)]
-enum SkipReason {
-    NotComparable(String),
-    NotBuilt(String),
-}
-
 /// The difference of a run of ours from the record.
 struct Comparison {
     difference: Option<Difference>,
@@ -113,7 +106,7 @@ pub fn validate_case_from_json(text: &str, mode: CaseMode) -> Result<CaseResult,
 /// A case with segmentation offload or of autotuning is compared by its counters, another one with an autotuning receiver by those behind its
 /// first 100 acknowledgements.
 pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
-    let settings = require_packets_from_both_hosts(case).and_then(|()| settings::settings_of_case(case).map_err(SkipReason::NotBuilt));
+    let settings = require_packets_from_both_hosts(case).and_then(|()| settings::settings_of_case(case).map_err(Verdict::NotBuilt));
     let comparison = settings.and_then(|settings| match mode {
         CaseMode::Receiver => compare_receiver(case, &settings),
         CaseMode::Sender => Ok(compare_sender(case, settings)),
@@ -121,12 +114,7 @@ pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
     });
     let (name, kind) = (case.name.clone(), case.kind.clone());
     match comparison {
-        Err(SkipReason::NotBuilt(why)) => {
-            CaseResult { name, kind, verdict: Verdict::NotBuilt(why), agreed: 0, packets: 0, excerpt: Vec::new() }
-        }
-        Err(SkipReason::NotComparable(why)) => {
-            CaseResult { name, kind, verdict: Verdict::NotComparable(why), agreed: 0, packets: 0, excerpt: Vec::new() }
-        }
+        Err(verdict) => CaseResult { name, kind, verdict, agreed: 0, packets: 0, excerpt: Vec::new() },
         Ok(comparison) => {
             let agreed = comparison.difference.as_ref().map_or(comparison.packets, |difference| difference.agreed);
             let packets = comparison.packets;
@@ -137,11 +125,9 @@ pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
 }
 
 /// Skips a record that lacks one side's packets; resets do not count.
-fn require_packets_from_both_hosts(case: &Case) -> Result<(), SkipReason> {
+fn require_packets_from_both_hosts(case: &Case) -> Result<(), Verdict> {
     match Side::BOTH.into_iter().find(|&side| case.sent_by(side).next().is_none()) {
-        Some(side) => {
-            Err(SkipReason::NotComparable(format!("not comparable: the record has no packet of side {} but resets", side.letter())))
-        }
+        Some(side) => Err(Verdict::NotComparable(format!("not comparable: the record has no packet of side {} but resets", side.letter()))),
         None => Ok(()),
     }
 }
@@ -195,8 +181,8 @@ fn min_acks_before_counters_only(case: &Case, mode: CaseMode) -> usize {
     }
 }
 
-fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, SkipReason> {
-    let ours = receiver::replay(case, settings).map_err(SkipReason::NotComparable)?;
+fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, Verdict> {
+    let ours = receiver::replay(case, settings).map_err(Verdict::NotComparable)?;
     let theirs: Vec<ExpectedPacket> = case.sent_by(Side::B).map(ExpectedPacket::at_recorded_time).collect();
     let difference = compare::first_packet_difference(&ours, &theirs, is_window_compared(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_side(&ours, &theirs, difference.time));
@@ -219,10 +205,10 @@ fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
     fail_if_runaway(comparison, played.runaway)
 }
 
-fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison, SkipReason> {
-    let none = || SkipReason::NotComparable("not comparable: the network was more than the path of a case".to_owned());
+fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison, Verdict> {
+    let none = || Verdict::NotComparable("not comparable: the network was more than the path of a case".to_owned());
     let path = case.path.as_ref().ok_or_else(none)?;
-    let (ours, runaway) = closed_loop::run(case, path, settings).map_err(SkipReason::NotBuilt)?;
+    let (ours, runaway) = closed_loop::run(case, path, settings).map_err(Verdict::NotBuilt)?;
     let times = ideal_host::ideal_send_times(case, path);
     let sent: BTreeSet<u64> = Side::BOTH.into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));

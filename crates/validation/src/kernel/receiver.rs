@@ -4,7 +4,7 @@ use ecnlab_transport::{Ack, HostClock, Receiver, Segment, SegmentType, TcpSettin
 use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side};
-use super::segment_map::RecordedSegments;
+use super::segment_map::SegmentBoundaries;
 use super::segments::{self, packet_of_ack, packet_with_ack};
 use super::settings::{clock_age_at_start, wire_size_of_packet};
 
@@ -13,7 +13,7 @@ use super::settings::{clock_age_at_start, wire_size_of_packet};
 /// # Errors
 /// What our receiver cannot be told.
 pub fn replay(case: &Case, settings: &TcpSettings) -> Result<Vec<Packet>, String> {
-    let segments = RecordedSegments::from_packets(case.sent_by(Side::A));
+    let segments = SegmentBoundaries::from_packets(case.sent_by(Side::A));
     if !segments.is_contiguous() {
         return Err("not comparable: retransmitted data has other segment boundaries".to_owned());
     }
@@ -53,7 +53,7 @@ struct ReceiverReplay {
     receiver: Receiver,
     /// The clock of timestamps, if the connection has them.
     stamps: Option<HostClock>,
-    segments: RecordedSegments,
+    segments: SegmentBoundaries,
     sent: Vec<Packet>,
     /// The next byte that the host sends itself, and whether its FIN has gone.
     next: u64,

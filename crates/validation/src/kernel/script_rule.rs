@@ -3,13 +3,13 @@
 use ecnlab_sim::{PacketSelector, ScriptRule};
 
 use super::case::{PacketMatch, ScriptLine, Side};
-use super::segment_map::RecordedSegments;
+use super::segment_map::SegmentBoundaries;
 
 /// Converts a line of the script from bytes to our segment numbers.
 ///
 /// # Errors
 /// The feature of the line that is not supported.
-pub fn script_rule(line: &ScriptLine, segments: &RecordedSegments) -> Result<ScriptRule, String> {
+pub fn script_rule(line: &ScriptLine, segments: &SegmentBoundaries) -> Result<ScriptRule, String> {
     let selector = match &line.packets {
         PacketMatch::Bytes { of, nth } if line.side == Side::A => {
             let of = segments.first_at_or_after(of.start)..segments.first_at_or_after(of.end);

@@ -20,14 +20,14 @@ pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &Sent
 }
 
 /// An acknowledgement of segments with these boundaries, as it leaves its host. `seq` is the next byte of what that sends itself.
-pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl SegmentBoundaries, seq: u64) -> Packet {
+pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &SegmentBoundaries, seq: u64) -> Packet {
     let flags = flag_letters(ack.segment_type, false, true, (ack.ae, ack.cwr, ack.ece));
     let seq = if ack.segment_type == SegmentType::Syn { 0 } else { seq };
     packet_with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
 }
 
 /// A packet with the fields of an acknowledgement: its own, or that of the one that rides on it.
-pub fn packet_with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) -> Packet {
+pub fn packet_with_ack(packet: Packet, ack: &Ack, boundaries: &SegmentBoundaries) -> Packet {
     let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (boundaries.start(from), boundaries.previous_segment_end(to)));
     let adds_ece = ack.ece && !packet.has_flag('E');
     let flags = match () {

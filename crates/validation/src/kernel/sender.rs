@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{
     AccurateReceiver, Ack, AppWrite, CongestionWindow, HostClock, NegotiatedEcn, Receiver, SackOption, Segment, SegmentType, Sender,
-    SenderOutput, TcpSettings,
+    TcpSettings,
 };
 use ecnlab_units::{Span, Time};
 
 use super::case::{AppCallTrigger, Case, Packet, Side};
 use super::compare::{ReplayedState, TIME_TOLERANCE, max_packets};
-use super::segment_map::{RecordedSegments, SegmentBoundaries, SegmentMap};
+use super::segment_map::{SegmentBoundaries, SegmentMap};
 use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, packet_with_ack};
 use super::settings::{clock_age_at_start, settings_of_answering_side};
 
@@ -46,7 +46,7 @@ struct SenderReplay {
     answers: Option<ReplyReceiver>,
     settings: Arc<TcpSettings>,
     segment_map: SegmentMap,
-    outbox: Outbox,
+    outbox: Vec<Segment>,
     /// Writes before the connection was open.
     waiting: Vec<AppWrite>,
     /// Writes that follow when so many bytes of the other side have come.
@@ -60,17 +60,8 @@ struct SenderReplay {
 struct ReplyReceiver {
     settings: TcpSettings,
     receiver: Receiver,
-    segments: RecordedSegments,
+    segments: SegmentBoundaries,
     header: u32,
-}
-
-#[derive(Default)]
-struct Outbox(Vec<Segment>);
-
-impl SenderOutput for Outbox {
-    fn send(&mut self, segment: Segment) {
-        self.0.push(segment);
-    }
 }
 
 /// An input of the sender.
@@ -92,7 +83,7 @@ impl SenderReplay {
             answers,
             settings,
             segment_map: SegmentMap::default(),
-            outbox: Outbox::default(),
+            outbox: Vec::new(),
             waiting: Vec::new(),
             after_received: app_writes(&case.application, Side::A)
                 .into_iter()
@@ -188,7 +179,7 @@ impl SenderReplay {
 
     /// Notes what was sent. Data takes along what there is to acknowledge; returns what nothing took along.
     fn record_sent_segments(&mut self, time: Time, mut ack: Option<Ack>) -> Option<Ack> {
-        for segment in std::mem::take(&mut self.outbox.0) {
+        for segment in std::mem::take(&mut self.outbox) {
             let written = self.segment_map.on_sent(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
             let packet = packet_of_segment(Side::A, time, &segment, &written);
             let packet = match self
@@ -218,8 +209,9 @@ impl SenderReplay {
 
     /// A real acknowledgement in our numbers.
     fn to_ack(&self, packet: &Packet, case: &Case) -> Result<Ack, String> {
-        let segment =
-            |byte: u64| self.segment_map.segment_at(byte).ok_or_else(|| format!("byte {byte} is not a segment boundary of our sender"));
+        let segment = |byte: u64| {
+            self.segment_map.boundaries.beginning_at(byte).ok_or_else(|| format!("byte {byte} is not a segment boundary of our sender"))
+        };
         let mut sacks = SackOption::default();
         for &(from, to) in &packet.sacks {
             let (first, end) = (segment(from)?, segment(to)?);
@@ -266,7 +258,7 @@ impl ReplyReceiver {
         ReplyReceiver {
             settings: settings.clone(),
             receiver,
-            segments: RecordedSegments::of_answering_side(case.sent_by(Side::B)),
+            segments: SegmentBoundaries::of_answering_side(case.sent_by(Side::B)),
             header: settings.quirks.header_size,
         }
     }

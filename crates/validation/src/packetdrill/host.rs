@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
 use ecnlab_transport::{
     AccurateReceiver, Ack, AppWrite, HostClock, NegotiatedEcn, Receiver, ReverseAccurateStart, SackOption, Segment, SegmentType, Sender,
-    SenderOutput, TcpSettings, profile,
+    TcpSettings, profile,
 };
 use ecnlab_units::{Span, Time, Values};
 
@@ -34,7 +34,7 @@ pub struct Host {
     sender: Option<Sender>,
     receiver: Option<Receiver>,
     /// Segments of the peer: their first byte and end.
-    peer: PeerSegments,
+    peer: SegmentBoundaries,
     /// Segments that the host has sent.
     map: SegmentMap,
     header: u32,
@@ -50,59 +50,27 @@ pub struct Host {
     sent_times: Vec<Time>,
 }
 
-/// Boundaries of the peer's segments, without gaps.
-#[derive(Debug, Default)]
-struct PeerSegments {
-    starts: Vec<(u64, u64)>,
-}
-
-#[derive(Default)]
-struct Outbox(Vec<Segment>);
-
-impl SenderOutput for Outbox {
-    fn send(&mut self, segment: Segment) {
-        self.0.push(segment);
+/// Boundaries of the segments of all packets that arrive, without gaps; a byte between them belongs to a segment of its own. With `syn` segment 0 is the SYN.
+fn peer_boundaries(script: &Script, syn: bool) -> Result<SegmentBoundaries, String> {
+    let mut pieces: Vec<(u64, u64)> = Vec::new();
+    for packet in arriving_packets_of_script(script).filter(|packet| packet.len > 0 || packet.flags.fin) {
+        pieces.push((packet.seq, packet.seq + packet.len + u64::from(packet.flags.fin)));
     }
-}
-
-impl PeerSegments {
-    /// The data of all packets that arrive; a byte between them belongs to a segment of its own. With `syn` segment 0 is the SYN.
-    fn new(script: &Script, syn: bool) -> Result<PeerSegments, String> {
-        let mut pieces: Vec<(u64, u64)> = Vec::new();
-        for packet in arriving_packets_of_script(script).filter(|packet| packet.len > 0 || packet.flags.fin) {
-            pieces.push((packet.seq, packet.seq + packet.len + u64::from(packet.flags.fin)));
+    pieces.sort_unstable();
+    pieces.dedup();
+    let mut starts = if syn { vec![(0, 1)] } else { Vec::new() };
+    let mut end = 1;
+    for (from, to) in pieces {
+        if from < end {
+            return Err("data of the peer with overlapping segments".to_owned());
         }
-        pieces.sort_unstable();
-        pieces.dedup();
-        let mut starts = if syn { vec![(0, 1)] } else { Vec::new() };
-        let mut end = 1;
-        for (from, to) in pieces {
-            if from < end {
-                return Err("data of the peer with overlapping segments".to_owned());
-            }
-            if from > end {
-                starts.push((end, from));
-            }
-            starts.push((from, to));
-            end = to;
+        if from > end {
+            starts.push((end, from));
         }
-        Ok(PeerSegments { starts })
+        starts.push((from, to));
+        end = to;
     }
-
-    fn containing(&self, byte: u64) -> u64 {
-        self.starts.partition_point(|&(_, end)| end <= byte) as u64
-    }
-}
-
-impl SegmentBoundaries for PeerSegments {
-    fn start(&self, segment: u64) -> u64 {
-        let end = self.starts.last().map_or(1, |&(_, end)| end);
-        self.starts.get(segment as usize).map_or(end, |&(start, _)| start)
-    }
-
-    fn previous_segment_end(&self, segment: u64) -> u64 {
-        segment.checked_sub(1).and_then(|before| self.starts.get(before as usize)).map_or(0, |&(_, end)| end)
-    }
+    Ok(SegmentBoundaries(starts))
 }
 
 fn arriving_packets_of_script(script: &Script) -> impl Iterator<Item = &PacketLine> {
@@ -172,7 +140,7 @@ impl Host {
             clock,
             sender: None,
             receiver: None,
-            peer: PeerSegments::new(script, role == Role::Server)?,
+            peer: peer_boundaries(script, role == Role::Server)?,
             map: SegmentMap::default(),
             header: settings.quirks.header_size,
             sent: VecDeque::new(),
@@ -191,7 +159,7 @@ impl Host {
 
     pub fn connect(&mut self, now: Time) {
         let mut sender = Sender::new(self.settings.clone(), &AppWrite::keep_open(0), self.clock);
-        let mut out = Outbox::default();
+        let mut out = Vec::new();
         sender.start(now, &mut out);
         self.sender = Some(sender);
         self.flush(out, None, now);
@@ -213,7 +181,7 @@ impl Host {
         if let Some(receiver) = self.receiver.as_mut().filter(|_| app_write.closes) {
             receiver.suppress_close_on_fin();
         }
-        let mut out = Outbox::default();
+        let mut out = Vec::new();
         match &mut self.sender {
             Some(sender) => sender.write(&app_write, now, &mut out),
             None => {
@@ -274,7 +242,7 @@ impl Host {
         let Some(sender) = &mut self.sender else { return Err("a packet before connect".to_owned()) };
         let in_handshake = sender.is_in_handshake();
         let ack = self.ack(packet, now);
-        let mut out = Outbox::default();
+        let mut out = Vec::new();
         let Some(sender) = &mut self.sender else { return Ok(()) };
         if packet.len > 0 || packet.flags.fin && !packet.flags.syn {
             sender.on_ack_with_data(&ack, now, &mut out);
@@ -304,7 +272,7 @@ impl Host {
             self.receive_segment(packet, now, None);
             return Ok(());
         }
-        let mut out = Outbox::default();
+        let mut out = Vec::new();
         if self.sender.is_some() {
             let ack = self.ack(packet, now);
             let Some(sender) = &mut self.sender else { return Ok(()) };
@@ -324,7 +292,7 @@ impl Host {
     }
 
     /// Gives a packet to the receiver, after its acknowledgement was taken.
-    fn pass_packet_to_receiver(&mut self, packet: &PacketLine, out: Outbox, now: Time) {
+    fn pass_packet_to_receiver(&mut self, packet: &PacketLine, out: Vec<Segment>, now: Time) {
         if packet.len > 0 || packet.flags.fin && !packet.flags.syn {
             self.receive_segment(packet, now, Some(out));
             return;
@@ -335,7 +303,7 @@ impl Host {
         self.flush(out, None, now);
     }
 
-    fn receive_segment(&mut self, packet: &PacketLine, now: Time, out: Option<Outbox>) {
+    fn receive_segment(&mut self, packet: &PacketLine, now: Time, out: Option<Vec<Segment>>) {
         let segment = self.segment(packet);
         let sent = self.peer_send_time(packet, now);
         let Some(receiver) = &mut self.receiver else { return };
@@ -377,12 +345,12 @@ impl Host {
     fn ack(&self, packet: &PacketLine, now: Time) -> Ack {
         let mut sacks = SackOption::default();
         for &(from, to) in &packet.sacks {
-            sacks.push(self.map.segment_containing(from), self.map.segment_containing(to));
+            sacks.push(self.map.boundaries.containing(from), self.map.boundaries.containing(to));
         }
         let scale = if packet.flags.syn { 0 } else { self.peer_scale };
-        let next = self.map.segment_containing(packet.ack);
+        let next = self.map.boundaries.containing(packet.ack);
         // The segment that the acknowledgement answers: the last that it sacks or acknowledges.
-        let answered = packet.sacks.first().map_or(next, |&(_, to)| self.map.segment_containing(to)).checked_sub(1);
+        let answered = packet.sacks.first().map_or(next, |&(_, to)| self.map.boundaries.containing(to)).checked_sub(1);
         let echo = answered.and_then(|segment| self.sent_times.get(segment as usize)).copied().unwrap_or(now);
         let mut ack = Ack {
             segment_type: match (packet.flags.syn, packet.flags.fin) {
@@ -430,7 +398,7 @@ impl Host {
             }
             return;
         }
-        let mut out = Outbox::default();
+        let mut out = Vec::new();
         if let Some(sender) = &mut self.sender {
             sender.on_timer(at, &mut out);
         }
@@ -438,8 +406,8 @@ impl Host {
     }
 
     /// Notes segments of the sender. Data takes along an acknowledgement; returns one that nothing took along.
-    fn flush(&mut self, out: Outbox, mut ack: Option<Ack>, now: Time) -> Option<Ack> {
-        for segment in out.0 {
+    fn flush(&mut self, out: Vec<Segment>, mut ack: Option<Ack>, now: Time) -> Option<Ack> {
+        for segment in out {
             let Some(buffer) = self.sender.as_ref().map(Sender::send_buffer) else { break };
             let written = self.map.on_sent(&segment, buffer, self.header);
             if segment.segment_type != SegmentType::PureAck {
