@@ -4,6 +4,7 @@
 //! names, every event `[time_s, kind, seq, flags]`, and every change of the congestion window and threshold.
 //! Sequence numbers of acknowledgements are ns-2's: the last packet received in order.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use ecnlab_queue::{Limit, QueueConfig, Registry};
@@ -180,14 +181,15 @@ fn settings_of_case(scenario: &Json) -> Result<TcpSettings, String> {
     require_fixed_value(0.0, sink, "generateDSacks_")?;
     let mut values = profile::find_profile("ns2").expect("the profile ns2 exists").values_with_defaults();
     let vegas = recovery == "vegas";
-    set_parameter(&mut values, "recovery", recovery);
-    set_parameter(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
+    let mut set = |name: &str, value: &dyn Display| set_parameter(&mut values, name, value);
+    set("recovery", &recovery);
+    set("congestion_control", &if vegas { "vegas" } else { "reno" });
     // Vegas' agent makes its packets itself: of bare size, the first one too, and never ECN-capable.
     let (bare, header) = (number_or_zero(tcp, "packetSize_"), number_or_zero(tcp, "tcpip_base_hdr_size_"));
-    set_parameter(&mut values, "packet_size", if is_switched_on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
-    set_parameter(&mut values, "syn_size", if is_switched_on(tcp, "syn_") && !vegas { header } else { bare });
+    set("packet_size", &if is_switched_on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
+    set("syn_size", &if is_switched_on(tcp, "syn_") && !vegas { header } else { bare });
     let counts = [("initial_window", "windowInit_"), ("dupthresh", "numdupacks_"), ("max_burst", "maxburst_"), ("max_cwnd", "maxcwnd_")];
-    counts.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, number_or_zero(tcp, theirs)));
+    counts.iter().for_each(|(ours, theirs)| set(ours, &number_or_zero(tcp, theirs)));
     let flags = [
         ("ecn", "ecn_"),
         ("delay_growth", "delay_growth_"),
@@ -199,24 +201,27 @@ fn settings_of_case(scenario: &Json) -> Result<TcpSettings, String> {
         ("idle_rto_resets_cwnd", "slow_start_restart_"),
         ("idle_rto_keeps_ssthresh", "restart_bugfix_"),
     ];
-    flags.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, is_switched_on(tcp, theirs)));
+    flags.iter().for_each(|(ours, theirs)| set(ours, &is_switched_on(tcp, theirs)));
     if vegas {
-        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set_parameter(&mut values, name, false));
+        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set(name, &false));
         let thresholds = [("vegas_alpha", "v_alpha_"), ("vegas_beta", "v_beta_"), ("vegas_gamma", "v_gamma_")];
-        thresholds.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, number_or_zero(tcp, theirs)));
+        thresholds.iter().for_each(|(ours, theirs)| set(ours, &number_or_zero(tcp, theirs)));
     }
     if recovery == "newreno" {
-        set_parameter(&mut values, "partial_window_deflation", is_switched_on(tcp, "partial_window_deflation_"));
-        set_parameter(&mut values, "cwnd_on_exit", if is_switched_on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
+        set("partial_window_deflation", &is_switched_on(tcp, "partial_window_deflation_"));
+        set("cwnd_on_exit", &if is_switched_on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
     }
-    set_parameter(&mut values, "partial_ack_timer", if is_switched_on(tcp, "newreno_changes1_") { "first" } else { "every" });
+    let choices = [
+        ("partial_ack_timer", "newreno_changes1_", ["first", "every"]),
+        ("handshake", "syn_", ["first-packet", "none"]),
+        ("ssthresh_rounding", "precisionReduce_", ["exact", "integer"]),
+        ("rto_order", "rfc2988_", ["minimum-first", "backoff-first"]),
+        ("rto_timer_restart", "timerfix_", ["after-sample", "before-sample"]),
+    ];
+    choices.iter().for_each(|(ours, theirs, [on, off])| set(ours, if is_switched_on(tcp, theirs) { on } else { off }));
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
-    spans.iter().for_each(|(ours, theirs)| set_parameter(&mut values, ours, format!("{} s", number_or_zero(tcp, theirs))));
-    set_parameter(&mut values, "handshake", if is_switched_on(tcp, "syn_") { "first-packet" } else { "none" });
-    set_parameter(&mut values, "ssthresh_rounding", if is_switched_on(tcp, "precisionReduce_") { "exact" } else { "integer" });
-    set_parameter(&mut values, "rto_order", if is_switched_on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
-    set_parameter(&mut values, "rto_timer_restart", if is_switched_on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
-    set_parameter(&mut values, "ack_size", number_or_zero(sink, "packetSize_"));
+    spans.iter().for_each(|(ours, theirs)| set(ours, &format!("{} s", number_or_zero(tcp, theirs))));
+    set("ack_size", &number_or_zero(sink, "packetSize_"));
     set_receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
     Ok(TcpSettings::from_values(&values))
 }
@@ -265,12 +270,12 @@ fn set_receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), Stri
         return Err(format!("not built: receiver {name} with sender {recovery}"));
     }
     if sack {
-        set_parameter(values, "sack_blocks", number_or_zero(sink, "maxSackBlocks_"));
+        set_parameter(values, "sack_blocks", &number_or_zero(sink, "maxSackBlocks_"));
     }
     if delays {
         ["RFC2581_immediate_ack_", "SYN_immediate_ack_"].iter().try_for_each(|name| require_fixed_value(1.0, sink, name))?;
-        set_parameter(values, "delayed_ack", true);
-        set_parameter(values, "delayed_ack_time", format!("{} s", number_or_zero(sink, "interval_")));
+        set_parameter(values, "delayed_ack", &true);
+        set_parameter(values, "delayed_ack_time", &format!("{} s", number_or_zero(sink, "interval_")));
     }
     Ok(())
 }
@@ -282,9 +287,8 @@ fn require_fixed_value(built: f64, variables: &Json, name: &str) -> Result<(), S
     }
 }
 
-fn set_parameter(values: &mut Values, name: &str, value: impl ToString) {
-    let text = value.to_string();
-    values.set_from_text(name, &text).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
+fn set_parameter(values: &mut Values, name: &str, value: &dyn Display) {
+    values.set_from_text(name, &value.to_string()).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
 }
 
 fn number_or_zero(json: &Json, name: &str) -> f64 {

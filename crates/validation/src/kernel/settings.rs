@@ -1,5 +1,7 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
+use std::fmt::Display;
+
 use ecnlab_transport::settings::{self, PADDED_ACCECN_OPTION_BYTES, ReceiveWindow};
 use ecnlab_transport::{Quirks, TcpSettings, profile};
 use ecnlab_units::Span;
@@ -78,6 +80,9 @@ const MAPPED_SYSCTLS: &[SysctlMapping] = &[
     new_sysctl_mapping("net.ipv4.tcp_reordering", Side::A, "dupthresh", &[]),
 ];
 
+/// Sets a parameter of a case to a value, as a scenario writes it.
+type SetParameter<'a> = &'a mut dyn FnMut(&str, &dyn Display);
+
 /// How long before time zero the clock of either host began, as far as it can be seen.
 pub fn clock_age_at_start(case: &Case) -> Span {
     clock_tick(case) * case.clock.jiffies_at_start + case.clock.tick_phase
@@ -95,10 +100,12 @@ pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     let tcp = &case.tcp;
     let mut values = profile::find_profile(profile_of(case)).expect("the profile exists").values_with_defaults();
     let mut wrong = Vec::new();
-    let mut set = |name: &str, value: &str| wrong.extend(values.set_from_text(name, value).err().map(|why| (name.to_owned(), why)));
+    let mut set = |name: &str, value: &dyn Display| {
+        wrong.extend(values.set_from_text(name, &value.to_string()).err().map(|why| (name.to_owned(), why)))
+    };
     set_congestion_control(tcp, &mut set)?;
-    set("nagle", if tcp.nodelay { "false" } else { "true" });
-    set("gso", if tcp.gso { "true" } else { "false" });
+    set("nagle", &!tcp.nodelay);
+    set("gso", &tcp.gso);
     set("tick", &format!("{} s", clock_tick(case).seconds()));
     let header = header_size(tcp);
     set("header_size", &format!("{header} B"));
@@ -110,16 +117,16 @@ pub fn settings_of_case(case: &Case) -> Result<TcpSettings, String> {
     translate_accecn_option(tcp, &mut set)?;
     set_receiver(case, &mut set)?;
     if let Some(window) = tcp.initial_window {
-        set("initial_window", &window.to_string());
+        set("initial_window", &window);
     }
     if let Some(limit) = tcp.cwnd_limit {
-        set("max_cwnd", &limit.to_string());
+        set("max_cwnd", &limit);
     }
     if let Some(least) = tcp.rto_min {
         set("rto_min", &format!("{} s", least.seconds()));
     }
     if tcp.quickack {
-        set("delayed_ack", "false");
+        set("delayed_ack", &"false");
     }
     for sysctl in &tcp.sysctl {
         apply_sysctl(sysctl, &mut set)?;
@@ -151,10 +158,10 @@ pub fn settings_of_answering_side(case: &Case, settings: &TcpSettings) -> TcpSet
     }
 }
 
-fn set_congestion_control(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn set_congestion_control(tcp: &Tcp, set: SetParameter) -> Result<(), String> {
     match tcp.congestion.as_str() {
-        "cubic" => set("congestion_control", "cubic"),
-        "reno" => set("congestion_control", "reno"),
+        "cubic" => set("congestion_control", &"cubic"),
+        "reno" => set("congestion_control", &"reno"),
         "dctcp" => [("congestion_control", "reno"), ("ecn_response", "dctcp"), ("ecn_echo", "dctcp")]
             .iter()
             .for_each(|(name, value)| set(name, value)),
@@ -162,27 +169,27 @@ fn set_congestion_control(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result
         other => return Err(format!("not built: congestion control {other}")),
     }
     if !tcp.hystart {
-        set("hystart", "off");
+        set("hystart", &"off");
     }
     Ok(())
 }
 
 /// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither; 3 to 5 agree to Accurate ECN, and 3 offers it, 4 offers classic ECN. With DCTCP both sides offer and
 /// agree regardless of it, and Prague offers Accurate ECN.
-fn set_ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
+fn set_ecn(tcp: &Tcp, set: SetParameter) {
     let is_prague = tcp.congestion == "prague";
     let needs = is_prague || tcp.congestion == "dctcp";
     let [a, b] = tcp.ecn;
-    set("ecn", if needs || OFFERS_CLASSIC.contains(&a) || a == OFFERS_ACCURATE { "true" } else { "false" });
-    set("receiver_ecn", if needs || b != 0 { "true" } else { "false" });
-    set("receiver_accurate_ecn", if b >= OFFERS_ACCURATE { "true" } else { "false" });
+    set("ecn", &(needs || OFFERS_CLASSIC.contains(&a) || a == OFFERS_ACCURATE));
+    set("receiver_ecn", &(needs || b != 0));
+    set("receiver_accurate_ecn", &(b >= OFFERS_ACCURATE));
     if a == OFFERS_ACCURATE || is_prague {
-        set("ecn_echo", "accurate");
+        set("ecn_echo", &"accurate");
     }
 }
 
 /// The Accurate ECN option of both sides, which must be the same.
-fn translate_accecn_option(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn translate_accecn_option(tcp: &Tcp, set: SetParameter) -> Result<(), String> {
     let [a, b] = Side::BOTH.map(|side| tcp.sysctl(side, TCP_ECN_OPTION).unwrap_or("2"));
     let uses = [("0", "off"), ("1", "minimum"), ("2", "full"), ("3", "always")];
     match uses.iter().find(|(value, _)| *value == a && a == b) {
@@ -193,16 +200,16 @@ fn translate_accecn_option(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Resul
 }
 
 /// The receiver's buffer, how its application reads, and whether it is taken for an interactive one, as TCP_QUICKACK 0 has it.
-fn set_receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn set_receiver(case: &Case, set: SetParameter) -> Result<(), String> {
     let tcp = &case.tcp;
     let (window, interactive) = match tcp.receiver.as_str() {
-        "big" => ("fixed", "false"),
-        "delayed" => ("fixed", "true"),
-        "auto" => ("autotuned", if tcp.interactive { "true" } else { "false" }),
+        "big" => ("fixed", false),
+        "delayed" => ("fixed", true),
+        "auto" => ("autotuned", tcp.interactive),
         other => return Err(format!("not built: receiver {other}")),
     };
-    set("receive_window", window);
-    set("pingpong", interactive);
+    set("receive_window", &window);
+    set("pingpong", &interactive);
     set("app_read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE_BYTES)));
     let sizes = tcp.sysctl(Side::B, TCP_RMEM).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
     // By default it depends on the host's memory; both hosts have the same, which the window scale in the SYN shows.
@@ -233,18 +240,18 @@ fn set_receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), Str
 }
 
 /// Options that both SYNs carry.
-fn set_syn_options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
+fn set_syn_options(tcp: &Tcp, set: SetParameter) {
     let blocks = MAX_SACK_BLOCKS[usize::from(!tcp.timestamps())];
-    set("timestamps", if tcp.timestamps() { "true" } else { "false" });
-    set("window_scaling", if tcp.both_syns_have(|syn| syn.scale.is_some()) { "true" } else { "false" });
-    set("sack_blocks", if tcp.both_syns_have(|syn| syn.sack) { blocks } else { "0" });
+    set("timestamps", &tcp.timestamps());
+    set("window_scaling", &tcp.both_syns_have(|syn| syn.scale.is_some()));
+    set("sack_blocks", &if tcp.both_syns_have(|syn| syn.sack) { blocks } else { "0" });
     if !tcp.both_syns_have(|syn| syn.sack) {
-        set("dsack", "false");
+        set("dsack", &"false");
     }
 }
 
 /// Sets the parameter of a side's sysctl; the other side's has no effect, since it does not read it.
-fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: SetParameter) -> Result<(), String> {
     if SYSCTLS_APPLIED_ELSEWHERE.contains(&name.as_str()) {
         return Ok(());
     }
@@ -255,7 +262,7 @@ fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str
         values => values.iter().find(|(of, _)| of == value).ok_or_else(unknown)?.1,
     };
     if side.is_none_or(|side| side == mapped.side) {
-        set(mapped.parameter, setting);
+        set(mapped.parameter, &setting);
     }
     Ok(())
 }

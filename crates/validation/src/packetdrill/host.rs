@@ -1,6 +1,7 @@
 //! The simulated host behind a script: a sender and a receiver of one connection, whose packets become lines.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use ecnlab_transport::settings::PADDED_ACCECN_OPTION_BYTES;
@@ -8,7 +9,7 @@ use ecnlab_transport::{
     AccurateReceiver, Ack, AppWrite, HostClock, NegotiatedEcn, Receiver, ReverseAccurateStart, SackOption, Segment, SegmentType, Sender,
     TcpSettings, profile,
 };
-use ecnlab_units::{Span, Time, Values};
+use ecnlab_units::{Span, Time};
 
 use super::SentPacket;
 use super::script::{Action, NonEcnFlags, PacketLine, Script};
@@ -81,7 +82,8 @@ fn arriving_packets_of_script(script: &Script) -> impl Iterator<Item = &PacketLi
 fn settings(script: &Script, role: Role) -> Result<TcpSettings, String> {
     let sysctl = |name: &str| script.sysctls.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let mut values = profile::find_profile(NEWER_PROFILE).ok_or("no profile")?.values_with_defaults();
-    let mut set = |name: &str, value: &str| set_value(&mut values, name, value);
+    let mut set =
+        |name: &str, value: &dyn Display| values.set_from_text(name, &value.to_string()).map_err(|why| format!("{name} = {value}: {why}"));
     let ecn = sysctl("net.ipv4.tcp_ecn").unwrap_or("0");
     let (asks, agrees) = match ecn {
         "0" => (None, None),
@@ -93,11 +95,11 @@ fn settings(script: &Script, role: Role) -> Result<TcpSettings, String> {
         other => return Err(format!("tcp_ecn = {other}")),
     };
     let echo = if role == Role::Server { Some("accurate") } else { asks };
-    set("ecn", if echo.is_some() { "true" } else { "false" })?;
-    set("ecn_echo", echo.unwrap_or("classic"))?;
-    set("receiver_ecn", if role == Role::Server && agrees.is_none() { "false" } else { "true" })?;
-    set("receiver_accurate_ecn", if role == Role::Server && agrees != Some(true) { "false" } else { "true" })?;
-    set("ecn_fallback", if sysctl("net.ipv4.tcp_ecn_fallback") == Some("0") { "false" } else { "true" })?;
+    set("ecn", &echo.is_some())?;
+    set("ecn_echo", &echo.unwrap_or("classic"))?;
+    set("receiver_ecn", &!(role == Role::Server && agrees.is_none()))?;
+    set("receiver_accurate_ecn", &!(role == Role::Server && agrees != Some(true)))?;
+    set("ecn_fallback", &(sysctl("net.ipv4.tcp_ecn_fallback") != Some("0")))?;
     let option = match sysctl("net.ipv4.tcp_ecn_option").unwrap_or("2") {
         "0" => "off",
         "1" => "minimum",
@@ -105,26 +107,22 @@ fn settings(script: &Script, role: Role) -> Result<TcpSettings, String> {
         "3" => "always",
         other => return Err(format!("tcp_ecn_option = {other}")),
     };
-    set("accecn_option", option)?;
+    set("accecn_option", &option)?;
     let syn = arriving_packets_of_script(script).find(|packet| packet.flags.syn);
     let timestamps = syn.is_some_and(|syn| syn.timestamps.is_some());
     let header = BARE_HEADER_BYTES + if timestamps { TIMESTAMPS_BYTES } else { 0 };
     let mss = syn.and_then(|syn| syn.mss).unwrap_or(OWN_MSS).min(OWN_MSS);
-    set("gso", "true")?;
-    set("timestamps", if timestamps { "true" } else { "false" })?;
-    set("sack_blocks", if timestamps { "3" } else { "4" })?;
+    set("gso", &"true")?;
+    set("timestamps", &timestamps)?;
+    set("sack_blocks", &if timestamps { 3 } else { 4 })?;
     if syn.is_some_and(|syn| !syn.sack_permitted) {
-        set("sack_blocks", "0")?;
-        set("dsack", "false")?;
+        set("sack_blocks", &"0")?;
+        set("dsack", &"false")?;
     }
     set("packet_size", &format!("{} B", mss + BARE_HEADER_BYTES))?;
     set("header_size", &format!("{header} B"))?;
     set("ack_size", &format!("{header} B"))?;
     Ok(TcpSettings::from_values(&values))
-}
-
-fn set_value(values: &mut Values, name: &str, value: &str) -> Result<(), String> {
-    values.set_from_text(name, value).map_err(|why| format!("{name} = {value}: {why}"))
 }
 
 impl Host {
