@@ -357,22 +357,23 @@ impl Receiver {
         }
     }
 
+    fn accurate_counters_mut(&mut self) -> Option<&mut AccurateReceiver> {
+        match &mut self.linux {
+            Some(host) => host.accurate_mut(),
+            None => self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()),
+        }
+    }
+
     /// Sends the Accurate ECN option no more.
     pub fn stop_accecn_option(&mut self) {
-        if let Some(host) = &mut self.linux {
-            return host.stop_accecn_option();
-        }
-        if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
+        if let Some(counters) = self.accurate_counters_mut() {
             counters.stop_option();
         }
     }
 
     /// Takes note of an Accurate ECN option on any packet of the peer.
     pub fn see_accecn_option(&mut self, option: &AccEcnOption) {
-        if let Some(host) = &mut self.linux {
-            return host.see_accecn_option(option);
-        }
-        if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
+        if let Some(counters) = self.accurate_counters_mut() {
             counters.see_option(option);
         }
     }
@@ -394,7 +395,7 @@ impl Receiver {
         if let Some(host) = &mut self.linux {
             return host.count_pure_ack_ecn(ecn);
         }
-        if let Some(counters) = self.accurate.as_mut().and_then(|accurate| accurate.counters.as_mut()) {
+        if let Some(counters) = self.accurate_counters_mut() {
             counters.on_ack_ecn(ecn);
         }
     }

@@ -313,18 +313,8 @@ impl LinuxReceiver {
         self.accurate.as_deref()
     }
 
-    /// Sends the Accurate ECN option no more.
-    pub fn stop_accecn_option(&mut self) {
-        if let Some(accurate) = &mut self.accurate {
-            accurate.stop_option();
-        }
-    }
-
-    /// Takes note of an Accurate ECN option on any packet of the peer.
-    pub fn see_accecn_option(&mut self, option: &AccEcnOption) {
-        if let Some(accurate) = &mut self.accurate {
-            accurate.see_option(option);
-        }
+    pub fn accurate_mut(&mut self) -> Option<&mut AccurateReceiver> {
+        self.accurate.as_deref_mut()
     }
 
     /// Takes up the other direction of an open connection with Accurate ECN.
