@@ -127,31 +127,6 @@ pub trait CongestionControl {
         true
     }
 
-    /// Ssthresh after a reduction for a loss or, if the response leaves it to the control, for a mark. `base` is the window to reduce.
-    fn ssthresh_after_reduction(&self, _window: &CongestionWindow, base: f64) -> f64 {
-        self.ssthresh_after_loss(base)
-    }
-
-    /// Called once the connection is open, if the control sets cwnd itself.
-    fn on_established(&mut self, _window: &CongestionWindow, _sample: &CongControlSample) {}
-
-    /// Called for each ACK while data is outstanding, after recovery has processed it, if the control sets cwnd itself (Linux
-    /// cong_control).
-    fn cong_control(&mut self, _window: &mut CongestionWindow, _sample: &CongControlSample) {}
-
-    /// Called when recovery or a reduction for a mark is over, if the control sets cwnd itself.
-    fn on_reduction_end(&mut self) {}
-
-    /// Cwnd after a spurious reduction is undone; `prior` is cwnd before the reduction.
-    fn cwnd_after_undo(&mut self, cwnd: f64, prior: f64) -> f64 {
-        cwnd.max(prior)
-    }
-
-    /// Pacing rate in bytes per second, of a control that determines it.
-    fn pacing_rate(&self) -> Option<u64> {
-        None
-    }
-
     /// Called when a spurious reduction is undone; the caller restores cwnd and ssthresh. Linux keeps the changes by `on_reduction`, RFC
     /// 9438 undoes them too.
     fn on_undo(&mut self, _now: Time) {}
@@ -248,14 +223,14 @@ impl CongestionController {
         ControlMemory { cubic, hystart: self.hystart.take() }
     }
 
-    /// Whether the algorithm sets cwnd on each ACK, also during a reduction (Linux cong_control).
-    pub fn has_cong_control(&self) -> bool {
-        matches!(self.algorithm, AnyCongestionControl::Prague(_))
+    /// Prague, which sets cwnd on each ACK, also during a reduction (Linux cong_control).
+    #[inline]
+    pub fn prague(&self) -> Option<&Prague> {
+        if let AnyCongestionControl::Prague(prague) = &self.algorithm { Some(prague) } else { None }
     }
 
-    /// Payload of a full segment, of an algorithm that determines it.
-    pub fn algorithm_mss(&self) -> Option<u64> {
-        if let AnyCongestionControl::Prague(prague) = &self.algorithm { Some(prague.mss()) } else { None }
+    pub fn prague_mut(&mut self) -> Option<&mut Prague> {
+        if let AnyCongestionControl::Prague(prague) = &mut self.algorithm { Some(prague) } else { None }
     }
 
     /// Continues as Reno: the algorithm requires Accurate ECN, which the peer does not have.
@@ -305,30 +280,6 @@ impl CongestionControl for CongestionController {
 
     fn ssthresh_after_loss(&self, cwnd: f64) -> f64 {
         each!(&self.algorithm, algorithm => algorithm.ssthresh_after_loss(cwnd))
-    }
-
-    fn ssthresh_after_reduction(&self, window: &CongestionWindow, base: f64) -> f64 {
-        each!(&self.algorithm, algorithm => algorithm.ssthresh_after_reduction(window, base))
-    }
-
-    fn on_established(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
-        each!(&mut self.algorithm, algorithm => algorithm.on_established(window, sample));
-    }
-
-    fn cong_control(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
-        each!(&mut self.algorithm, algorithm => algorithm.cong_control(window, sample));
-    }
-
-    fn on_reduction_end(&mut self) {
-        each!(&mut self.algorithm, algorithm => algorithm.on_reduction_end());
-    }
-
-    fn cwnd_after_undo(&mut self, cwnd: f64, prior: f64) -> f64 {
-        each!(&mut self.algorithm, algorithm => algorithm.cwnd_after_undo(cwnd, prior))
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        each!(&self.algorithm, algorithm => algorithm.pacing_rate())
     }
 
     fn on_undo(&mut self, now: Time) {

@@ -348,10 +348,9 @@ impl Prague {
         }
         self.in_loss = true;
     }
-}
 
-impl CongestionControl for Prague {
-    fn on_established(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
+    /// Called once the connection is open.
+    pub fn on_established(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
         self.eight_srtt = sample.eight_srtt;
         self.alpha_updated_at = sample.now_micros;
         self.saw_ce = sample.marked > 0;
@@ -364,7 +363,8 @@ impl CongestionControl for Prague {
         self.begin_round(window, sample.snd_max);
     }
 
-    fn cong_control(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
+    /// Called for each ACK while data is outstanding, after recovery has processed it.
+    pub fn cong_control(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
         self.eight_srtt = sample.eight_srtt;
         self.round_delivered += sample.delivered;
         self.round_marked += sample.marked;
@@ -384,32 +384,28 @@ impl CongestionControl for Prague {
         self.choose_mode(window);
     }
 
-    /// Not used: `on_delivery` sets cwnd.
-    fn on_ack(&mut self, _window: &mut CongestionWindow, _acked: &AckSample) {}
-
-    fn ssthresh_after_reduction(&self, window: &CongestionWindow, _base: f64) -> f64 {
-        window.ssthresh
+    /// Called when recovery or a reduction for a mark is over.
+    pub fn on_reduction_end(&mut self) {
+        self.in_loss = false;
     }
+
+    /// Cwnd after a spurious reduction is undone.
+    pub fn cwnd_after_undo(&mut self, cwnd: f64) -> f64 {
+        self.in_loss = false;
+        self.rate = self.rate.max(self.loss_rate);
+        self.frac_cwnd = self.frac_cwnd_of_rate();
+        cwnd.max(self.loss_cwnd as f64)
+    }
+}
+
+impl CongestionControl for Prague {
+    /// Not used: `cong_control` sets cwnd.
+    fn on_ack(&mut self, _window: &mut CongestionWindow, _acked: &AckSample) {}
 
     fn on_reduction(&mut self, before: &CongestionWindow, cause: ReductionCause, now: Time) {
         match cause {
             ReductionCause::Mark | ReductionCause::Probe => self.reduce_for_mark(before, self.clock.micros(now)),
             ReductionCause::Loss | ReductionCause::Timeout => self.reduce_for_loss(before),
         }
-    }
-
-    fn on_reduction_end(&mut self) {
-        self.in_loss = false;
-    }
-
-    fn cwnd_after_undo(&mut self, cwnd: f64, _prior_cwnd: f64) -> f64 {
-        self.in_loss = false;
-        self.rate = self.rate.max(self.loss_rate);
-        self.frac_cwnd = self.frac_cwnd_of_rate();
-        cwnd.max(self.loss_cwnd as f64)
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        Some(self.pacing_rate)
     }
 }

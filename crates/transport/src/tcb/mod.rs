@@ -126,7 +126,7 @@ pub struct Tcb {
     rto_deadline: Time,
     send_buffer: SendBuffer,
     window: CongestionWindow,
-    recovery_point: RecoveryPoint,
+    pub(crate) recovery_point: RecoveryPoint,
     /// Consecutive duplicate ACKs.
     dupacks: u32,
     ecn: EcnState,
@@ -209,7 +209,7 @@ impl Tcb {
             response_needs_acks: settings.ecn_response == EcnResponseName::Dctcp,
             responds_before_recovery: settings.ecn_response != EcnResponseName::None && !settings.reduces_by_prr_for_marks(),
             uses_rwnd: false,
-            control_sets_cwnd: control.has_cong_control(),
+            control_sets_cwnd: control.prague().is_some(),
             control_needs_rtt: settings.recovery != RecoveryName::Rack && control.uses_rtt_samples(),
             send_buffer: SendBuffer::new(&settings, app_write),
             control,
@@ -363,10 +363,6 @@ impl Tcb {
 
     pub(crate) fn usable_window_f64(&self) -> f64 {
         (self.window.cwnd + self.recovery_point.inflation() as f64).min(self.settings.max_rwnd as f64)
-    }
-
-    pub fn recovery_point(&self) -> &RecoveryPoint {
-        &self.recovery_point
     }
 
     /// Consecutive duplicate ACKs.
@@ -625,7 +621,9 @@ impl Tcb {
     pub fn pass_delivery_to_control(&mut self, delivered: u64, in_flight: u64, now: Time, out: &mut impl SenderOutput) {
         let (_, marked) = self.newly_delivered_and_marked();
         let sample = self.delivery_sample(delivered, marked, in_flight, now);
-        self.control.cong_control(&mut self.window, &sample);
+        if let Some(prague) = self.control.prague_mut() {
+            prague.cong_control(&mut self.window, &sample);
+        }
         out.on_window_changed(&self.window);
     }
 
@@ -655,7 +653,7 @@ impl Tcb {
         let cwnd = (self.window.cwnd as u64).max(outstanding);
         let payload = u64::from(self.settings.mss());
         let of_window = || self.srtt_multiple_micros(8).and_then(|eight| linux::pacing_rate(payload, cwnd, &self.window, eight));
-        let rate = self.control.pacing_rate().or_else(of_window);
+        let rate = self.control.prague().map(|prague| prague.pacing_rate).or_else(of_window);
         if let (Some(gate), Some(rate)) = (&mut self.send_gate, rate) {
             gate.set_pacing_rate(rate);
         }
@@ -668,7 +666,9 @@ impl Tcb {
         }
         if self.uses_accurate_ecn() {
             let sample = self.delivery_sample(1, 0, 0, now);
-            self.control.on_established(&self.window, &sample);
+            if let Some(prague) = self.control.prague_mut() {
+                prague.on_established(&self.window, &sample);
+            }
             self.update_pacing_rate(0);
         } else {
             self.control.fall_back_to_reno();
@@ -689,8 +689,8 @@ impl Tcb {
     /// Notifies a control that sets cwnd itself of the end of recovery.
     #[inline]
     pub fn notify_open(&mut self) {
-        if self.control_sets_cwnd {
-            self.control.on_reduction_end();
+        if let Some(prague) = self.control.prague_mut() {
+            prague.on_reduction_end();
         }
     }
 

@@ -56,10 +56,6 @@ impl RecoveryPoint {
         self.recover = 0;
     }
 
-    pub fn last_reduction(&self) -> LastReduction {
-        self.last_reduction
-    }
-
     pub fn last_reduction_is(&self, cause: LastReduction) -> bool {
         self.last_reduction == cause
     }

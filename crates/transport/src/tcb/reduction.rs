@@ -101,7 +101,7 @@ impl Tcb {
     pub fn reduce_ssthresh(&mut self, cause: ReductionCause, now: Time, out: &mut impl SenderOutput) {
         self.notify_control_of_reduction(cause, now);
         let base = self.reduction_base();
-        let by_loss = self.control.ssthresh_after_reduction(&self.window, base);
+        let by_loss = if self.control_sets_cwnd { self.window.ssthresh } else { self.control.ssthresh_after_loss(base) };
         let as_mark = cause == ReductionCause::Mark || cause == ReductionCause::Probe && self.ecn_response.reduces_again_on_loss();
         let left = if as_mark {
             self.ecn_response.ssthresh_after_mark(CongestionLevel::Congested, base, by_loss).unwrap_or(base)
@@ -136,7 +136,10 @@ impl Tcb {
 
     /// Undoes a spurious reduction: cwnd is at least its prior value, and a pending CWR is cancelled.
     pub fn undo_reduction(&mut self, cwnd: f64, ssthresh: f64, now: Time, out: &mut impl SenderOutput) {
-        self.window.cwnd = self.control.cwnd_after_undo(self.window.cwnd, cwnd);
+        self.window.cwnd = match self.control.prague_mut() {
+            Some(prague) => prague.cwnd_after_undo(self.window.cwnd),
+            None => self.window.cwnd.max(cwnd),
+        };
         if ssthresh > self.window.ssthresh {
             self.window.ssthresh = ssthresh;
             self.ecn.withdraw_cwr();
@@ -195,34 +198,9 @@ impl Tcb {
         }
     }
 
-    /// Enters or continues recovery. The caller reduces cwnd.
-    pub fn record_recovery_start(&mut self) {
-        self.recovery_point.record_recovery_start();
-    }
-
-    /// Ends a recovery by scoreboard.
-    pub fn record_recovery_end(&mut self) {
-        self.recovery_point.exit_recovery();
-    }
-
     /// Extends the last reduction to cover all segments sent so far.
     pub fn extend_recovery_point(&mut self) {
         self.recovery_point.extend_to(self.snd_max);
-    }
-
-    /// Clears the recovery point, which then covers no segment.
-    pub fn reset_recovery_point(&mut self) {
-        self.recovery_point.reset();
-    }
-
-    /// Adds `segments` to the window, which duplicate ACKs show to have left the network.
-    pub fn set_inflation(&mut self, segments: u64) {
-        self.recovery_point.set_inflation(segments);
-    }
-
-    /// Adds one segment to the window.
-    pub fn inflate_by_one(&mut self) {
-        self.recovery_point.inflate_by_one();
     }
 
     /// Notifies congestion control of a reduction, and ends the first slow start (RFC 9406, section 4.3).

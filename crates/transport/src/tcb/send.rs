@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::{NO_SEGMENT, SenderOutput, Tcb};
-use crate::congestion::CongestionControl;
+use crate::congestion::{CongestionControl, Prague};
 use crate::segment::{Segment, SegmentType};
 use crate::settings::Handshake;
 
@@ -153,7 +153,7 @@ impl Tcb {
     /// Payload that congestion control allows a segment; none if it does not limit it.
     #[inline]
     fn control_payload_limit(&self) -> Option<u32> {
-        let mss = if self.control_sets_cwnd { self.control.algorithm_mss() } else { None };
+        let mss = if self.control_sets_cwnd { self.control.prague().map(Prague::mss) } else { None };
         mss.map(|mss| mss as u32 - self.accecn_option_bytes())
     }
 
