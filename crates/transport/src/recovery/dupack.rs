@@ -26,9 +26,9 @@ pub fn decide_fast_retransmit(tcb: &Tcb, again: bool) -> FastRetransmitDecision 
     }
     //= RFC 5681, section 4.3: the threshold comes down at most once a loss
     let new_window =
-        tcb.recovery_point().is_passed_by(tcb.snd_una()) || again || settings.quirks.first_packet_loss_recovery && tcb.snd_una() == 1;
+        tcb.recovery_point.is_passed_by(tcb.snd_una()) || again || settings.quirks.first_packet_loss_recovery && tcb.snd_una() == 1;
     //= RFC 3168, section 6.1.2: a loss and a mark of one window cut once
-    let marked = settings.ecn && tcb.recovery_point().last_reduction_is(LastReduction::Mark);
+    let marked = settings.ecn && tcb.recovery_point.last_reduction_is(LastReduction::Mark);
     if new_window {
         FastRetransmitDecision::Retransmit { cut: true }
     } else if marked || !settings.quirks.single_fast_retransmit {
@@ -43,12 +43,12 @@ pub fn decide_fast_retransmit(tcb: &Tcb, again: bool) -> FastRetransmitDecision 
 pub fn fast_retransmit(tcb: &mut Tcb, reaction: FastRetransmitDecision, now: Time, out: &mut impl SenderOutput) {
     let base = tcb.reduction_base();
     if reaction != FastRetransmitDecision::Wait || !tcb.settings().quirks.inflate_in_recovery_only {
-        tcb.set_inflation(u64::from(tcb.settings().dupthresh));
+        tcb.recovery_point.set_inflation(u64::from(tcb.settings().dupthresh));
     }
     let FastRetransmitDecision::Retransmit { cut } = reaction else { return };
     //= RFC 5681, section 3.2: no timeout
     //= RFC 5681, section 3.2: the loss is repaired without a timeout
-    tcb.record_recovery_start();
+    tcb.recovery_point.record_recovery_start();
     if cut {
         tcb.reduce_cwnd_for_loss(base, now, out);
     } else {
@@ -77,7 +77,7 @@ pub fn limited_transmit(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
 
 /// Inflates the window for a duplicate ACK above DupThresh in fast recovery.
 pub fn inflate_for_dupack(tcb: &mut Tcb) {
-    if !tcb.settings().quirks.inflate_in_recovery_only || tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery) {
-        tcb.inflate_by_one();
+    if !tcb.settings().quirks.inflate_in_recovery_only || tcb.recovery_point.last_reduction_is(LastReduction::FastRecovery) {
+        tcb.recovery_point.inflate_by_one();
     }
 }

@@ -52,7 +52,7 @@ impl NewReno {
         if tcb.settings().quirks.partial_window_deflation {
             deflate_window(tcb, ack.next - tcb.snd_una(), out);
         } else {
-            tcb.set_inflation(0);
+            tcb.recovery_point.set_inflation(0);
         }
         tcb.advance_snd_una(ack.next);
         tcb.drop_passed_rtt_timing();
@@ -63,15 +63,15 @@ impl NewReno {
     fn on_full_or_ordinary_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.partial_seen = false;
         // ns-2 detects by the inflation that it was in recovery.
-        let unnoticed = tcb.recovery_point().inflation() == 0 && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery);
-        if tcb.recovery_point().inflation() > 0 && tcb.settings().quirks.cwnd_on_exit == CwndOnExit::Flight {
+        let unnoticed = tcb.recovery_point.inflation() == 0 && tcb.recovery_point.last_reduction_is(LastReduction::FastRecovery);
+        if tcb.recovery_point.inflation() > 0 && tcb.settings().quirks.cwnd_on_exit == CwndOnExit::Flight {
             tcb.set_cwnd(tcb.window().ssthresh.min((tcb.snd_max() + 1 - ack.next) as f64), out);
         }
         //= RFC 5681, section 3.2, step 6: recovery ends at the threshold
-        tcb.set_inflation(0);
+        tcb.recovery_point.set_inflation(0);
         let newly = tcb.process_new_ack(ack, now);
         if unnoticed {
-            tcb.record_recovery_start();
+            tcb.recovery_point.record_recovery_start();
         }
         tcb.grow_cwnd(ack, newly, now, out);
     }
@@ -79,12 +79,12 @@ impl NewReno {
 
 /// Deflates the window by `newly` segments and inflates it by one; inflation stays above zero, and the window at one or more.
 fn deflate_window(tcb: &mut Tcb, newly: u64, out: &mut impl SenderOutput) {
-    let inflation = tcb.recovery_point().inflation();
+    let inflation = tcb.recovery_point.inflation();
     if inflation > newly {
-        tcb.set_inflation(inflation - (newly - 1));
+        tcb.recovery_point.set_inflation(inflation - (newly - 1));
     } else {
         tcb.set_cwnd(tcb.window().cwnd - (newly - inflation) as f64, out);
-        tcb.set_inflation(1);
+        tcb.recovery_point.set_inflation(1);
     }
     tcb.raise_cwnd_to_one(out);
 }
@@ -93,7 +93,7 @@ impl Recovery for NewReno {
     #[inline(never)]
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         if ack.next > tcb.snd_una() {
-            if !tcb.recovery_point().is_reached_by(ack.next) && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery) {
+            if !tcb.recovery_point.is_reached_by(ack.next) && tcb.recovery_point.last_reduction_is(LastReduction::FastRecovery) {
                 self.on_partial_ack(tcb, ack, now, out);
             } else {
                 self.on_full_or_ordinary_ack(tcb, ack, now, out);

@@ -52,7 +52,7 @@ impl Ns2Sack1 {
 
     fn enter_fast_recovery(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let FastRetransmitDecision::Retransmit { cut } = dupack::decide_fast_retransmit(tcb, false) else { return };
-        tcb.record_recovery_start();
+        tcb.recovery_point.record_recovery_start();
         self.in_recovery = true;
         self.pipe = tcb.outstanding_segments() as i64 - i64::from(self.dup_thresh);
         self.sacked.mark_retransmitted(tcb.snd_una());
@@ -64,9 +64,9 @@ impl Ns2Sack1 {
 
     fn on_ack_in_recovery(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time) {
         self.pipe -= 1;
-        if tcb.recovery_point().is_reached_by(ack.next) {
+        if tcb.recovery_point.is_reached_by(ack.next) {
             self.in_recovery = false;
-            tcb.reset_recovery_point();
+            tcb.recovery_point.reset();
             tcb.process_new_ack(ack, now);
             self.clear_sacked();
         } else if ack.next > tcb.snd_una() {

@@ -24,7 +24,7 @@ impl RenoRecovery {
         //= RFC 5681, section 3.2: retransmitted at the third duplicate
         //= RFC 5681, section 3.2: no retransmission and no cut
         if count == self.dup_thresh {
-            let reaction = dupack::decide_fast_retransmit(tcb, tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery));
+            let reaction = dupack::decide_fast_retransmit(tcb, tcb.recovery_point.last_reduction_is(LastReduction::FastRecovery));
             dupack::fast_retransmit(tcb, reaction, now, out);
         } else if count < self.dup_thresh {
             dupack::limited_transmit(tcb, now, out);
@@ -38,7 +38,7 @@ impl Recovery for RenoRecovery {
     #[inline(never)]
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         if ack.next > tcb.snd_una() {
-            tcb.set_inflation(0);
+            tcb.recovery_point.set_inflation(0);
             let newly = tcb.process_new_ack(ack, now);
             tcb.grow_cwnd(ack, newly, now, out);
         } else if ack.next == tcb.snd_una() {

@@ -25,7 +25,7 @@ use crate::congestion::CongestionWindow;
 use crate::ecn_response::MIN_SSTHRESH;
 use crate::segment::Ack;
 use crate::settings::{PrrBound, RecoveryName, TcpSettings};
-use crate::tcb::{LastReduction, SenderOutput, Tcb};
+use crate::tcb::{SenderOutput, Tcb};
 
 pub struct Sack {
     scoreboard: Scoreboard,
@@ -113,15 +113,14 @@ impl Sack {
 
     fn enter_recovery(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let flight = tcb.outstanding_segments();
-        let already_cut = !tcb.recovery_point().is_reached_by(tcb.snd_una()) && tcb.recovery_point().last_reduction_is(LastReduction::Mark);
-        if already_cut {
+        if tcb.is_in_window_reduced_for_mark() {
             tcb.reduce_further_for_loss(tcb.reduction_base(), out);
         } else {
             tcb.reduce_cwnd_for_loss(tcb.reduction_base(), now, out);
         }
         tcb.extend_recovery_point();
         self.recovery_end = tcb.snd_max();
-        tcb.record_recovery_start();
+        tcb.recovery_point.record_recovery_start();
         raise_cwnd_to_min(tcb, out);
         self.phase = SackPhase::Recovery;
         (self.high_rxt, self.rescue_rxt) = (tcb.snd_una() + 1, tcb.snd_una() + 1);
@@ -154,7 +153,7 @@ impl Sack {
             tcb.set_cwnd(if reduced { ssthresh } else { cwnd.min(ssthresh) }, out);
         }
         self.phase = SackPhase::Open;
-        tcb.record_recovery_end();
+        tcb.recovery_point.exit_recovery();
     }
 
     fn transmit(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {

@@ -35,7 +35,7 @@ impl Tahoe {
 
 fn reduce_and_go_back_n(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
     let FastRetransmitDecision::Retransmit { cut } = dupack::decide_fast_retransmit(tcb, false) else { return };
-    tcb.record_recovery_start();
+    tcb.recovery_point.record_recovery_start();
     if cut {
         tcb.reduce_to_one_for_loss(now, out);
     } else {

@@ -171,8 +171,7 @@ impl VegasRecovery {
         let count = tcb.count_dupack();
         let at = self.seconds_since_first_send(now);
         if self.is_fine_timeout_over(tcb.snd_una(), at) || count == self.dup_thresh {
-            let timed_out =
-                !tcb.recovery_point().is_passed_by(tcb.snd_una()) && tcb.recovery_point().last_reduction_is(LastReduction::Timeout);
+            let timed_out = !tcb.recovery_point.is_passed_by(tcb.snd_una()) && tcb.recovery_point.last_reduction_is(LastReduction::Timeout);
             let may_act = !(tcb.settings().quirks.single_fast_retransmit && timed_out);
             if may_act && can_send_first_unacked(tcb) {
                 self.on_loss(tcb, at, now, out);
@@ -187,7 +186,7 @@ impl VegasRecovery {
         let again = sending.times > 1;
         self.watched_acks = MAX_WATCHED_ACKS.min(tcb.snd_nxt() + 1 - tcb.snd_una());
         self.fine_timeout.back_off(again);
-        tcb.record_recovery_start();
+        tcb.recovery_point.record_recovery_start();
         if self.reduced_at < sending.sent {
             self.reduce_cwnd(tcb, again, now, out);
             self.reduced_at = at;

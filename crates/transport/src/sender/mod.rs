@@ -588,7 +588,7 @@ mod tests {
             sacks.push(2, to.min(sender.tcb.snd_max()));
             sender.on_ack(&Ack { sacks, ..Ack::plain(1, 40) }, Time::ZERO, &mut sent);
         }
-        let (recover, snd_max) = (sender.tcb.recovery_point().recover(), sender.tcb.snd_max());
+        let (recover, snd_max) = (sender.tcb.recovery_point.recover(), sender.tcb.snd_max());
         assert!(snd_max > recover + 2, "recovery has sent new segments from {recover} to {snd_max}");
         sender.on_ack(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
         let cwnd = sender.congestion_window().cwnd;

@@ -66,17 +66,6 @@ impl AckState {
     }
 }
 
-/// Sorts a few blocks by their first segments in ascending order (as Linux tcp_sacktag_write_queue does).
-fn sort_blocks(blocks: &mut [(u64, u64, bool)]) {
-    for at in 1..blocks.len() {
-        let mut place = at;
-        while place > 0 && blocks[place].0 < blocks[place - 1].0 {
-            blocks.swap(place, place - 1);
-            place -= 1;
-        }
-    }
-}
-
 impl Rack {
     /// State before an ACK is processed.
     #[inline(always)]
@@ -146,7 +135,7 @@ impl Rack {
             }
         }
         let blocks = &mut blocks[..count];
-        sort_blocks(blocks);
+        blocks.sort_by_key(|&(from, ..)| from);
         let known = self.scoreboard.replace_last_blocks(blocks);
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {

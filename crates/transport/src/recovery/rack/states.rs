@@ -284,7 +284,7 @@ impl Rack {
             tcb.reduce_ssthresh_for_loss_after_mark(now, out);
         }
         self.set_state(CaState::Recovery, tcb);
-        tcb.record_recovery_start();
+        tcb.recovery_point.record_recovery_start();
     }
 
     pub(super) fn begin_undo(&mut self, tcb: &Tcb) {

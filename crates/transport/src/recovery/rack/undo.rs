@@ -112,7 +112,7 @@ impl Rack {
             return true;
         }
         self.set_state(CaState::Open, tcb);
-        tcb.record_recovery_end();
+        tcb.recovery_point.exit_recovery();
         false
     }
 
@@ -162,7 +162,7 @@ impl Rack {
         self.consecutive_rtos = 0;
         if !self.stays_in_state_without_sack(tcb) && (spurious || self.options.uses_sack) {
             self.set_state(CaState::Open, tcb);
-            tcb.record_recovery_end();
+            tcb.recovery_point.exit_recovery();
         }
         true
     }
