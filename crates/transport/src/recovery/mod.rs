@@ -36,33 +36,11 @@ pub trait Recovery {
     /// Processes an ACK, whether new, duplicate or old, after the ECN response to its echo, and sends segments.
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O);
 
-    /// Processes an ACK piggybacked on data that acknowledges no new data. It is not a duplicate ACK (RFC 5681, section 2).
-    fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        tcb.remember_ecn_echo(ack);
-        self.send_while_allowed(tcb, now, out);
-    }
-
-    /// Called when the retransmission timer expires, before cwnd is reduced: raises a cwnd that marks have reduced below one segment to
-    /// one.
-    fn restore_cwnd_before_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
-        tcb.raise_cwnd_to_one(out);
-    }
-
     /// Called when the retransmission timer expires, after cwnd is reduced: sends from the first unacknowledged segment on.
     fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.rewind_snd_nxt();
         //= RFC 5681, section 3.1: one segment for each timeout
         tcb.send_new_segments(u64::MAX, now, out);
-    }
-
-    /// Whether the algorithm reduces cwnd itself after an RTO. It is then called before any other handling of the RTO.
-    fn reduces_on_rto_itself(&self) -> bool {
-        false
-    }
-
-    /// Whether a reduction of cwnd over one RTT is in progress.
-    fn is_reducing_cwnd(&self) -> bool {
-        false
     }
 
     /// Sends what the window allows without an ACK: at the start, after a write, or when the send gate opens.
@@ -79,19 +57,6 @@ pub trait Recovery {
 
     /// Called when a three-way handshake is complete.
     fn on_handshake_done(&mut self, _tcb: &mut Tcb, _now: Time) {}
-
-    /// Whether the algorithm uses its own timer.
-    fn has_own_timer(&self) -> bool {
-        false
-    }
-
-    /// Deadline of the algorithm's own timer.
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-
-    /// Called when the algorithm's own timer expires.
-    fn on_timer<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _now: Time, _out: &mut O) {}
 }
 
 /// The algorithms as an enum, which needs no indirection for each packet; large states are boxed.
@@ -139,6 +104,51 @@ impl RecoveryAlgorithm {
             RecoveryName::Vegas => RecoveryAlgorithm::Vegas(Box::new(VegasRecovery::new(settings))),
         }
     }
+
+    /// Processes an ACK piggybacked on data that acknowledges no new data. It is not a duplicate ACK (RFC 5681, section 2).
+    pub fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if let RecoveryAlgorithm::Rack(rack) = self {
+            return rack.on_ack(tcb, ack, now, out);
+        }
+        tcb.remember_ecn_echo(ack);
+        self.send_while_allowed(tcb, now, out);
+    }
+
+    /// Called when the retransmission timer expires, before cwnd is reduced: raises a cwnd that marks have reduced below one segment to
+    /// one. Vegas sets cwnd itself and first checks whether it was below one.
+    pub fn restore_cwnd_before_rto(&self, tcb: &mut Tcb, out: &mut impl SenderOutput) {
+        if !matches!(self, RecoveryAlgorithm::Vegas(_)) {
+            tcb.raise_cwnd_to_one(out);
+        }
+    }
+
+    /// Whether the algorithm reduces cwnd itself after an RTO. It is then called before any other handling of the RTO.
+    pub fn reduces_on_rto_itself(&self) -> bool {
+        matches!(self, RecoveryAlgorithm::Rack(_))
+    }
+
+    /// Whether a reduction of cwnd over one RTT is in progress.
+    pub fn is_reducing_cwnd(&self) -> bool {
+        matches!(self, RecoveryAlgorithm::Rack(rack) if rack.is_reducing())
+    }
+
+    /// Whether the algorithm uses its own timer.
+    pub fn has_own_timer(&self) -> bool {
+        matches!(self, RecoveryAlgorithm::Rack(_))
+    }
+
+    /// Deadline of the algorithm's own timer.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        if let RecoveryAlgorithm::Rack(rack) = self { rack.deadline() } else { None }
+    }
+
+    /// Called when the algorithm's own timer expires.
+    pub fn on_timer(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        if let RecoveryAlgorithm::Rack(rack) = self {
+            rack.on_timer(tcb, now, out);
+        }
+    }
 }
 
 impl Recovery for RecoveryAlgorithm {
@@ -147,24 +157,8 @@ impl Recovery for RecoveryAlgorithm {
         each!(self, algorithm => algorithm.on_ack(tcb, ack, now, out));
     }
 
-    fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.on_ack_with_data(tcb, ack, now, out));
-    }
-
     fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         each!(self, algorithm => algorithm.on_rto(tcb, now, out));
-    }
-
-    fn restore_cwnd_before_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
-        each!(self, algorithm => algorithm.restore_cwnd_before_rto(tcb, out));
-    }
-
-    fn reduces_on_rto_itself(&self) -> bool {
-        each!(self, algorithm => algorithm.reduces_on_rto_itself())
-    }
-
-    fn is_reducing_cwnd(&self) -> bool {
-        each!(self, algorithm => algorithm.is_reducing_cwnd())
     }
 
     fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
@@ -177,18 +171,5 @@ impl Recovery for RecoveryAlgorithm {
 
     fn on_handshake_done(&mut self, tcb: &mut Tcb, now: Time) {
         each!(self, algorithm => algorithm.on_handshake_done(tcb, now));
-    }
-
-    fn has_own_timer(&self) -> bool {
-        each!(self, algorithm => algorithm.has_own_timer())
-    }
-
-    #[inline]
-    fn deadline(&self) -> Option<Time> {
-        each!(self, algorithm => algorithm.deadline())
-    }
-
-    fn on_timer<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.on_timer(tcb, now, out));
     }
 }

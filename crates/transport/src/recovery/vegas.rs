@@ -244,9 +244,6 @@ impl Recovery for VegasRecovery {
         }
     }
 
-    /// Empty, because `on_rto` sets cwnd itself and first checks whether it was below one.
-    fn restore_cwnd_before_rto<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
-
     #[inline(never)]
     fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         let closed = tcb.window().cwnd < 1.0;

@@ -165,7 +165,7 @@ impl Rack {
     }
 
     /// Whether a reduction of cwnd is in progress.
-    fn is_reducing(&self) -> bool {
+    pub fn is_reducing(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
@@ -290,6 +290,19 @@ impl Rack {
         self.process_ack(tcb, ack, &mut ack_state, now);
         self.process_ack_in_state(tcb, &mut ack_state, now, out)
     }
+
+    pub fn deadline(&self) -> Option<Time> {
+        self.pending_timer.map(|(_, at)| at)
+    }
+
+    #[inline(never)]
+    pub fn on_timer(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        match self.pending_timer {
+            Some((RackTlpTimer::Reordering, _)) => self.on_reordering_timeout(tcb, now, out),
+            Some((RackTlpTimer::Tlp, _)) => self.send_tlp(tcb, now, out),
+            None => {}
+        }
+    }
 }
 
 impl Recovery for Rack {
@@ -306,21 +319,9 @@ impl Recovery for Rack {
         }
     }
 
-    fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        self.on_ack(tcb, ack, now, out);
-    }
-
     #[inline(never)]
     fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         self.handle_rto(tcb, now, out);
-    }
-
-    fn reduces_on_rto_itself(&self) -> bool {
-        true
-    }
-
-    fn is_reducing_cwnd(&self) -> bool {
-        self.is_reducing()
     }
 
     #[inline(never)]
@@ -340,22 +341,5 @@ impl Recovery for Rack {
     fn on_handshake_done(&mut self, tcb: &mut Tcb, now: Time) {
         self.scoreboard.reset_at(tcb.snd_una());
         tcb.start_control(now);
-    }
-
-    fn has_own_timer(&self) -> bool {
-        true
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.pending_timer.map(|(_, at)| at)
-    }
-
-    #[inline(never)]
-    fn on_timer<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        match self.pending_timer {
-            Some((RackTlpTimer::Reordering, _)) => self.on_reordering_timeout(tcb, now, out),
-            Some((RackTlpTimer::Tlp, _)) => self.send_tlp(tcb, now, out),
-            None => {}
-        }
     }
 }
