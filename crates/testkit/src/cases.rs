@@ -43,7 +43,6 @@ pub static TEST_CASES: &[TestCase] = &[
 
 const PACKET_BUFFER: Limit = Limit::Packets(20);
 const PACKET_AND_BYTE_BUFFERS: [Limit; 2] = [PACKET_BUFFER, Limit::Bytes(15_000)];
-const DEFAULT_AND_TEST_VALUES: [DefaultOrTestValues; 2] = [DefaultOrTestValues::Defaults, DefaultOrTestValues::TestParams];
 
 /// Random operations under both settings and with buffers of packets and of bytes.
 fn random_operations_case(dut: &DeviceUnderTest) -> Result<(), Violation> {
@@ -75,27 +74,15 @@ fn burst_drains(dut: &DeviceUnderTest) -> Result<(), Violation> {
 }
 
 fn first_packet_passes(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in DEFAULT_AND_TEST_VALUES {
-        for seed in 0..20 {
-            let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, seed);
-            check_single_packet_passes(&mut queue, Invariant::Empty)
-                .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}, seed {seed}")))?;
-        }
-    }
-    Ok(())
+    check_packet_passes_after(|_| Ok(()), 20, Invariant::Empty, dut)
 }
 
 fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in DEFAULT_AND_TEST_VALUES {
-        for seed in 0..5 {
-            let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, seed);
-            send_overload(&mut queue)?;
-            queue.wait(Span::from_secs(60))?;
-            check_single_packet_passes(&mut queue, Invariant::Rest)
-                .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}, seed {seed}")))?;
-        }
-    }
-    Ok(())
+    let load = |queue: &mut CheckedQueue| {
+        send_overload(queue)?;
+        queue.wait(Span::from_secs(60))
+    };
+    check_packet_passes_after(load, 5, Invariant::Rest, dut)
 }
 
 /// Sends five hundred packets of all kinds at 1.5 times the link's rate, and then drains the queue.
@@ -108,6 +95,24 @@ fn send_overload(queue: &mut CheckedQueue) -> Result<(), Violation> {
         }
     }
     queue.drain()
+}
+
+/// Checks with each seed that one packet passes after a load that leaves the queue empty.
+fn check_packet_passes_after(
+    load: impl Fn(&mut CheckedQueue) -> Result<(), Violation>,
+    seeds: u64,
+    invariant: Invariant,
+    dut: &DeviceUnderTest,
+) -> Result<(), Violation> {
+    for &value_set in DefaultOrTestValues::ALL {
+        for seed in 0..seeds {
+            let mut queue = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, seed);
+            load(&mut queue)?;
+            check_single_packet_passes(&mut queue, invariant)
+                .map_err(|violation| violation.with_message_prefix(format_args!("{value_set}, seed {seed}")))?;
+        }
+    }
+    Ok(())
 }
 
 /// Sends one packet through an empty queue.
@@ -123,7 +128,7 @@ fn check_single_packet_passes(queue: &mut CheckedQueue, invariant: Invariant) ->
 }
 
 fn equal_runs_are_equal(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in DEFAULT_AND_TEST_VALUES {
+    for &value_set in DefaultOrTestValues::ALL {
         let mut first = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, 3);
         let mut second = CheckedQueue::new(dut, &dut.parameter_values_of_set(value_set), PACKET_BUFFER, 3);
         let operations = random_operations(3, 2000);
@@ -147,7 +152,7 @@ fn compare_events(first: &[QueueEventOrAnswer], second: &[QueueEventOrAnswer]) -
 fn discipline_reports_backlog_to_aqm(dut: &DeviceUnderTest) -> Result<(), Violation> {
     let mut rng = Rng::for_role(5, format_args!("values of {}", dut.discipline.name));
     let dut = DeviceUnderTest { aqm: Some(&backlog_checker::ENTRY), ..*dut };
-    let settings = DEFAULT_AND_TEST_VALUES.map(|value_set| dut.parameter_values_of_set(value_set));
+    let settings: Vec<DutValues> = DefaultOrTestValues::ALL.iter().map(|&value_set| dut.parameter_values_of_set(value_set)).collect();
     for number in 0..RANDOM_SETUP_COUNT {
         let limit = random_limit(&mut rng);
         let fixed = settings.get(number as usize).filter(|values| !dut.has_value_contradictions(values, limit)).cloned();
@@ -185,7 +190,7 @@ fn describe_setup(limit: Limit, values: &DutValues) -> String {
 
 /// Both settings with both kinds of buffer, where they do not contradict each other.
 fn consistent_setups(dut: &DeviceUnderTest) -> impl Iterator<Item = (DefaultOrTestValues, Limit)> {
-    let all = DEFAULT_AND_TEST_VALUES.into_iter().flat_map(|value_set| PACKET_AND_BYTE_BUFFERS.map(|limit| (value_set, limit)));
+    let all = DefaultOrTestValues::ALL.iter().flat_map(|&value_set| PACKET_AND_BYTE_BUFFERS.map(|limit| (value_set, limit)));
     all.filter(|(value_set, limit)| !dut.has_value_contradictions(&dut.parameter_values_of_set(*value_set), *limit))
 }
 

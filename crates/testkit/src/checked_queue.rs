@@ -24,14 +24,6 @@ pub struct CheckedQueue {
     enqueued: u64,
 }
 
-/// Outcome of a dequeue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckedDequeueOutcome {
-    Packet(Packet),
-    RetryAt(Time),
-    Empty,
-}
-
 impl CheckedQueue {
     pub fn new(dut: &DeviceUnderTest, values: &DutValues, limit: Limit, seed: u64) -> CheckedQueue {
         let gauges = dut.discipline.gauges.iter().chain(dut.aqm.map_or(&[][..], |aqm| aqm.gauges));
@@ -63,29 +55,26 @@ impl CheckedQueue {
     }
 
     /// Asks for the next packet.
-    pub fn dequeue(&mut self) -> Result<CheckedDequeueOutcome, Violation> {
+    pub fn dequeue(&mut self) -> Result<DequeueOutcome<Packet>, Violation> {
         let CheckedQueue { queue, model, rng, now, .. } = self;
         let timer = queue.next_timer();
-        let answer = queue.dequeue(*now, rng, &mut |event| model.on_event(event));
+        let outcome = queue.dequeue(*now, rng, &mut |event| model.on_event(event));
         model.finish_operation()?;
-        let outcome = match answer {
+        match outcome {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 ensure!(band < queue.band_count(), Books, "band {band} of {}", queue.band_count());
                 model.verify_departure(&packet, sojourn, *now, band)?;
-                CheckedDequeueOutcome::Packet(packet)
             }
             DequeueOutcome::RetryAt(time) => {
                 ensure!(time > *now, Later, "asked at {} s it says {} s", now.seconds(), time.seconds());
                 ensure!(model.packets() > 0, Later, "nothing waits and it says {} s", time.seconds());
                 model.events.push(QueueEventOrAnswer::Later(time));
-                CheckedDequeueOutcome::RetryAt(time)
             }
             DequeueOutcome::Empty => {
                 ensure!(model.packets() == 0, Books, "it says that it is empty, and {} packets wait", model.packets());
                 model.events.push(QueueEventOrAnswer::Empty);
-                CheckedDequeueOutcome::Empty
             }
-        };
+        }
         self.check_state(timer)?;
         Ok(outcome)
     }
@@ -93,18 +82,16 @@ impl CheckedQueue {
     /// Takes packets until the queue says that it is empty, waiting where it asks for that.
     pub fn drain(&mut self) -> Result<(), Violation> {
         let mut outcome = self.dequeue()?;
-        while outcome != CheckedDequeueOutcome::Empty {
-            if let CheckedDequeueOutcome::RetryAt(time) = outcome {
+        while outcome != DequeueOutcome::Empty {
+            if let DequeueOutcome::RetryAt(time) = outcome {
                 if !self.wait_until_or_max_timers(time, MAX_TIMERS_IN_SHORT_WAIT)? {
                     return Ok(());
                 }
                 outcome = self.dequeue()?;
-                ensure!(
-                    !matches!(outcome, CheckedDequeueOutcome::RetryAt(_)),
-                    Later,
-                    "asked at {} s, as it said, it puts off: {outcome}",
-                    time.seconds()
-                );
+                if let DequeueOutcome::RetryAt(later) = outcome {
+                    let message = format!("asked at {} s, as it said, it puts off: a packet at {} s", time.seconds(), later.seconds());
+                    return Err(Violation::new(Invariant::Later, message));
+                }
             } else {
                 outcome = self.dequeue()?;
             }

@@ -4,21 +4,10 @@ use std::fmt::{Display, Formatter, Result};
 
 use ecnlab_units::{CongestionLevel, Ecn, Time};
 
-use super::dut::DefaultOrTestValues;
 use super::model::QueueEventOrAnswer;
-use crate::checked_queue::CheckedDequeueOutcome;
 use crate::packet::Packet;
 use crate::traffic::Operation;
 use ecnlab_queue::{Limit, QueueCounters};
-
-impl Display for DefaultOrTestValues {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        f.write_str(match self {
-            DefaultOrTestValues::Defaults => "default values",
-            DefaultOrTestValues::TestParams => "busy values",
-        })
-    }
-}
 
 impl Display for Packet {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -51,16 +40,6 @@ impl Display for QueueEventOrAnswer {
             QueueEventOrAnswer::Later(time) => write!(f, "put the next packet off until {} s", time.seconds()),
             QueueEventOrAnswer::Empty => f.write_str("was empty"),
             QueueEventOrAnswer::Deadline(due) => write!(f, "set its deadline to {}", time_text(*due)),
-        }
-    }
-}
-
-impl Display for CheckedDequeueOutcome {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        match self {
-            CheckedDequeueOutcome::Packet(packet) => packet.fmt(f),
-            CheckedDequeueOutcome::RetryAt(time) => write!(f, "a packet at {} s", time.seconds()),
-            CheckedDequeueOutcome::Empty => f.write_str("nothing"),
         }
     }
 }

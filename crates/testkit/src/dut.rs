@@ -1,13 +1,10 @@
 //! Device under test: an AQM in a FIFO buffer, or a discipline with its child.
 
 use ecnlab_units::quantity::PacketsOrBytes;
-use ecnlab_units::{CongestionLevel, EcnSemantics, Values};
+use ecnlab_units::{CongestionLevel, EcnSemantics, Values, words};
 
-use ecnlab_queue::AqmEntry;
-use ecnlab_queue::Registry;
 use ecnlab_queue::discipline::fifo;
-use ecnlab_queue::{AqmConfig, Child, Limit, QueueConfig};
-use ecnlab_queue::{ChildKind, DisciplineEntry};
+use ecnlab_queue::{AqmConfig, AqmEntry, Child, ChildKind, DisciplineEntry, Limit, QueueConfig, Registry};
 
 /// Device under test. Every test case builds new queues from it.
 #[derive(Clone, Copy)]
@@ -17,12 +14,13 @@ pub struct DeviceUnderTest {
     pub aqm: Option<&'static AqmEntry>,
 }
 
-/// Values of the parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefaultOrTestValues {
-    Defaults,
-    /// Those under which it signals often in a buffer of 20 packets.
-    TestParams,
+words! {
+    /// Values of the parameters.
+    pub enum DefaultOrTestValues {
+        Defaults = "default values",
+        /// Those under which it signals often in a buffer of 20 packets.
+        TestParams = "busy values",
+    }
 }
 
 /// Parameter values of the discipline and the AQM of a device under test.

@@ -27,7 +27,7 @@ mod traffic;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use checked_queue::{CheckedDequeueOutcome, CheckedQueue};
+pub use checked_queue::CheckedQueue;
 pub use dut::{DefaultOrTestValues, DeviceUnderTest, DutValues};
 use ecnlab_queue::{AqmEntry, DisciplineEntry};
 pub use invariants::{Invariant, Violation};

@@ -56,7 +56,7 @@ impl QueueItem for AccessCountingPacket {
 
 /// Compares the cost in a small buffer with that in one a hundred times as large, both overloaded.
 pub fn cost_does_not_grow(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    for value_set in [DefaultOrTestValues::Defaults, DefaultOrTestValues::TestParams] {
+    for &value_set in DefaultOrTestValues::ALL {
         let [small, large] = [SMALL_BUFFER, LARGE_BUFFER].map(|packets| accesses_per_packet(dut, value_set, packets));
         let grows = large > 2.0 * small + 10.0;
         ensure!(

@@ -2,9 +2,10 @@
 
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span};
 
-use crate::checked_queue::{CheckedDequeueOutcome, CheckedQueue, MAX_PACKET_BYTES};
+use crate::checked_queue::{CheckedQueue, MAX_PACKET_BYTES};
 use crate::invariants::Violation;
 use crate::packet::Packet;
+use ecnlab_queue::DequeueOutcome;
 
 /// One step of the traffic.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,7 @@ impl CheckedQueue {
             Operation::Enqueue(packet) => self.enqueue(packet),
             Operation::Dequeue => self.dequeue().map(|_| ()),
             Operation::Empty => {
-                while matches!(self.dequeue()?, CheckedDequeueOutcome::Packet(_)) {}
+                while matches!(self.dequeue()?, DequeueOutcome::Packet { .. }) {}
                 Ok(())
             }
             Operation::Wait(span) => self.wait_limiting_timers(span),
