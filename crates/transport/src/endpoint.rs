@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
 
+use self::DatagramOrExternalSender::{Datagrams, External};
 use crate::application::AppWrite;
 use crate::clock::{self, HostClock};
 use crate::congestion::CongestionWindow;
@@ -89,6 +90,11 @@ impl Transport {
 #[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
 pub enum SenderEndpoint {
     Tcp(Sender),
+    NonTcp(DatagramOrExternalSender),
+}
+
+/// Sender that is not the engine's TCP. A type of its own, so that a packet needs only one check on the hot path.
+pub enum DatagramOrExternalSender {
     Datagrams(DatagramSender),
     External(Box<ExternalSender>),
 }
@@ -106,8 +112,8 @@ impl SenderEndpoint {
     pub fn new(transport: &Transport, app_write: &AppWrite, phase: Span) -> SenderEndpoint {
         match transport {
             Transport::Tcp(tcp) => SenderEndpoint::Tcp(Sender::new(tcp.clone(), app_write, HostClock::new(tcp, phase))),
-            Transport::Datagrams(udp) => SenderEndpoint::Datagrams(DatagramSender::new(*udp)),
-            Transport::External(_) => SenderEndpoint::External(Box::default()),
+            Transport::Datagrams(udp) => SenderEndpoint::NonTcp(Datagrams(DatagramSender::new(*udp))),
+            Transport::External(_) => SenderEndpoint::NonTcp(External(Box::default())),
         }
     }
 
@@ -115,8 +121,8 @@ impl SenderEndpoint {
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.set_processing_time(processing),
-            SenderEndpoint::Datagrams(sender) => sender.set_processing_time(processing),
-            SenderEndpoint::External(_) => {}
+            SenderEndpoint::NonTcp(Datagrams(sender)) => sender.set_processing_time(processing),
+            SenderEndpoint::NonTcp(External(_)) => {}
         }
     }
 
@@ -131,8 +137,8 @@ impl SenderEndpoint {
     pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.write(app_write, now, out),
-            SenderEndpoint::Datagrams(sender) => sender.write(app_write, now, out),
-            SenderEndpoint::External(_) => {}
+            SenderEndpoint::NonTcp(Datagrams(sender)) => sender.write(app_write, now, out),
+            SenderEndpoint::NonTcp(External(_)) => {}
         }
     }
 
@@ -160,8 +166,8 @@ impl SenderEndpoint {
     pub fn deadline_or_never(&self) -> Time {
         match self {
             SenderEndpoint::Tcp(sender) => sender.deadline_or_never(),
-            SenderEndpoint::Datagrams(sender) => sender.processing_deadline().unwrap_or(Time::NEVER),
-            SenderEndpoint::External(_) => Time::NEVER,
+            SenderEndpoint::NonTcp(Datagrams(sender)) => sender.processing_deadline().unwrap_or(Time::NEVER),
+            SenderEndpoint::NonTcp(External(_)) => Time::NEVER,
         }
     }
 
@@ -169,8 +175,8 @@ impl SenderEndpoint {
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.on_timer(now, out),
-            SenderEndpoint::Datagrams(sender) => sender.on_timer(now, out),
-            SenderEndpoint::External(_) => {}
+            SenderEndpoint::NonTcp(Datagrams(sender)) => sender.on_timer(now, out),
+            SenderEndpoint::NonTcp(External(_)) => {}
         }
     }
 
@@ -179,8 +185,8 @@ impl SenderEndpoint {
     pub fn is_done(&self) -> bool {
         match self {
             SenderEndpoint::Tcp(sender) => sender.is_done(),
-            SenderEndpoint::Datagrams(_) => false,
-            SenderEndpoint::External(sender) => sender.is_done(),
+            SenderEndpoint::NonTcp(Datagrams(_)) => false,
+            SenderEndpoint::NonTcp(External(sender)) => sender.is_done(),
         }
     }
 
@@ -190,11 +196,11 @@ impl SenderEndpoint {
     pub fn bytes_delivered_by_segment(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.bytes_delivered_by_segment(segment, delivered, next),
-            SenderEndpoint::Datagrams(sender) => {
+            SenderEndpoint::NonTcp(Datagrams(sender)) => {
                 let carried = sender.payload_of_size(segment.size);
                 (u64::from(carried), carried)
             }
-            SenderEndpoint::External(_) => (0, 0),
+            SenderEndpoint::NonTcp(External(_)) => (0, 0),
         }
     }
 
@@ -202,8 +208,8 @@ impl SenderEndpoint {
     pub fn payload_of_packet(&self, seq: u64, size: u32) -> u32 {
         match self {
             SenderEndpoint::Tcp(sender) => sender.send_buffer().segment_payload(seq),
-            SenderEndpoint::Datagrams(sender) => sender.payload_of_size(size),
-            SenderEndpoint::External(_) => 0,
+            SenderEndpoint::NonTcp(Datagrams(sender)) => sender.payload_of_size(size),
+            SenderEndpoint::NonTcp(External(_)) => 0,
         }
     }
 
@@ -216,8 +222,8 @@ impl SenderEndpoint {
     pub fn window(&self) -> Option<&CongestionWindow> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.congestion_window()),
-            SenderEndpoint::Datagrams(_) => None,
-            SenderEndpoint::External(sender) => sender.window(),
+            SenderEndpoint::NonTcp(Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(External(sender)) => sender.window(),
         }
     }
 
@@ -236,16 +242,16 @@ impl SenderEndpoint {
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
-            SenderEndpoint::Datagrams(_) => None,
-            SenderEndpoint::External(sender) => sender.min_rtt(),
+            SenderEndpoint::NonTcp(Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(External(sender)) => sender.min_rtt(),
         }
     }
 
     pub fn counters(&self) -> &SendCounters {
         match self {
             SenderEndpoint::Tcp(sender) => sender.counters(),
-            SenderEndpoint::Datagrams(sender) => sender.counters(),
-            SenderEndpoint::External(sender) => sender.counters(),
+            SenderEndpoint::NonTcp(Datagrams(sender)) => sender.counters(),
+            SenderEndpoint::NonTcp(External(sender)) => sender.counters(),
         }
     }
 
@@ -257,7 +263,7 @@ impl SenderEndpoint {
 
     /// The external sender, if this is one.
     pub fn as_external_mut(&mut self) -> Option<&mut ExternalSender> {
-        if let SenderEndpoint::External(sender) = self { Some(sender) } else { None }
+        if let SenderEndpoint::NonTcp(External(sender)) = self { Some(sender) } else { None }
     }
 }
 

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use ecnlab_transport::application::WriteTimes;
+use ecnlab_transport::endpoint::DatagramOrExternalSender;
 use ecnlab_transport::{
     AccurateReceiver, AppWrite, HostClock, NegotiatedEcn, ProcessingTime, ReceiverEndpoint, ReverseAccurateStart, SendCounters, Sender,
     SenderEndpoint, Transport,
@@ -273,7 +274,7 @@ impl FlowState {
 
     /// Whether its hosts are external.
     pub fn has_external_hosts(&self) -> bool {
-        matches!(self.sender, SenderEndpoint::External(_))
+        matches!(self.sender, SenderEndpoint::NonTcp(DatagramOrExternalSender::External(_)))
     }
 
     /// Whether ACKs of a bidirectional connection are piggybacked on data.
