@@ -67,6 +67,12 @@ struct WriteEnds {
 }
 
 impl WriteEnds {
+    /// Makes room for one segment at `seq`.
+    fn shift_from(&mut self, seq: u64) {
+        self.short_segments.iter_mut().filter(|(short, _)| *short >= seq).for_each(|(short, _)| *short += 1);
+        self.fin_seq = self.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
+    }
+
     /// Sets the payload of a segment; one of `full` bytes has no entry, unless it is the FIN.
     fn set_segment_payload(&mut self, seq: u64, payload: u32, full: u32) {
         let at = self.short_segments.partition_point(|&(short, _)| short < seq);
@@ -289,11 +295,10 @@ impl SendBuffer {
         if ends.short_segments.get(at).is_some_and(|&(short, _)| short == seq) {
             ends.short_segments.remove(at);
         }
-        ends.short_segments.iter_mut().skip(at).for_each(|(short, _)| *short += 1);
+        ends.shift_from(seq);
         ends.short_segments.insert(at, (seq + 1, rest));
         ends.short_segments.insert(at, (seq, bytes));
         ends.push_points.split_segment_with_psh(seq);
-        ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
         ends.fin_on_data &= rest > 0 || ends.fin_seq != Some(seq + 1);
         self.segments += 1;
         self.update_first_short_and_psh(snd_max);
@@ -317,9 +322,8 @@ impl SendBuffer {
     fn divide_segment(&mut self, seq: u64, bytes: u32, rest: u32) {
         let full = self.full_payload;
         let ends = self.write_ends.get_or_insert_default();
-        ends.short_segments.iter_mut().filter(|(short, _)| *short >= seq).for_each(|(short, _)| *short += 1);
+        ends.shift_from(seq);
         ends.push_points.insert_segment(seq);
-        ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
         ends.set_segment_payload(seq, bytes, full);
         ends.set_segment_payload(seq + 1, rest, full);
         self.segments = self.segments.saturating_add(1);
@@ -370,20 +374,6 @@ impl SendBuffer {
                 as u64;
         let passed = self.write_ends.as_ref().map_or(0, |ends| ends.released_short);
         seq.saturating_sub(u64::from(self.syn) + passed + ahead)
-    }
-
-    /// The unreleased segment that holds a byte. Data bytes count from 0; a FIN takes one byte after them.
-    pub fn segment_of_byte(&self, byte: u64) -> u64 {
-        let (full, syn) = (u64::from(self.full_payload), u64::from(self.syn));
-        // Position if all segments before were full.
-        let mut place = byte + self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
-        for &(short, payload) in self.iter_short_segments() {
-            if place < (short - syn) * full + u64::from(payload) + u64::from(self.segment_type(short) == SegmentType::Fin) {
-                return short.min(syn + place / full);
-            }
-            place += full - u64::from(payload);
-        }
-        syn + place / full
     }
 
     /// Whether a segment of this type carries data.
@@ -468,6 +458,20 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The unreleased segment that holds a byte. Data bytes count from 0; a FIN takes one byte after them.
+    fn segment_of_byte(send_buffer: &SendBuffer, byte: u64) -> u64 {
+        let (full, syn) = (u64::from(send_buffer.full_payload), u64::from(send_buffer.syn));
+        // Position if all segments before were full.
+        let mut place = byte + send_buffer.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
+        for &(short, payload) in send_buffer.iter_short_segments() {
+            if place < (short - syn) * full + u64::from(payload) + u64::from(send_buffer.segment_type(short) == SegmentType::Fin) {
+                return short.min(syn + place / full);
+            }
+            place += full - u64::from(payload);
+        }
+        syn + place / full
+    }
     use crate::profile;
     use crate::settings::Handshake;
     use crate::settings::Quirks;
@@ -527,7 +531,7 @@ mod tests {
         );
         assert_eq!(
             (40, 40, 41),
-            (send_buffer.segment_of_byte(56_472), send_buffer.segment_of_byte(57_920), send_buffer.segment_of_byte(57_921))
+            (segment_of_byte(&send_buffer, 56_472), segment_of_byte(&send_buffer, 57_920), segment_of_byte(&send_buffer, 57_921))
         );
         assert!(send_buffer.type_carries_data(SegmentType::Fin) && send_buffer.carries_psh(40, false));
         // All of a short transfer is sent when the application closes.
@@ -538,8 +542,8 @@ mod tests {
             (
                 send_buffer.segment_type(3),
                 send_buffer.segment_payload(3),
-                send_buffer.segment_of_byte(2000),
-                send_buffer.segment_of_byte(2001)
+                segment_of_byte(&send_buffer, 2000),
+                segment_of_byte(&send_buffer, 2001)
             )
         );
         assert!(!send_buffer.type_carries_data(SegmentType::Fin) && !send_buffer.carries_psh(3, true));
@@ -591,7 +595,7 @@ mod tests {
         send_buffer.queue_fin(131);
         assert_eq!(
             (SegmentType::Fin, 134, 0),
-            (send_buffer.segment_type(200), send_buffer.segment_of_byte(194_032 - 1448), send_buffer.segments_fitting(135, 1064))
+            (send_buffer.segment_type(200), segment_of_byte(&send_buffer, 194_032 - 1448), send_buffer.segments_fitting(135, 1064))
         );
         send_buffer.split_segment_with_psh(135, 1064, 135);
         assert_eq!(

@@ -14,6 +14,13 @@ struct PushRun {
     last: u64,
 }
 
+impl PushRun {
+    /// The same run one segment later.
+    fn shifted(self) -> PushRun {
+        PushRun { first: self.first + 1, last: self.last + 1, ..self }
+    }
+}
+
 /// Segments with PSH in ascending order, and the number of bytes pushed. Bytes, since a split renumbers segments.
 #[derive(Clone, Debug, Default)]
 pub struct PushPoints {
@@ -85,7 +92,7 @@ impl PushPoints {
     pub fn insert_segment(&mut self, seq: u64) {
         let (ahead, behind) = self.take_runs_split_at(seq);
         self.runs = ahead;
-        self.runs.extend(behind.into_iter().map(|PushRun { first, step, last }| PushRun { first: first + 1, step, last: last + 1 }));
+        self.runs.extend(behind.into_iter().map(PushRun::shifted));
     }
 
     /// Removes a segment that the one before takes over, with its PSH.
@@ -118,22 +125,11 @@ impl PushPoints {
 
     /// Splits a segment into two that both carry PSH, and renumbers all later ones.
     pub fn split_segment_with_psh(&mut self, seq: u64) {
-        let runs = std::mem::take(&mut self.runs);
-        let (mut ahead, mut behind) = (VecDeque::new(), VecDeque::new());
-        for PushRun { first, step, last } in runs {
-            // Number of push points of the run before the segment, and before the next segment.
-            let count = (last - first) / step + 1;
-            let before = |end: u64| if end > first { count.min((end - first).div_ceil(step)) } else { 0 };
-            let (kept, passed) = (before(seq), before(seq + 1));
-            if kept > 0 {
-                ahead.push_back(PushRun { first, step, last: first + (kept - 1) * step });
-            }
-            if passed < count {
-                behind.push_back(PushRun { first: first + passed * step + 1, step, last: last + 1 });
-            }
-        }
+        let (mut ahead, from_seq) = self.take_runs_split_at(seq);
+        self.runs = from_seq;
+        let (_, behind) = self.take_runs_split_at(seq + 1);
         ahead.push_back(PushRun { first: seq, step: 1, last: seq + 1 });
-        ahead.append(&mut behind);
+        ahead.extend(behind.into_iter().map(PushRun::shifted));
         self.runs = ahead;
     }
 
