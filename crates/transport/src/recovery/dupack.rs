@@ -81,3 +81,18 @@ pub fn inflate_for_dupack(tcb: &mut Tcb) {
         tcb.recovery_point.inflate_by_one();
     }
 }
+
+/// Counts a duplicate ACK and responds to it; `again` as for [`decide_fast_retransmit`].
+pub fn count_and_respond(tcb: &mut Tcb, dup_thresh: u32, again: bool, now: Time, out: &mut impl SenderOutput) {
+    let count = tcb.count_dupack();
+    //= RFC 5681, section 3.2: retransmitted at the third duplicate
+    //= RFC 5681, section 3.2: no retransmission and no cut
+    if count == dup_thresh {
+        let reaction = decide_fast_retransmit(tcb, again);
+        fast_retransmit(tcb, reaction, now, out);
+    } else if count < dup_thresh {
+        limited_transmit(tcb, now, out);
+    } else {
+        inflate_for_dupack(tcb);
+    }
+}

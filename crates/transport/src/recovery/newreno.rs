@@ -30,20 +30,6 @@ impl NewReno {
         }
     }
 
-    fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
-        let count = tcb.count_dupack();
-        //= RFC 5681, section 3.2: retransmitted at the third duplicate
-        //= RFC 5681, section 3.2: no retransmission and no cut
-        if count == self.dup_thresh {
-            let reaction = dupack::decide_fast_retransmit(tcb, false);
-            dupack::fast_retransmit(tcb, reaction, now, out);
-        } else if count < self.dup_thresh {
-            dupack::limited_transmit(tcb, now, out);
-        } else {
-            dupack::inflate_for_dupack(tcb);
-        }
-    }
-
     fn on_partial_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         if self.restart_timer_on_every_partial_ack || !self.partial_seen {
             self.partial_seen = true;
@@ -99,7 +85,7 @@ impl Recovery for NewReno {
                 self.on_full_or_ordinary_ack(tcb, ack, now, out);
             }
         } else if ack.next == tcb.snd_una() {
-            self.on_dupack(tcb, now, out);
+            dupack::count_and_respond(tcb, self.dup_thresh, false, now, out);
         }
         if tcb.dupacks() == 0 {
             tcb.send_new_segments(u64::MAX, now, out);

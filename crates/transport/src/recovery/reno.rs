@@ -18,20 +18,6 @@ impl RenoRecovery {
     pub fn new(settings: &TcpSettings) -> RenoRecovery {
         RenoRecovery { dup_thresh: settings.dupthresh }
     }
-
-    fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
-        let count = tcb.count_dupack();
-        //= RFC 5681, section 3.2: retransmitted at the third duplicate
-        //= RFC 5681, section 3.2: no retransmission and no cut
-        if count == self.dup_thresh {
-            let reaction = dupack::decide_fast_retransmit(tcb, tcb.recovery_point.last_reduction_is(LastReduction::FastRecovery));
-            dupack::fast_retransmit(tcb, reaction, now, out);
-        } else if count < self.dup_thresh {
-            dupack::limited_transmit(tcb, now, out);
-        } else {
-            dupack::inflate_for_dupack(tcb);
-        }
-    }
 }
 
 impl Recovery for RenoRecovery {
@@ -42,7 +28,8 @@ impl Recovery for RenoRecovery {
             let newly = tcb.process_new_ack(ack, now);
             tcb.grow_cwnd(ack, newly, now, out);
         } else if ack.next == tcb.snd_una() {
-            self.on_dupack(tcb, now, out);
+            let again = tcb.recovery_point.last_reduction_is(LastReduction::FastRecovery);
+            dupack::count_and_respond(tcb, self.dup_thresh, again, now, out);
         }
         if tcb.dupacks() == 0 || tcb.dupacks() >= self.dup_thresh {
             tcb.send_new_segments(u64::MAX, now, out);

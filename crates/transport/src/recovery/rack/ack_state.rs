@@ -7,6 +7,8 @@ use super::scoreboard::RackSegment;
 use crate::segment::{Ack, SackOption};
 use crate::tcb::{SenderOutput, Tcb};
 
+const MICROS_PER_MILLI: u64 = 1000;
+
 /// Results of processing an ACK so far.
 #[derive(Debug)]
 pub struct AckState {
@@ -237,7 +239,7 @@ impl Rack {
             self.delivered += 1;
             let spurious = segment.ever_retransmitted
                 && self.options.timestamps
-                && tcb.host_clock_millis_at(self.echoed_send_time) < tcb.micros_to_millis(segment.last_sent_at);
+                && tcb.host_clock_millis_at(self.echoed_send_time) < segment.last_sent_at / MICROS_PER_MILLI;
             if !spurious {
                 self.reordering.on_delivered(end, &segment, micros, tcb.min_rtt_micros());
             }
@@ -312,7 +314,7 @@ impl Rack {
     /// RTT by the timestamp in microseconds: bounded by the start of the clock for the estimator, and unbounded.
     #[inline(never)]
     fn rtt_from_timestamp(&self, tcb: &Tcb, ack: &Ack, now: Time) -> (u64, u64) {
-        let shown = tcb.millis_to_micros((tcb.host_clock_millis_at(now) - tcb.host_clock_millis_at(ack.echo)).max(1));
+        let shown = (tcb.host_clock_millis_at(now) - tcb.host_clock_millis_at(ack.echo)).max(1) * MICROS_PER_MILLI;
         (shown.min(tcb.host_clock_micros_at(now) - tcb.host_clock_micros_at(Time::ZERO)), shown)
     }
 }

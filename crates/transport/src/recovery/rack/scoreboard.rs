@@ -171,13 +171,9 @@ impl RackScoreboard {
     /// Marks a segment as sacked for the first time.
     pub fn mark_sacked(&mut self, seq: u64) {
         let segment = &mut self.segments[seq];
-        if segment.retransmitted && segment.lost {
-            (segment.retransmitted, segment.lost) = (false, false);
-            self.retransmitted -= 1;
+        if std::mem::take(&mut segment.lost) {
             self.lost -= 1;
-        } else if !segment.retransmitted && segment.lost {
-            segment.lost = false;
-            self.lost -= 1;
+            self.retransmitted -= u64::from(std::mem::take(&mut segment.retransmitted));
         }
         segment.sacked = true;
         self.highest_sacked_end = if self.sacked == 0 { seq + 1 } else { self.highest_sacked_end.max(seq + 1) };
