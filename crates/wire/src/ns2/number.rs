@@ -1,23 +1,22 @@
 //! Numbers as ns-2 prints them, without a detour over floating point.
 
+use std::str::FromStr;
+
 const PICOS_PER_S: u128 = 1_000_000_000_000;
 
 /// A whole number in digits, nothing else; `None` if it does not fit.
-pub fn parse_decimal<T: TryFrom<u64>>(digits: &[u8]) -> Option<T> {
-    if digits.is_empty() {
-        return None;
-    }
-    let number = digits.iter().try_fold(0_u64, |number, &byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })?;
-    T::try_from(number).ok()
+pub fn parse_decimal<T: FromStr>(digits: &[u8]) -> Option<T> {
+    text_without_plus(digits)?.parse().ok()
 }
 
 /// A whole number in hexadecimal digits, nothing else.
 pub fn parse_hexadecimal(digits: &[u8]) -> Option<u32> {
-    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
-    u32::from_str_radix(text, 16).ok()
+    u32::from_str_radix(text_without_plus(digits)?, 16).ok()
+}
+
+/// The text of digits; the standard library would accept a plus sign before them.
+fn text_without_plus(digits: &[u8]) -> Option<&str> {
+    std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))
 }
 
 /// Seconds as C's `%g` prints them, in picoseconds: `1.355637`, `12`, `5e-05`. To the nearest picosecond, 213 days at most.
