@@ -231,23 +231,16 @@ impl Host {
             receiver.see_accecn_option(&packet.accecn);
         }
         match self.role {
-            Role::Client => self.arrive_at_client(packet, now),
+            Role::Client => self.arrive_at_client(packet, now)?,
             Role::Server => self.arrive_at_server(packet, now),
         }
+        Ok(())
     }
 
     fn arrive_at_client(&mut self, packet: &PacketLine, now: Time) -> Result<(), String> {
-        let Some(sender) = &mut self.sender else { return Err("a packet before connect".to_owned()) };
-        let in_handshake = sender.is_in_handshake();
-        let ack = self.ack(packet, now);
-        let mut out = Vec::new();
-        let Some(sender) = &mut self.sender else { return Ok(()) };
-        if packet.len > 0 || packet.flags.fin && !packet.flags.syn {
-            sender.on_ack_with_data(&ack, now, &mut out);
-        } else {
-            sender.on_ack(&ack, now, &mut out);
-        }
-        if in_handshake && !sender.is_in_handshake() {
+        let was_in_handshake = self.sender.as_ref().ok_or("a packet before connect")?.is_in_handshake();
+        let mut out = self.pass_ack_to_sender(packet, now);
+        if let Some(sender) = self.sender.as_mut().filter(|sender| was_in_handshake && !sender.is_in_handshake()) {
             let ecn = sender.negotiated_ecn();
             let settings = self.settings.for_reverse_direction(ecn);
             let mut receiver = Receiver::new(&settings, self.clock);
@@ -257,7 +250,7 @@ impl Host {
             }
             receiver.suppress_close_on_fin();
             self.receiver = Some(receiver);
-            for app_write in std::mem::take(&mut self.waiting) {
+            for app_write in self.waiting.drain(..) {
                 sender.write(&app_write, now, &mut out);
             }
         }
@@ -265,34 +258,30 @@ impl Host {
         Ok(())
     }
 
-    fn arrive_at_server(&mut self, packet: &PacketLine, now: Time) -> Result<(), String> {
-        if packet.flags.syn {
-            self.receive_segment(packet, now, None);
-            return Ok(());
+    fn arrive_at_server(&mut self, packet: &PacketLine, now: Time) {
+        if packet.flags.syn || self.sender.is_none() && packet.len == 0 && !packet.flags.fin {
+            return self.receive_segment(packet, now, Vec::new());
         }
-        let mut out = Vec::new();
-        if self.sender.is_some() {
-            let ack = self.ack(packet, now);
-            let Some(sender) = &mut self.sender else { return Ok(()) };
-            if packet.len > 0 || packet.flags.fin {
-                sender.on_ack_with_data(&ack, now, &mut out);
-            } else {
-                sender.on_ack(&ack, now, &mut out);
-            }
-        }
-        let is_first = self.sender.is_none();
-        if packet.len == 0 && !packet.flags.fin && is_first {
-            self.receive_segment(packet, now, None);
-            return Ok(());
-        }
+        let out = self.pass_ack_to_sender(packet, now);
         self.pass_packet_to_receiver(packet, out, now);
-        Ok(())
+    }
+
+    /// Segments that the sender, if there is one, sends for the acknowledgement of a packet.
+    fn pass_ack_to_sender(&mut self, packet: &PacketLine, now: Time) -> Vec<Segment> {
+        let ack = self.ack(packet, now);
+        let mut out = Vec::new();
+        match &mut self.sender {
+            Some(sender) if packet.len > 0 || packet.flags.fin && !packet.flags.syn => sender.on_ack_with_data(&ack, now, &mut out),
+            Some(sender) => sender.on_ack(&ack, now, &mut out),
+            None => {}
+        }
+        out
     }
 
     /// Gives a packet to the receiver, after its acknowledgement was taken.
     fn pass_packet_to_receiver(&mut self, packet: &PacketLine, out: Vec<Segment>, now: Time) {
         if packet.len > 0 || packet.flags.fin && !packet.flags.syn {
-            self.receive_segment(packet, now, Some(out));
+            self.receive_segment(packet, now, out);
             return;
         }
         if let Some(receiver) = self.receiver.as_mut().filter(|_| !packet.flags.syn) {
@@ -301,7 +290,7 @@ impl Host {
         self.flush(out, None, now);
     }
 
-    fn receive_segment(&mut self, packet: &PacketLine, now: Time, out: Option<Vec<Segment>>) {
+    fn receive_segment(&mut self, packet: &PacketLine, now: Time, out: Vec<Segment>) {
         let segment = self.segment(packet);
         let sent = self.peer_send_time(packet, now);
         let Some(receiver) = &mut self.receiver else { return };
@@ -309,7 +298,7 @@ impl Host {
         if let Some(ack) = outcome.earlier_ack {
             self.record_sent_ack(&ack, now);
         }
-        let left = self.flush(out.unwrap_or_default(), outcome.ack, now);
+        let left = self.flush(out, outcome.ack, now);
         if let Some(ack) = left {
             self.record_sent_ack(&ack, now);
         }
