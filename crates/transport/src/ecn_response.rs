@@ -104,9 +104,8 @@ impl EcnResponse {
     /// The same for an ACK that reports the number of `marked` packets (Accurate ECN).
     #[inline]
     pub fn count_acked_and_marked(&mut self, next: u64, segments: u64, marked: u64, snd_max: u64) {
-        match self {
-            EcnResponse::Dctcp(dctcp) => dctcp.update(next, segments, marked, snd_max),
-            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::OfControl | EcnResponse::Mecn { .. } => {}
+        if let EcnResponse::Dctcp(dctcp) = self {
+            dctcp.update(next, segments, marked, snd_max);
         }
     }
 
@@ -155,13 +154,11 @@ impl EcnResponse {
 
     /// DCTCP's alpha, if the response keeps one.
     pub fn dctcp_alpha(&self) -> Option<f64> {
-        match self {
-            EcnResponse::Dctcp(dctcp) => Some(match dctcp.alpha {
-                AlphaArithmetic::Real { alpha, .. } => alpha,
-                AlphaArithmetic::FixedPoint { alpha, .. } => alpha as f64 / linux::FIXED_POINT_ONE as f64,
-            }),
-            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::OfControl | EcnResponse::Mecn { .. } => None,
-        }
+        let EcnResponse::Dctcp(dctcp) = self else { return None };
+        Some(match dctcp.alpha {
+            AlphaArithmetic::Real { alpha, .. } => alpha,
+            AlphaArithmetic::FixedPoint { alpha, .. } => alpha as f64 / linux::FIXED_POINT_ONE as f64,
+        })
     }
 }
 

@@ -61,7 +61,6 @@ impl MinRtt {
         let nothing_left = self.ticks_between(&new, &self.best[2], clock) > clock.ticks_in_span(MIN_RTT_WINDOW);
         match self.best.iter().position(|known| new.rtt <= known.rtt) {
             _ if nothing_left => self.best = [new; 3],
-            Some(0) => self.best = [new; 3],
             Some(place) => self.best[place..].fill(new),
             None => {}
         }

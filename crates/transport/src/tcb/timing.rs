@@ -6,8 +6,6 @@ use super::{SenderOutput, Tcb};
 use crate::rtt::MinRtt;
 use crate::segment::Ack;
 
-const MICROS_PER_MILLI: u64 = 1000;
-
 impl Tcb {
     /// Host clock at `at` in whole microseconds.
     pub fn host_clock_micros_at(&self, at: Time) -> u64 {
@@ -17,16 +15,6 @@ impl Tcb {
     /// Host clock at `at` in whole milliseconds, as timestamps show it.
     pub fn host_clock_millis_at(&self, at: Time) -> u64 {
         self.rtt_estimator.clock().millis(at)
-    }
-
-    /// Host clock microseconds in whole milliseconds.
-    pub fn micros_to_millis(&self, micros: u64) -> u64 {
-        micros / MICROS_PER_MILLI
-    }
-
-    /// Milliseconds in microseconds.
-    pub fn millis_to_micros(&self, millis: u64) -> u64 {
-        millis * MICROS_PER_MILLI
     }
 
     /// Expiry of a timer set now for `delay`.
