@@ -22,6 +22,7 @@ pub enum QueueEventOrAnswer {
 }
 
 /// State that the queue should have.
+#[derive(Default)]
 pub struct QueueModel {
     /// Lowest congestion level that the registry declares.
     lowest_mark: Option<CongestionLevel>,
@@ -44,16 +45,7 @@ struct PacketAndArrivalTime {
 
 impl QueueModel {
     pub fn new(lowest_mark: Option<CongestionLevel>) -> QueueModel {
-        QueueModel {
-            lowest_mark,
-            waiting: BTreeMap::new(),
-            flows: BTreeMap::new(),
-            bytes: 0,
-            counters: QueueCounters::default(),
-            arriving: None,
-            violation: None,
-            events: Vec::new(),
-        }
+        QueueModel { lowest_mark, ..QueueModel::default() }
     }
 
     pub fn packets(&self) -> usize {

@@ -213,7 +213,7 @@ fn detect_format(source: &mut ByteSource) -> Result<Content, ReadErrorKind> {
     let start: Vec<u8> = source.peek(4)?.to_vec();
     match start.first_chunk() {
         None if start.is_empty() => Err(ReadErrorKind::Empty),
-        Some(&pcapng::FILE_MAGIC) => Ok(Content::Pcapng(Pcapng::new())),
+        Some(&pcapng::FILE_MAGIC) => Ok(Content::Pcapng(Pcapng::default())),
         Some(&start) if pcap::parse_magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
         _ => detect_ns2(source),
     }

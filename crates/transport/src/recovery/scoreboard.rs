@@ -28,7 +28,7 @@ pub struct Scoreboard {
 }
 
 /// State of a segment in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentState {
     pub sacked: bool,
     pub lost: bool,
@@ -80,7 +80,7 @@ impl Scoreboard {
     /// Records a new transmission or a retransmission. A retransmitted segment that is not lost is in the pipe twice (RFC 6675, SetPipe).
     pub fn on_sent_or_retransmitted(&mut self, seq: u64) {
         if seq == self.end_seq() {
-            self.segments.push(SegmentState { sacked: false, lost: false, retransmitted: false });
+            self.segments.push(SegmentState::default());
             return;
         }
         let segment = &mut self.segments[seq];
@@ -125,7 +125,7 @@ impl Scoreboard {
     fn mark_sacked(&mut self, seq: u64) {
         let segment = self.segments[seq];
         self.subtract_from_counts(&segment);
-        self.segments[seq] = SegmentState { sacked: true, lost: false, retransmitted: false };
+        self.segments[seq] = SegmentState { sacked: true, ..SegmentState::default() };
         self.sacked += 1;
         self.fack = self.fack.max(seq + 1);
     }

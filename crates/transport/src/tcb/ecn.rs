@@ -8,7 +8,7 @@ use crate::segment::Ack;
 use crate::settings::{EchoStyle, TcpSettings};
 
 /// ECN state of the sender.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct EcnState {
     /// ECN was negotiated, or is assumed without a three-way handshake.
     in_use: bool,
@@ -29,15 +29,7 @@ pub struct EcnState {
 impl EcnState {
     pub fn new(settings: &TcpSettings) -> EcnState {
         let confirmed = settings.ecn && !settings.offers_ecn();
-        EcnState {
-            in_use: settings.ecn,
-            accurate: settings.wants_accurate_ecn(),
-            withholds_ect: false,
-            peer_echoes: confirmed,
-            ece_on_ack: false,
-            marked_at_one_segment: false,
-            cwr_queued: false,
-        }
+        EcnState { in_use: settings.ecn, accurate: settings.wants_accurate_ecn(), peer_echoes: confirmed, ..EcnState::default() }
     }
 
     pub fn in_use(&self) -> bool {

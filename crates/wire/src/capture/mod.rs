@@ -38,8 +38,9 @@ struct Record<'a> {
 }
 
 /// Byte order of a file's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteOrder {
+    #[default]
     Little,
     Big,
 }

@@ -55,6 +55,7 @@ pub const MAX_NAME_BYTES: usize = 200;
 pub const PACKET_DATA_OFFSET: usize = 28;
 
 /// State of a file: sections and interfaces so far.
+#[derive(Default)]
 pub struct Pcapng {
     byte_order: ByteOrder,
     /// Of all sections.
@@ -67,10 +68,6 @@ pub struct Pcapng {
 }
 
 impl Pcapng {
-    pub fn new() -> Pcapng {
-        Pcapng { byte_order: ByteOrder::Little, interfaces: Vec::new(), resolutions: Vec::new(), first_interface: 0, packets: 0 }
-    }
-
     pub fn read_block(&mut self, source: &mut ByteSource, clock: &mut CaptureClock) -> Result<NextRecord, RecordError> {
         let block_start = Bytes(source.peek(PACKET_DATA_OFFSET)?);
         if block_start.0.is_empty() {

@@ -9,7 +9,7 @@ use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
 use crate::memory;
 use crate::settings::{ReceiveWindow, TcpSettings};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AppReader {
     /// Readable segments; the first may be partly read.
     unread: VecDeque<QueuedSegment>,
@@ -37,18 +37,12 @@ impl AppReader {
 
     pub fn new(settings: &TcpSettings) -> AppReader {
         AppReader {
-            unread: VecDeque::new(),
-            read_bytes: 0,
             read_size: settings.quirks.app_read_size,
             autotune: (settings.receive_window == ReceiveWindow::Autotuned && settings.quirks.moderate_rcvbuf)
                 .then(|| RcvBufAutotune::new(settings)),
-            is_stopped: false,
             pauses: [settings.quirks.app_read_pause.0, settings.quirks.app_read_resume.0],
-            stops_at: None,
-            resumes_at: None,
             closes_on_fin: true,
-            closes_at: None,
-            has_closed: false,
+            ..AppReader::default()
         }
     }
 

@@ -17,7 +17,7 @@ use crate::segment::SackOption;
 /// Number of blocks kept, more than fit into an ACK with timestamps.
 const MAX_REMEMBERED_BLOCKS: usize = 4;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OfoQueue {
     segments: BTreeMap<u64, QueuedSegment>,
     /// `[from, to)`, the latest first.
@@ -31,13 +31,7 @@ pub struct OfoQueue {
 impl OfoQueue {
     pub fn new(most: u8, reports_twice: bool) -> OfoQueue {
         let most = usize::from(most).min(SackOption::MAX_BLOCKS);
-        OfoQueue {
-            segments: BTreeMap::new(),
-            sack_blocks: Vec::new(),
-            dsack_block: None,
-            max_blocks: most,
-            reports_dsack: reports_twice && most > 0,
-        }
+        OfoQueue { max_blocks: most, reports_dsack: reports_twice && most > 0, ..OfoQueue::default() }
     }
 
     /// Whether SACK blocks are reported at all.

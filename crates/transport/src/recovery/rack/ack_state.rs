@@ -10,7 +10,7 @@ use crate::tcb::{SenderOutput, Tcb};
 const MICROS_PER_MILLI: u64 = 1000;
 
 /// Results of processing an ACK so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AckState {
     /// The ACK acknowledges new data.
     pub advanced: bool,
@@ -80,23 +80,10 @@ impl Rack {
             prior_snd_una: snd_una,
             prior_sacked: self.scoreboard.sacked,
             prior_highest_sacked: if self.options.uses_sack { self.scoreboard.sacked_end(snd_una) } else { snd_una },
-            acked_segments: 0,
-            newly_sacked: false,
-            window_update: false,
             on_data: ack.on_data,
-            original_delivered: false,
-            retransmitted_acked: false,
-            dsacked: false,
-            tlp_dsacked: false,
-            ece: false,
-            retransmission_lost: false,
-            rearms_timer: false,
-            delivered: 0,
             lowest_reordered: tcb.snd_max(),
-            acked_sent: None,
-            sacked_sent: None,
-            newest_delivered: None,
             single_short_segment: ack.next == snd_una + 1 && !tcb.send_buffer().has_only_full_sized_segments_before(ack.next),
+            ..AckState::default()
         }
     }
 

@@ -33,7 +33,7 @@ pub struct RackScoreboard {
 }
 
 /// A segment in flight. Times are in whole microseconds of the host clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RackSegment {
     /// Time of the last transmission.
     pub last_sent_at: u64,
@@ -127,15 +127,7 @@ impl RackScoreboard {
 
     /// Appends a segment at its first transmission.
     pub fn on_sent(&mut self, now: u64, delivered: u64) {
-        self.segments.push(RackSegment {
-            last_sent_at: now,
-            prior_delivered: delivered,
-            sacked: false,
-            lost: false,
-            retransmitted: false,
-            ever_retransmitted: false,
-            left_send_order: false,
-        });
+        self.segments.push(RackSegment { last_sent_at: now, prior_delivered: delivered, ..RackSegment::default() });
     }
 
     /// Records a retransmission. `as_lost`: it replaces a lost segment; otherwise it is a probe.
