@@ -1,6 +1,6 @@
 //! The values of a table of parameters, read and checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Parameter, ParameterType, ReadCondition};
@@ -29,7 +29,7 @@ pub enum Value {
 #[derive(Clone, Debug)]
 pub struct Values {
     parameters: &'static [Parameter],
-    index: Arc<BTreeMap<&'static str, usize>>,
+    index: Arc<HashMap<&'static str, usize>>,
     values: Vec<Value>,
 }
 
