@@ -49,13 +49,18 @@ impl<'a> ExpectedPacket<'a> {
 /// The first packet that differs, of those of both sides. Which of two hosts was first at one time is not compared.
 pub fn first_difference_of_both_sides(ours: &[Packet], theirs: &[ExpectedPacket], window: bool) -> Option<Difference> {
     let [a, b] = Side::BOTH.map(|side| {
-        let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
-        let theirs: Vec<ExpectedPacket> = theirs.iter().filter(|expected| expected.packet.side == side).copied().collect();
+        let (ours, theirs) = packets_of_side(ours, theirs, side);
         first_packet_difference(&ours, &theirs, window)
     });
     let before = |time: Time| theirs.iter().filter(|expected| expected.time < time).count();
     let first = a.into_iter().chain(b).min_by_key(|difference| difference.time)?;
     Some(Difference { agreed: before(first.time), ..first })
+}
+
+/// The packets that one side sent.
+pub fn packets_of_side<'a>(ours: &[Packet], theirs: &[ExpectedPacket<'a>], side: Side) -> (Vec<Packet>, Vec<ExpectedPacket<'a>>) {
+    let ours = ours.iter().filter(|packet| packet.side == side).cloned().collect();
+    (ours, theirs.iter().filter(|expected| expected.packet.side == side).copied().collect())
 }
 
 /// The first packet that differs.
@@ -94,7 +99,7 @@ pub fn first_state_difference(ours: &[ReplayedState], theirs: &[State]) -> Optio
     })
 }
 
-fn ssthresh_text(ssthresh: Option<f64>) -> String {
+pub fn ssthresh_text(ssthresh: Option<f64>) -> String {
     ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string())
 }
 

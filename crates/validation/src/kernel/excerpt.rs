@@ -3,7 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side};
-use super::compare::{ExpectedPacket, ReplayedState, packet_line};
+use super::compare::{ExpectedPacket, ReplayedState, packet_line, packets_of_side, ssthresh_text};
 use super::sender::SenderOutcome;
 
 /// Packets shown before the difference and from it on.
@@ -26,8 +26,7 @@ pub fn of_side(ours: &[Packet], theirs: &[ExpectedPacket], time: Time) -> Vec<St
 /// Packets of both sides, one side after the other.
 pub fn of_both(ours: &[Packet], theirs: &[ExpectedPacket], time: Time) -> Vec<String> {
     let of = |side: Side| {
-        let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
-        let theirs: Vec<ExpectedPacket> = theirs.iter().filter(|their| their.packet.side == side).copied().collect();
+        let (ours, theirs) = packets_of_side(ours, theirs, side);
         of_side(&ours, &theirs, time)
     };
     let title = |side: &str| vec![format!("from {side}:")];
@@ -64,8 +63,7 @@ pub fn sender_inputs_and_packets(case: &Case, played: &SenderOutcome, time: Time
 /// cwnd and ssthresh of a recorded state, the kernel's and ours.
 fn cwnd_and_ssthresh(case: &Case, played: &SenderOutcome, at: usize) -> String {
     let their = &case.states[at];
-    let threshold = |ssthresh: Option<f64>| ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string());
     let ours = played.states.iter().find(|shown| shown.state == at);
-    let ours = ours.map_or(String::new(), |ReplayedState { cwnd, ssthresh, .. }| format!(", ours {cwnd}/{}", threshold(*ssthresh)));
-    format!("  window {}/{}{ours}", their.cwnd, threshold(their.ssthresh.map(|ssthresh| ssthresh as f64)))
+    let ours = ours.map_or(String::new(), |ReplayedState { cwnd, ssthresh, .. }| format!(", ours {cwnd}/{}", ssthresh_text(*ssthresh)));
+    format!("  window {}/{}{ours}", their.cwnd, ssthresh_text(their.ssthresh.map(|ssthresh| ssthresh as f64)))
 }

@@ -1,7 +1,7 @@
 //! The receiver alone: the segments that reached the real receiver reach ours, and ours is to send what the real one sent.
 
 use ecnlab_transport::{Ack, HostClock, Receiver, Segment, SegmentType, TcpSettings};
-use ecnlab_units::{Span, Time};
+use ecnlab_units::{Ecn, Span, Time};
 
 use super::case::{Case, Packet, Side};
 use super::segment_map::SegmentBoundaries;
@@ -109,7 +109,7 @@ impl ReceiverReplay {
             seq: self.segments.containing(packet.seq),
             size: wire_size_of_packet(&case.tcp, packet),
             segment_type: if packet.nth.is_none() { SegmentType::PureAck } else { segments::segment_type(packet) },
-            ecn: segments::ecn_codepoint(packet.ecn_arrived),
+            ecn: Ecn::from_bits(packet.ecn_arrived),
             cwr: packet.has_flag('C'),
             ece: packet.has_flag('E'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),

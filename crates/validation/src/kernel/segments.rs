@@ -2,7 +2,7 @@
 
 use ecnlab_transport::accurate_ecn::INITIAL_BYTES;
 use ecnlab_transport::{AccEcnOption, Ack, AppWrite, Segment, SegmentType};
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::Time;
 
 use super::case::{AppCall, AppCallTrigger, Packet, Side, SocketCall};
 use super::segment_map::{SegmentBoundaries, SentSegment};
@@ -16,14 +16,14 @@ pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &Sent
     let flags = flag_letters(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, ace);
     let accecn = segment.accecn_option.then(|| INITIAL_BYTES.map(u64::from));
     let SentSegment { seq, len, nth } = *bytes;
-    Packet { side, sent, flags, seq, len, nth, accecn, ecn_sent: ecn_field(segment.ecn), ..Packet::default() }
+    Packet { side, sent, flags, seq, len, nth, accecn, ecn_sent: segment.ecn as u8, ..Packet::default() }
 }
 
 /// An acknowledgement of segments with these boundaries, as it leaves its host. `seq` is the next byte of what that sends itself.
 pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &SegmentBoundaries, seq: u64) -> Packet {
     let flags = flag_letters(ack.segment_type, false, true, (ack.ae, ack.cwr, ack.ece));
     let seq = if ack.segment_type == SegmentType::Syn { 0 } else { seq };
-    packet_with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
+    packet_with_ack(Packet { side, sent, flags, seq, ecn_sent: ack.ecn as u8, ..Packet::default() }, ack, boundaries)
 }
 
 /// A packet with the fields of an acknowledgement: its own, or that of the one that rides on it.
@@ -65,23 +65,6 @@ pub fn accecn_option_of_packet(packet: &Packet) -> AccEcnOption {
         None => AccEcnOption::default(),
         Some(counters) => AccEcnOption::new(counters.map(|counter| (counter != ABSENT_COUNTER).then_some(counter as u32))),
     }
-}
-
-/// Codepoints in the order of their numbers in the IP header.
-const ECN_CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
-
-fn ecn_field(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    }
-}
-
-/// The codepoint of an ECN field of a file.
-pub fn ecn_codepoint(field: u8) -> Ecn {
-    ECN_CODEPOINTS[usize::from(field.min(3))]
 }
 
 /// The segment type of a recorded packet; a pure acknowledgement is plain.

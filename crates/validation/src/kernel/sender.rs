@@ -8,7 +8,7 @@ use ecnlab_transport::{
     AccurateReceiver, Ack, AppWrite, CongestionWindow, HostClock, NegotiatedEcn, Receiver, SackOption, Segment, SegmentType, Sender,
     TcpSettings,
 };
-use ecnlab_units::{Span, Time};
+use ecnlab_units::{Ecn, Span, Time};
 
 use super::case::{AppCallTrigger, Case, Packet, Side};
 use super::compare::{ReplayedState, TIME_TOLERANCE, max_packets};
@@ -227,7 +227,7 @@ impl SenderReplay {
             segment_type: segments::segment_type(packet),
             ece: packet.has_flag('E'),
             cwr: packet.has_flag('C'),
-            ecn: segments::ecn_codepoint(packet.ecn_arrived),
+            ecn: Ecn::from_bits(packet.ecn_arrived),
             on_data: packet.len > 0,
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
@@ -273,7 +273,7 @@ impl ReplyReceiver {
             size: packet.len as u32 + self.header + if packet.accecn.is_some() { PADDED_ACCECN_OPTION_BYTES } else { 0 },
             ae: packet.has_flag('N'),
             accecn_option: packet.accecn.is_some(),
-            ecn: segments::ecn_codepoint(packet.ecn_arrived),
+            ecn: Ecn::from_bits(packet.ecn_arrived),
             cwr: packet.has_flag('C'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),
             push: packet.has_flag('P'),
