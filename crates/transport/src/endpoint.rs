@@ -241,7 +241,7 @@ impl SenderEndpoint {
     /// Minimum RTT, if one was measured.
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
-            SenderEndpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
+            SenderEndpoint::Tcp(sender) => sender.known_min_rtt(),
             SenderEndpoint::NonTcp(Datagrams(_)) => None,
             SenderEndpoint::NonTcp(External(sender)) => sender.min_rtt(),
         }

@@ -125,6 +125,7 @@ impl RttEstimator {
     /// Adds the RTT sample of a segment sent at `sent` and acknowledged now, with the connection state `point`.
     pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: RttSampleContext, settings: &TcpSettings) {
         let rtt = now.since(sent).picos();
+        let RttSampleContext { snd_una, snd_max, .. } = point;
         let clock = &self.clock;
         self.rto = match &mut self.algorithm {
             RtoAlgorithm::Ticks(ticks) => {
@@ -145,9 +146,11 @@ impl RttEstimator {
                 }
                 Span::from_picos(*srtt + settings.quirks.tick.picos().max(4 * *rttvar))
             }
-            RtoAlgorithm::Linux(_) => {
-                let micros = clock.micros(now) - clock.micros(sent);
-                return self.on_rtt_sample_micros(micros, now, point, settings);
+            RtoAlgorithm::Linux(samples) => {
+                let rto = samples
+                    .linux
+                    .on_rtt_sample(clock.micros(now) - clock.micros(sent), snd_una, snd_max, || settings.rto_min_rounded_to_ticks());
+                settings.quirks.tick * clock.ticks_in_span(rto)
             }
         };
     }
