@@ -118,7 +118,7 @@ impl Pcapng {
     /// Reads a block that describes an interface.
     fn read_interface(&mut self, source: &mut ByteSource, length: u32) -> Result<BlockResult, ReadErrorKind> {
         if self.interfaces.len() == MAX_INTERFACES {
-            return Err(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read")).into());
+            return Err(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read")));
         }
         let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK_PEEK_BYTES))?).truncated(length as usize - 4);
         let link_number = self.byte_order.u16(body, 8)?;
