@@ -1,6 +1,6 @@
 //! The values of a table of parameters, read and checked.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Parameter, ParameterType, ReadCondition};
@@ -29,7 +29,7 @@ pub enum Value {
 #[derive(Clone, Debug)]
 pub struct Values {
     parameters: &'static [Parameter],
-    index: Arc<HashMap<&'static str, usize>>,
+    index: Arc<NameIndex>,
     values: Vec<Value>,
 }
 
@@ -42,9 +42,7 @@ impl Values {
             return values.clone();
         }
         let values = parameters.iter().map(Parameter::default_value).collect();
-        // The first of two parameters with one name counts.
-        let index = parameters.iter().enumerate().rev().map(|(at, parameter)| (parameter.name, at)).collect();
-        let values = Values { parameters, index: Arc::new(index), values };
+        let values = Values { parameters, index: Arc::new(NameIndex::of(parameters)), values };
         READ_DEFAULTS.write().unwrap_or_else(PoisonError::into_inner).entry(table).or_insert(values).clone()
     }
 
@@ -54,7 +52,7 @@ impl Values {
 
     /// The place of a parameter in its table, if it is declared.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.index.get(name).copied()
+        self.index.position(self.parameters, name)
     }
 
     /// The value at a place of the table.
@@ -135,6 +133,57 @@ impl Value {
             other => other.to_string() == text,
         }
     }
+}
+
+/// The places of the names of a table: a hash table with open addressing, twice to four times as large as the table.
+#[derive(Debug)]
+struct NameIndex {
+    slots: Vec<u16>,
+}
+
+const EMPTY_INDEX_SLOT: u16 = u16::MAX;
+
+impl NameIndex {
+    /// The first of two parameters with one name counts.
+    ///
+    /// # Panics
+    /// If the table has 65535 parameters or more.
+    fn of(parameters: &[Parameter]) -> NameIndex {
+        assert!(parameters.len() < usize::from(EMPTY_INDEX_SLOT), "a table of {} parameters", parameters.len());
+        let mut index = NameIndex { slots: vec![EMPTY_INDEX_SLOT; (2 * parameters.len() + 1).next_power_of_two()] };
+        for (at, parameter) in parameters.iter().enumerate() {
+            let slot = index.slot(parameters, parameter.name);
+            if index.slots[slot] == EMPTY_INDEX_SLOT {
+                index.slots[slot] = at as u16;
+            }
+        }
+        index
+    }
+
+    fn position(&self, parameters: &[Parameter], name: &str) -> Option<usize> {
+        let at = self.slots[self.slot(parameters, name)];
+        (at != EMPTY_INDEX_SLOT).then_some(at.into())
+    }
+
+    /// The slot that holds a name, or the empty one in which it would be.
+    fn slot(&self, parameters: &[Parameter], name: &str) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash(name) & mask;
+        while self.slots[slot] != EMPTY_INDEX_SLOT && parameters[usize::from(self.slots[slot])].name != name {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}
+
+/// A hash of a name's length, its first eight bytes and its last eight, by Fibonacci hashing.
+fn hash(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29),
+        _ => bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+    };
+    ((ends ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
 impl std::fmt::Display for Value {
