@@ -99,9 +99,8 @@ lint: $(DEVELOPER_READY) $(BUILT) ## formatting, lints and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	@($(BIN)/mypy && $(BIN)/python -m mypy.stubtest ecnlab._core) & types=$$!; \
-		echo cargo clippy; cargo clippy --quiet --workspace --all-targets --profile tests -- -D warnings; clippy=$$?; \
-		wait $$types && exit $$clippy
+	@echo "mypy, stubtest and clippy"; ($(BIN)/mypy && $(BIN)/python -m mypy.stubtest ecnlab._core) & types=$$!; \
+		cargo clippy --quiet --workspace --all-targets --profile tests -- -D warnings; clippy=$$?; wait $$types && exit $$clippy
 
 bench: $(DEVELOPER_READY) $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
 	$(BIN)/python benches/bench.py
