@@ -11,6 +11,15 @@ from ecnlab.studies.framework.claims import ClaimVerdict
 from ecnlab.studies.framework.model import Study
 
 CHOSEN = [studies.find_study(name) for name in studies.TITLES]
+# The claims that no paper makes; all others have a quote.
+OWN_QUESTIONS = {
+    "aecn": [f"F{number}" for number in range(1, 14)],
+    "rfc2884": [],
+    "amecn": [],
+    "red-ecn": ["G3"],
+    "l4s": [f"L{number}" for number in range(1, 39)],
+    "today": [f"T{number}" for number in range(1, 12)],
+}
 each = pytest.mark.parametrize("study", CHOSEN, ids=lambda study: study.name)
 
 
@@ -65,6 +74,11 @@ def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
     for judged in found.values():
         assert len(judged.words) == 2
         assert set(judged.words) <= {judgements.FAIR_WORD, judgements.STRICT_WORD, judgements.LOOSE_WORD}
+
+
+@each
+def test_only_questions_of_our_own_have_no_quote(study: Study) -> None:
+    assert [claim.id for claim in study.claims if claim.own] == OWN_QUESTIONS[study.name]
 
 
 @each
