@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
@@ -302,7 +302,7 @@ def _run_requests(
     """Run requests; unless `patient`, the first failure that is not limited to one seed ends all runs."""
     _require_requests_possible(requests, workers)
     _require_aqms_unchanged_since_read([request.scenario for request in requests if store is not None or request.out is not None])
-    stores: list[_InMemoryRunStore] = []
+    stores: list[_RunStore] = []
     work = _TaskRunner([], None, patient)
     try:
         _require_memory_for_jobs(_jobs_of_new_folders(requests), workers)
@@ -380,25 +380,46 @@ def _raise_error_of_failed_runs(outcome: Outcome) -> None:
     outcome.results_or_raise()
 
 
-class _InMemoryRunStore:
-    """Finished runs in memory."""
-
-    def __init__(self) -> None:
-        self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
+class _RunStore(Protocol):
+    """A place for finished runs."""
 
     def has_run(self, key: str, seed: int, recording: Recording) -> bool:
         """Whether a run with at least this recording is stored."""
-        return any(recording_includes(run.recording, recording) for run in self._runs.get((key, seed), ()))
 
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         """Add a finished run."""
-        self._runs.setdefault((run.key, run.seed), []).append(run)
 
     def flush_and_refresh_runs(self) -> None:
-        """Write added runs to the store, and read those of other processes."""
+        """Write added runs to disk, and read those of other processes, where the store is on disk."""
 
     def result_of_request(self, request: Request) -> Result:
         """The result of a request's finished seeds."""
+
+
+_RunsByKeyAndSeed = dict[tuple[str, int], list[FinishedRun]]
+
+
+def _has_run_with_recording(runs: _RunsByKeyAndSeed, key: str, seed: int, recording: Recording) -> bool:
+    """Whether one of the runs has this key, this seed, and at least this recording."""
+    return any(recording_includes(run.recording, recording) for run in runs.get((key, seed), ()))
+
+
+class _InMemoryRunStore(_RunStore):
+    """Finished runs in memory only."""
+
+    def __init__(self) -> None:
+        self._runs: _RunsByKeyAndSeed = {}
+
+    def has_run(self, key: str, seed: int, recording: Recording) -> bool:
+        return _has_run_with_recording(self._runs, key, seed, recording)
+
+    def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
+        self._runs.setdefault((run.key, run.seed), []).append(run)
+
+    def flush_and_refresh_runs(self) -> None:
+        pass  # no file and no other process has these runs
+
+    def result_of_request(self, request: Request) -> Result:
         grouped: dict[str, list[FinishedRun]] = {}
         for seed in request.seeds:
             for run in self._runs.get((request.scenario.hash, seed), ()):
@@ -406,31 +427,31 @@ class _InMemoryRunStore:
         return _result_from_seed_tables(request, map(SeedTablesInMemory, grouped.values()))
 
 
-class _OnDiskRunStore(_InMemoryRunStore):
-    """Runs in a folder of batches; those of the next batch are in memory."""
+class _OnDiskRunStore(_RunStore):
+    """Runs in a folder of batches; those of the next batch are in memory until they are written."""
 
     def __init__(self, batches: BatchCollection) -> None:
-        super().__init__()
         self.batches = batches
-        self._size = 0
+        self._unwritten_runs: _RunsByKeyAndSeed = {}
+        self._unwritten_size_bytes = 0
         self._scenarios: dict[str, Scenario] = {}
 
     def has_run(self, key: str, seed: int, recording: Recording) -> bool:
-        return self.batches.has_run(key, seed, recording) or super().has_run(key, seed, recording)
+        return self.batches.has_run(key, seed, recording) or _has_run_with_recording(self._unwritten_runs, key, seed, recording)
 
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         if self.has_run(run.key, run.seed, run.recording):
             return
-        super().add_run(run, scenario)
+        self._unwritten_runs.setdefault((run.key, run.seed), []).append(run)
         self._scenarios.setdefault(run.key, scenario)
-        self._size += run.tables_size_bytes
-        if self._size > _FLUSH_BYTES:
+        self._unwritten_size_bytes += run.tables_size_bytes
+        if self._unwritten_size_bytes > _FLUSH_BYTES:
             self.flush_and_refresh_runs()
 
     def flush_and_refresh_runs(self) -> None:
-        runs = [run for same in self._runs.values() for run in same]
+        runs = [run for same in self._unwritten_runs.values() for run in same]
         self.batches.write_batch(runs, self._scenario_headers_for_batch(runs))
-        self._runs, self._size = {}, 0
+        self._unwritten_runs, self._unwritten_size_bytes = {}, 0
         self.batches.refresh_from_disk()
         self.batches.merge_small_batches()
 
@@ -490,11 +511,9 @@ def _result_from_seed_tables(
     return Result(run_header_of_scenario(request.scenario), homes, path, warnings)
 
 
-def _store_of_each_request(
-    requests: Sequence[Request], store: Store | None, memory: _InMemoryRunStore | None
-) -> Iterator[_InMemoryRunStore]:
+def _store_of_each_request(requests: Sequence[Request], store: Store | None, memory: _InMemoryRunStore | None) -> Iterator[_RunStore]:
     """The store of each request; requests for the same folder share one, and `memory` is used if there is no store."""
-    shared = (memory or _InMemoryRunStore()) if store is None else _OnDiskRunStore(store.batches)
+    shared: _RunStore = (memory or _InMemoryRunStore()) if store is None else _OnDiskRunStore(store.batches)
     folders: dict[Path, _ResultsFolderRunStore] = {}
     for request in requests:
         if request.out is None:
@@ -511,7 +530,7 @@ class _RunTask:
     """A job and the store for its run."""
 
     job: Job
-    store: _InMemoryRunStore
+    store: _RunStore
     tracing: TraceOutput | None
     recording: Recording
 
@@ -539,7 +558,7 @@ def _max_parallel_runs_of_backends(jobs: Iterable[Job]) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _pending_tasks(requests: Sequence[Request], stores: Sequence[_InMemoryRunStore]) -> list[_RunTask]:
+def _pending_tasks(requests: Sequence[Request], stores: Sequence[_RunStore]) -> list[_RunTask]:
     """The runs to execute, each once unless requests need different recordings of it."""
     found: list[_RunTask] = []
     known: dict[tuple[int, str, int], list[_RunTask]] = {}
