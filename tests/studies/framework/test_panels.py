@@ -4,6 +4,7 @@ import tomllib
 import pytest
 
 import ecnlab
+from ecnlab.errors import UnknownName
 from ecnlab.plot import style
 from ecnlab.studies.framework import panels
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, ratio_or_nan
@@ -41,6 +42,17 @@ def test_a_measure_has_no_interval_where_nothing_is_random() -> None:
     found = GOODPUT.estimate(ecnlab.run(ecnlab.scenario(FIXED), [1, 2]))
     assert found.mean > 0
     assert math.isnan(found.half_width)
+
+
+def test_a_sum_over_groups_needs_each_of_them_unless_missing_ones_are_skipped(results: ResultsByKey) -> None:
+    result = results["ECN", 30.0]
+    far, near = (result.values("goodput_bps", group=group) for group in result.group_names)
+    sums = [a + b for a, b in zip(far, near, strict=True)]
+    assert panels.column_summed_over_groups(result.group_names, "goodput_bps")(result) == sums
+    with pytest.raises(UnknownName, match="absent"):
+        panels.column_summed_over_groups([*result.group_names, "absent"], "goodput_bps")(result)
+    assert panels.column_summed_over_groups([*result.group_names, "absent"], "goodput_bps", skip_missing=True)(result) == sums
+    assert panels.column_summed_over_groups(["absent"], "goodput_bps", skip_missing=True)(result) == []
 
 
 def test_a_table_has_a_column_for_each_measure_and_an_empty_cell_where_there_is_no_value(results: ResultsByKey) -> None:

@@ -29,11 +29,15 @@ def result_column_getter(quantity: str, *, group: str | None = None, queue: str 
     return lambda result: result.values(quantity, group=group, queue=queue)
 
 
-def column_summed_over_groups(groups: Sequence[str], quantity: str) -> ValuesOfResult:
-    """A column summed over those of these groups that the result has."""
+def column_summed_over_groups(groups: Sequence[str], quantity: str, *, skip_missing: bool = False) -> ValuesOfResult:
+    """A column summed over these groups.
+
+    A group that the result lacks raises UnknownName, or is left out if `skip_missing`; without any group there is no value.
+    """
 
     def sums_by_seed(result: Result) -> list[float]:
-        found = [result.values(quantity, group=group) for group in groups if group in result.group_names]
+        known = result.group_names
+        found = [result.values(quantity, group=group) for group in groups if not skip_missing or group in known]
         return [sum(each) for each in zip(*found, strict=True)]
 
     return sums_by_seed

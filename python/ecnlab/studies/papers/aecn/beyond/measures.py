@@ -43,16 +43,20 @@ def _cached_scenario_on_changed_network(scheme: str, change: ScenarioRewriting, 
     return RequiredScenario(change(scenarios.thesis_network(scheme, flows)))
 
 
-def mean_goodput_per_flow(groups: Sequence[str]) -> ValuesOfResult:
-    """Mean goodput per flow of these groups."""
-    return quotient_of_values(column_summed_over_groups(groups, schemes.GOODPUT), column_summed_over_groups(groups, "flows"))
+def mean_goodput_per_flow(groups: Sequence[str], *, skip_missing: bool = False) -> ValuesOfResult:
+    """Mean goodput per flow of these groups; missing ones as for `column_summed_over_groups`."""
+    goodput, flows = (column_summed_over_groups(groups, column, skip_missing=skip_missing) for column in (schemes.GOODPUT, "flows"))
+    return quotient_of_values(goodput, flows)
 
 
-def smallest_over_largest_group_goodput(*parts: Sequence[str]) -> ValuesOfResult:
-    """Minimum over maximum of the parts' mean goodput per flow; 1 is equal. A part is a set of groups."""
+def smallest_over_largest_group_goodput(*parts: Sequence[str], skip_missing: bool = False) -> ValuesOfResult:
+    """Minimum over maximum of the parts' mean goodput per flow; 1 is equal.
+
+    A part is a set of groups; missing ones as for `column_summed_over_groups`.
+    """
 
     def quotients_of_result(result: Result) -> list[float]:
-        found = [mean_goodput_per_flow(groups)(result) for groups in parts]
+        found = [mean_goodput_per_flow(groups, skip_missing=skip_missing)(result) for groups in parts]
         return [ratio_or_nan(min(each), max(each)) for each in zip(*found, strict=True)]
 
     return quotients_of_result

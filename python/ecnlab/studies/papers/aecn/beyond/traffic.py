@@ -66,11 +66,15 @@ PARTIAL_ECN_CHANGES = {100 * share: scenarios.share_of_ecn_flows_change(share) f
 PLAIN_GROUPS = [f"{group} plain" for group in GROUPS]
 _GROUPS_WITH_PLAIN = [[group, f"{group} plain"] for group in GROUPS]
 
-
-GOODPUT_PER_ECN_FLOW = PanelMeasure("a flow with ECN", "capable_flow", mean_goodput_per_flow(GROUPS), KBPS_A_FLOW)
-GOODPUT_PER_PLAIN_FLOW = PanelMeasure("a flow without", "plain_flow", mean_goodput_per_flow(PLAIN_GROUPS), KBPS_A_FLOW)
+# Where no flow has ECN, or each has it, the groups of one kind are missing.
+GOODPUT_PER_ECN_FLOW = PanelMeasure("a flow with ECN", "capable_flow", mean_goodput_per_flow(GROUPS, skip_missing=True), KBPS_A_FLOW)
+GOODPUT_PER_PLAIN_FLOW = PanelMeasure("a flow without", "plain_flow", mean_goodput_per_flow(PLAIN_GROUPS, skip_missing=True), KBPS_A_FLOW)
 EVENNESS_OF_GROUPS = PanelMeasure(
-    "smallest over largest group", "evenness", smallest_over_largest_group_goodput(*_GROUPS_WITH_PLAIN), DIMENSIONLESS, top=1
+    "smallest over largest group",
+    "evenness",
+    smallest_over_largest_group_goodput(*_GROUPS_WITH_PLAIN, skip_missing=True),
+    DIMENSIONLESS,
+    top=1,
 )
 
 ITEMS = [
