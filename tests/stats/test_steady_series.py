@@ -92,6 +92,14 @@ def test_without_series_there_is_no_steady_state() -> None:
         result.steady_state()
 
 
+def test_a_recorded_interval_that_is_none_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = ecnlab.run(ecnlab.load(EXAMPLES / "ecn.toml", {"duration": "10 s", "measure_from": "1 s", "record.queue": "10 ms"}))
+    recording = {**result.recording(1), "queue": "often"}
+    monkeypatch.setattr(type(result), "recording", lambda _result, _seed: recording)
+    with pytest.raises(ResultsError, match=r'record\.queue of seed 1 is "often" and not an interval; fix: run the seed again'):
+        result.steady_state()
+
+
 def test_a_run_that_is_observed_records_five_seeds_and_changes_nothing_else(tmp_path: object) -> None:
     scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
     seen = ecnlab.run(scenario, 7, observe=True, out=f"{tmp_path}/r")

@@ -102,7 +102,7 @@ def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[O
     """The length of each queue."""
     if not seeds or any(result.recording(seed).get("queue", "off") == "off" for seed in seeds):
         return []
-    interval_s, _ = parse_quantity(result.recording(seeds[0])["queue"]) or (0.0, "")
+    interval_s = _queue_sample_interval_s(result, seeds[0])
     columns = ["length_packets"] if len(result.queue_names) == 1 else ["queue", "length_packets"]
     by_queue: dict[str, list[list[float]]] = {name: [] for name in result.queue_names}
     for table in result.tables_of_seeds(seeds, _QUEUE_TABLE, columns):
@@ -115,7 +115,16 @@ def _length_series_of_each_queue(result: Result, seeds: Sequence[int]) -> list[O
                 lengths_by_queue[name].append(length)
         for name, runs in by_queue.items():
             runs.append(lengths_by_queue[name])
-    return [ObservedSeries(f"queue {name}", interval_s, runs) for name, runs in by_queue.items() if interval_s > 0]
+    return [ObservedSeries(f"queue {name}", interval_s, runs) for name, runs in by_queue.items()]
+
+
+def _queue_sample_interval_s(result: Result, seed: int) -> float:
+    """The interval between samples of a seed's queues. Raises ResultsError if its recording has none."""
+    recorded = result.recording(seed)["queue"]
+    interval = parse_quantity(recorded)
+    if interval is None or interval[0] <= 0:
+        raise ResultsError(f'{result.name}: record.queue of seed {seed} is "{recorded}" and not an interval; fix: run the seed again')
+    return interval[0]
 
 
 def _total_throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
