@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from ecnlab.plot import series, style
@@ -55,14 +57,14 @@ def _draw_rates_over_time(results: ResultsByKey, quantity: str) -> DrawnItemCont
     axes[0].set_xlabel("")
     style.shared_legend_of_panels(figure, axes[0])
     frames = [
-        mean_rate_frame(results[name,].series.rate, group, quantity, scheme=name, group=group)
+        mean_rate_frame(results[name,].series.rate, group, quantity, {"scheme": name, "group": group})
         for name in _SCHEMES
         for group in networks.GROUPS
     ]
     return DrawnItemContent(figure, data=pl.concat(frames))
 
 
-def mean_rate_frame(rates: pl.DataFrame, group: str, quantity: str, /, **labels: str) -> pl.DataFrame:
+def mean_rate_frame(rates: pl.DataFrame, group: str, quantity: str, labels: Mapping[str, str]) -> pl.DataFrame:
     """A group's rate against time, its mean over seeds with its interval, behind columns with these labels."""
     means = series.mean_over_seeds(rates.filter(rates["group"] == group), quantity).rename({"mean": quantity})
     return means.select(*(pl.lit(label).alias(name) for name, label in labels.items()), pl.all())

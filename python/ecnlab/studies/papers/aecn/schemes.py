@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from ecnlab.plot.style import Palette
@@ -42,13 +43,11 @@ GROUP_PALETTE = Palette(
     {"fragile": "-", "average": "--", "robust": "-."},
 )
 
-_required_scenarios: dict[tuple[Any, ...], RequiredScenario] = {}
-
 
 def scheme_scenario(
     name: str, flows: int, max_p: float = 0.5, network: ThesisNetworkParameters = CHAPTER_5, record: Tree | None = None, **settings: Any
 ) -> Tree:
-    """A scenario of one of the compared schemes (a key of QUEUES); `settings` override the thesis' parameters of its queue."""
+    """A scenario of one of the compared schemes (a key of QUEUE_OF_SCHEME); `settings` override the thesis' parameters of its queue."""
     others = "".join(f", {parameter} {value}" for parameter, value in settings.items())
     title = f"{name}, {network.title}, {flows} flows, max_p {max_p:g}{others}"
     return networks.thesis_network_scenario(
@@ -60,11 +59,14 @@ def required_scheme_scenario(
     name: str, flows: int, max_p: float = 0.5, network: ThesisNetworkParameters = CHAPTER_5, **settings: Any
 ) -> RequiredScenario:
     """The scenario as required by an item or a claim over all seeds; cached, so that equal arguments give one object."""
-    ordered = sorted(settings.items())
-    key = (name, flows, max_p, network, *ordered)
-    if key not in _required_scenarios:
-        _required_scenarios[key] = RequiredScenario(scheme_scenario(name, flows, max_p, network, **dict(ordered)))
-    return _required_scenarios[key]
+    return _cached_scheme_scenario(name, flows, max_p, network, tuple(sorted(settings.items())))
+
+
+@cache
+def _cached_scheme_scenario(
+    name: str, flows: int, max_p: float, network: ThesisNetworkParameters, settings: tuple[tuple[str, Any], ...]
+) -> RequiredScenario:
+    return RequiredScenario(scheme_scenario(name, flows, max_p, network, **dict(settings)))
 
 
 def scheme_measure(

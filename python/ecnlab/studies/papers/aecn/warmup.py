@@ -54,7 +54,7 @@ def _draw_warm_up_throughput(results: ResultsByKey) -> DrawnItemContent:
     rows = [
         [f"{start} to {end}", *(_mean_throughput_of_span_text(rates, name, start, end) for name in _SCHEMES)] for start, end in _SPANS_S
     ]
-    data = pl.concat(bytime.mean_rate_frame(rates, name, THROUGHPUT, scheme=name) for name in _SCHEMES)
+    data = pl.concat(bytime.mean_rate_frame(rates, name, THROUGHPUT, {"scheme": name}) for name in _SCHEMES)
     return DrawnItemContent(figure, [ReportTable("throughput of all flows (Mbit/s)", ["time (s)", *_SCHEMES], rows)], data)
 
 
