@@ -96,7 +96,6 @@ def list_catalog(kind: str | None, as_json: bool) -> None:
 
     KIND is section, aqm, discipline, tcp, variant, app, impairment, topology or study; without it all kinds are listed.
     """
-
     if as_json:
         output.print_json({each: _titles_by_name(each) for each in ([_require_kind(kind)] if kind is not None else _KIND_TITLES)})
         return

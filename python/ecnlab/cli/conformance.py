@@ -26,7 +26,6 @@ def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
     NAME is a built-in AQM, FILE:CLASS a user-defined one, as in my_aqm.py:MyAqm. The test uses its defaults, the test values of its class,
     and random values within the bounds of its parameters. The duties of RFC 7567 are only reported.
     """
-
     report = _conformance_report(aqm)
     raised = report["checks"][0]["ok"] is False  # an AQM that raised tests none of the other rules
     failed = [rule for rule in report["checks"] if rule["ok"] is False or (rule["ok"] is None and not raised)]
@@ -69,7 +68,6 @@ def _time_per_packet_text(report: dict[str, Any]) -> str:
 
 
 def _conformance_tables(report: dict[str, Any]) -> list[TextTable]:
-
     rules = [[rule["name"], _TEXT_COLUMNS[rule["ok"]], rule["sentence"]] for rule in report["checks"]]
     duties = [[duty["name"], duty["verdict"], duty["found"], duty["section"], duty["sentence"]] for duty in report["duties"]]
     checked = ("rule", "", "requirement")

@@ -61,7 +61,6 @@ def redirect_prints_to_stderr(command: Decorated) -> Decorated:
 
     @wraps(command)
     def redirected(*args: Any, **more: Any) -> Any:
-
         with output.redirect_stdout_to_stderr():
             return command(*args, **more)
 

@@ -87,7 +87,6 @@ def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]
 
 
 def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[TextTable]:
-
     rows = [
         [
             source,

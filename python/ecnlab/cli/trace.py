@@ -137,7 +137,6 @@ def _output_folder_of_trace(folder: Path | None, file: str, files: Sequence[str]
 
 
 def _save_tables_and_figures(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
-
     if tables:
         trace.save(tables)
     if figures:

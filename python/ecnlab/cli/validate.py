@@ -198,7 +198,6 @@ def compare_with_fingerprints(threads: int | None, as_json: bool, quiet: bool) -
 
 
 def _print_linux_case_outcomes(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
-
     modes = list(totalled)
     name_wide = max(len(outcome.name) for outcome in outcomes)
     kind_wide = max(len(outcome.kind) for outcome in outcomes)
@@ -226,7 +225,6 @@ def _print_formula_checks(outcomes: Sequence[FormulaOutcome], failed: int) -> No
 
 
 def _print_ns2_comparisons(listed: Sequence[CellComparison], totalled: dict[str, dict[str, int]]) -> None:
-
     for row in dict.fromkeys((c.file, c.row) for c in listed):
         lines = [_ns2_comparison_row(c) for c in listed if (c.file, c.row) == row]
         output.print_tables([TextTable(": ".join(row), _TABLE_HEADER, lines, ("quantity", "verdict"))])

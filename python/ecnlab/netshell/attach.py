@@ -35,7 +35,7 @@ def _is_subnet_text(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Za-z.:/]+", text) is not None
 
 
-_ADDRESS_VARIABLES = (f"ECNLAB_{end}{version}" for end in ("CLIENT", "SERVER", "INSIDE", "OUTSIDE") for version in ("", "6"))
+_ADDRESS_VARIABLES = tuple(f"ECNLAB_{end}{version}" for end in ("CLIENT", "SERVER", "INSIDE", "OUTSIDE") for version in ("", "6"))
 # Environment variables that a shell sets for its programs, with a check of valid values. Nothing else of the environment of another
 # process is taken: it may belong to another user, who could name a folder of kernels, or of AQMs, to a shell of root's.
 _OWN_SHELL_TEXT: Mapping[str, Callable[[str], bool]] = {

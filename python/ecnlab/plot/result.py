@@ -331,7 +331,8 @@ class ResultPlots:
         return float(self._result.header["duration_s"])
 
     def _queue_to_draw(self, name: str | None) -> str:
-        return self._names_to_draw("queue", None if name is None else [name])[0][0]
+        queues, _ = self._names_to_draw("queue", None if name is None else [name])
+        return queues[0]
 
     def _names_to_draw(self, kind: str, names: Sequence[str] | None) -> tuple[Sequence[str], str | None]:
         """The groups or queues to draw, the first ten unless named, and a legend entry if that leaves some out."""

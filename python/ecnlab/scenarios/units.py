@@ -40,7 +40,8 @@ def parse_quantity(text: str) -> tuple[float, str] | None:
 
 def unit_of(column: str) -> str:
     """The unit of a column: "bit/s", "s", "packets", ..., "1" for a ratio and "" for a name or seed. Raises UnknownName."""
-    require_known_name("column", column, units := _unit_by_column())
+    units = _unit_by_column()
+    require_known_name("column", column, units)
     return units[column]
 
 

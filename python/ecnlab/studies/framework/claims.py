@@ -31,7 +31,7 @@ from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, 
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import RequiredScenario
 
-ResultOfNeed = Callable[[RequiredScenario], "Result"]
+ResultOfNeed = Callable[[RequiredScenario], Result]
 ValueBySeed = Mapping[int, float]
 
 

@@ -125,7 +125,10 @@ class StudySetups:
         return self._texts[need]
 
     def required_scenarios(self, claims: Sequence[Claim], *, alternatives: bool = True) -> Iterator[RequiredScenario]:
-        """The needs of claims in all set-ups but the main one, whose needs are the claims' own; without alternatives on demand."""
+        """The needs of claims in all set-ups but the main one, whose needs are the claims' own.
+
+        Set-ups that are alternatives are left out unless `alternatives`.
+        """
         for setup in (*self.others, *(self.alternatives if alternatives else ())):
             for claim in claims:
                 for need in claim.required_scenarios():

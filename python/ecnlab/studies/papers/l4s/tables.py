@@ -113,7 +113,6 @@ def comparison_item(number: str, title: str, caption: str, compared: Sequence[Co
     """A table with a row for each pair of senders, and one that counts the rows within 10 %."""
 
     def draw_item(results: ResultsByKey) -> DrawnItemContent:
-
         runs = {need: results[key] for key, need in needs.items()}
         data = [
             (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -26,9 +25,6 @@ from ecnlab.studies.framework.model import (
 from ecnlab.studies.framework.panels import PanelMeasure, estimate_cell, result_column_getter
 from ecnlab.studies.papers.red_ecn.network import goodput_per_source, table_row_scenario
 from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, ns2_throughput_kbps_by_row
-
-if TYPE_CHECKING:
-    pass
 
 # From the smallest to the largest delay of section III.A, including those of the tables.
 SWEPT_DELAYS_MS = (25, 50, 100, 175, 250, 375, 500)

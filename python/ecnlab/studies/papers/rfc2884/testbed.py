@@ -153,7 +153,6 @@ def windows_with_several_drops(need: RequiredScenario, group: str) -> ScenarioMe
     """
 
     def windows_with_several_drops_by_seed(result: Result) -> list[float]:
-
         (flow,) = result.table("flows").filter(pl.col("group") == group)["flow"].unique()
         drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop") & (pl.col("packet") == "data"))
         rtts = dict(zip(result.seeds, result.values("rtt_mean_s", group=group), strict=True))
