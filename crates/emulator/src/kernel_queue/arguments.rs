@@ -3,8 +3,6 @@
 use ecnlab_queue::KernelQdisc;
 use ecnlab_units::quantity;
 
-use super::qdisc::Qdisc;
-
 /// Parameters with what is wrong with them.
 pub type QdiscProblems = Vec<(String, String)>;
 
@@ -128,7 +126,7 @@ impl<'q> QdiscArgumentReader<'q> {
         self.read(name, |text| text.parse().map_err(|_| "must be true or false".to_owned()))
     }
 
-    pub fn finish(self, read: Qdisc) -> Result<Qdisc, QdiscProblems> {
+    pub fn finish<T>(self, read: T) -> Result<T, QdiscProblems> {
         if self.problems.is_empty() { Ok(read) } else { Err(self.problems) }
     }
 }

@@ -247,7 +247,7 @@ impl KernelQueue {
             OverflowEvidence::Always => u32::MAX,
             OverflowEvidence::Refused => came.map_or(0, |came| u32::from(came.is_refused)),
             OverflowEvidence::AtArrival => came.filter(|came| came.is_busy).map_or(0, |_| u32::MAX),
-            OverflowEvidence::RowPolicy(at) => self.statistics.app_counter_growth(at)?,
+            OverflowEvidence::Counted(at) => self.statistics.app_counter_growth(at)?,
             OverflowEvidence::Overlimits => self.statistics.overlimits_growth()?,
         })
     }

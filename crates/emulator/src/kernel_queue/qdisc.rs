@@ -103,7 +103,6 @@ const ATTRIBUTE_QDISCS: &[(&str, &[ParameterSpec])] = &[
     ),
 ];
 
-/// Parameters of RED and CHOKe, as in tc(8): bytes for RED, packets for CHOKe.
 /// Discipline inside a shaper, and the beginning of its parameters.
 const LEAF_KEY: &str = "leaf";
 
@@ -116,7 +115,7 @@ pub enum OverflowEvidence {
     /// It drops for no other reason.
     Always,
     /// It counts such drops, at this byte of the structure of its statistics.
-    RowPolicy(usize),
+    Counted(usize),
     /// Only such packets exceed its limit, and every discipline counts these events (overlimits).
     Overlimits,
     /// It reports such a drop to the sender, but not a drop by its AQM.
@@ -127,12 +126,12 @@ pub enum OverflowEvidence {
 
 /// Disciplines with an AQM, and their evidence of drops at a full buffer.
 const OVERFLOW_EVIDENCE: &[(&str, OverflowEvidence)] = &[
-    ("red", OverflowEvidence::RowPolicy(4)),
-    ("choke", OverflowEvidence::RowPolicy(4)),
-    ("codel", OverflowEvidence::RowPolicy(20)),
-    ("fq_codel", OverflowEvidence::RowPolicy(8)),
-    ("pie", OverflowEvidence::RowPolicy(28)),
-    ("fq_pie", OverflowEvidence::RowPolicy(8)),
+    ("red", OverflowEvidence::Counted(4)),
+    ("choke", OverflowEvidence::Counted(4)),
+    ("codel", OverflowEvidence::Counted(20)),
+    ("fq_codel", OverflowEvidence::Counted(8)),
+    ("pie", OverflowEvidence::Counted(28)),
+    ("fq_pie", OverflowEvidence::Counted(8)),
     ("dualpi2", OverflowEvidence::Overlimits),
     ("cake", OverflowEvidence::AtArrival),
     ("netem", OverflowEvidence::Refused),
@@ -468,7 +467,8 @@ fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool
     let flags = flags.iter().filter(|(name, _)| reader.read_flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
     let parms = RedOptions { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
     let placement = if reader.read_flag("child").unwrap_or(false) { QdiscPlacement::BelowShaper } else { QdiscPlacement::Root };
-    reader.finish(Qdisc { placement, ..Qdisc::at_root(name, Vec::new(), parms.attributes()) })
+    // The tables have no meaning for values that are refused.
+    reader.finish(parms).map(|parms| Qdisc { placement, ..Qdisc::at_root(name, Vec::new(), parms.attributes()) })
 }
 
 impl RedOptions {
@@ -612,7 +612,7 @@ mod tests {
         let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
         // 3200 bytes at 1 MB/s are 3.2 ms, and 1600 bytes half of that.
         assert_eq!((1_000_000, 1_000_000, 50_000, 25_000), (numbers[2], numbers[5], numbers[6], numbers[7]));
-        assert_eq!(OverflowEvidence::RowPolicy(20), read.overflow_evidence());
+        assert_eq!(OverflowEvidence::Counted(20), read.overflow_evidence());
         let plain = Qdisc::read(&kernel_qdisc("htb", &[("rate", "8Mbps")]), 1e7).unwrap();
         assert_eq!((2, OverflowEvidence::Always), (plain.messages().len(), plain.overflow_evidence()));
     }
