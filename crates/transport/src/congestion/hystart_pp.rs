@@ -25,7 +25,7 @@ const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 const UNPACED_GROWTH_LIMIT: u64 = 8;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HyStartPlusPlus {
     /// L, in segments.
     growth_limit: u64,
@@ -49,7 +49,14 @@ struct ConservativeSlowStart {
 impl HyStartPlusPlus {
     pub fn new(paced: bool) -> HyStartPlusPlus {
         let limit = if paced { u64::MAX } else { UNPACED_GROWTH_LIMIT };
-        HyStartPlusPlus { growth_limit: limit, ..HyStartPlusPlus::default() }
+        HyStartPlusPlus {
+            growth_limit: limit,
+            window_end: 0,
+            last_round_min_rtt: None,
+            current_round_min_rtt: None,
+            rtt_sample_count: 0,
+            conservative: None,
+        }
     }
 
     /// Grows cwnd for an ACK in the first slow start; returns whether slow start continues.

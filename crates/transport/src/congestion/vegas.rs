@@ -20,7 +20,7 @@ const MIN_CWND: f64 = 2.0;
 const MAX_UNUSED_CWND: f64 = 2.0;
 
 /// Thresholds in queued packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasSettings {
     pub alpha: f64,
     pub beta: f64,
@@ -33,7 +33,6 @@ impl VegasSettings {
     }
 }
 
-#[derive(Default)]
 pub struct Vegas {
     settings: VegasSettings,
     /// Minimum RTT in seconds.
@@ -52,7 +51,16 @@ pub struct Vegas {
 
 impl Vegas {
     pub fn new(settings: VegasSettings) -> Vegas {
-        Vegas { settings, base_rtt: f64::INFINITY, slow_start_grows: true, ..Vegas::default() }
+        Vegas {
+            settings,
+            base_rtt: f64::INFINITY,
+            round_start: None,
+            round_end: 0,
+            rtt_sum: 0.0,
+            rtt_samples: 0,
+            cwnd_step: 0.0,
+            slow_start_grows: true,
+        }
     }
 
     fn update_cwnd_for_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample, mut changed: impl FnMut(&CongestionWindow)) {

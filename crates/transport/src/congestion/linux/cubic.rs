@@ -64,7 +64,6 @@ pub struct LinuxCubic {
 }
 
 /// State that an RTO resets. Times are in ticks; a window of zero is unset.
-#[derive(Default)]
 #[repr(C)]
 struct CubicState {
     /// Minimum RTT in microseconds; [`UNSET`] before the first.
@@ -93,7 +92,20 @@ const UNSET: u64 = u64::MAX;
 
 impl CubicState {
     fn new(clock: &HostClock) -> CubicState {
-        CubicState { min_rtt: UNSET, cnt_valid_until: cnt_valid_until(0, clock), epoch_start: UNSET, ..CubicState::default() }
+        CubicState {
+            min_rtt: UNSET,
+            rtt_samples_from: Time::ZERO,
+            ack_cnt: 0,
+            last_cwnd: 0,
+            cnt_valid_until: cnt_valid_until(0, clock),
+            cnt: 0,
+            last_computed: 0,
+            epoch_start: UNSET,
+            last_max_cwnd: 0,
+            bic_k: 0,
+            origin_point: 0,
+            tcp_cwnd: 0,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ const SLACK_SEGMENTS: u64 = 16;
 const SEGMENT_OVERHEAD_BYTES: u64 = 896;
 const SEGMENT_MEMORY_STEP_BYTES: u64 = 128;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RcvBufAutotune {
     segment_payload: u64,
     segment_memory: u64,
@@ -39,7 +39,7 @@ impl RcvBufAutotune {
         while memory - memory / 2 < full {
             memory += SEGMENT_MEMORY_STEP_BYTES;
         }
-        RcvBufAutotune { segment_payload: full, segment_memory: memory, ..RcvBufAutotune::default() }
+        RcvBufAutotune { segment_payload: full, segment_memory: memory, max_read_per_rtt: 0, round_start: Time::ZERO, round_start_byte: 0 }
     }
 
     /// Starts when the connection opens with this window; the data begins at byte `read`.

@@ -18,7 +18,7 @@ pub const REO_WND_PERSIST: u32 = 16;
 /// Linux sysctl tcp_max_reordering.
 const MAX_REORDERING: u64 = 300;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reordering {
     /// Degree of reordering: the number of segments that may overtake one that is not lost.
     pub dup_thresh: u64,
@@ -42,7 +42,18 @@ pub struct Reordering {
 impl Reordering {
     pub fn new(least: u32) -> Reordering {
         let least = u64::from(least);
-        Reordering { dup_thresh: least, min_dup_thresh: least, reo_wnd_mult: 1, ..Reordering::default() }
+        Reordering {
+            dup_thresh: least,
+            min_dup_thresh: least,
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            dsack_pending: false,
+            delivered_at_last_step: 0,
+            newest_delivered: (0, 0),
+            rtt: 0,
+            delivered_since_check: false,
+        }
     }
 
     /// Records a delivered segment (steps 1 and 2). For a retransmitted segment, the original may have arrived.
