@@ -10,6 +10,7 @@ mod event;
 mod header;
 pub mod ns2;
 mod reader;
+mod record;
 mod source;
 mod tcp;
 

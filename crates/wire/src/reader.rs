@@ -6,11 +6,12 @@ use ecnlab_units::{Span, Time};
 
 use crate::capture::Interface;
 use crate::capture::clock::CaptureClock;
-use crate::capture::pcap::{self, NextRecord, Pcap, RecordError};
+use crate::capture::pcap::{self, Pcap};
 use crate::capture::pcapng::{self, Pcapng};
 use crate::error::{ReadError, ReadErrorKind};
 use crate::event::Event;
 use crate::ns2;
+use crate::record::{NextRecord, RecordError};
 use crate::source::ByteSource;
 
 /// Format of a file.
@@ -234,5 +235,5 @@ fn detect_ns2(source: &mut ByteSource) -> Result<Content, ReadErrorKind> {
 
 fn read_ns2_line(source: &mut ByteSource) -> Result<NextRecord, RecordError> {
     let Some(text) = source.read_line()? else { return Ok(NextRecord::End) };
-    pcap::next_record(ns2::read::parse_line(text))
+    NextRecord::from_content(ns2::read::parse_line(text))
 }

@@ -6,6 +6,7 @@ use crate::error::ReadErrorKind;
 use crate::event::Event;
 use crate::header::Bytes;
 use crate::header::link::LinkType;
+use crate::record::{NextRecord, RecordError};
 use crate::source::ByteSource;
 
 const FILE_HEADER_BYTES: usize = 24;
@@ -16,27 +17,6 @@ pub struct Pcap {
     byte_order: ByteOrder,
     resolution: TimeResolution,
     pub interface: Interface,
-}
-
-/// The next record of a file.
-#[expect(clippy::large_enum_variant, reason = "nearly every record is an event, which is read where it stands")]
-pub enum NextRecord {
-    Event(Event),
-    /// A packet of another protocol, or a record without a packet.
-    Ignored,
-    End,
-}
-
-/// An unreadable record, and whether more may follow it.
-pub enum RecordError {
-    Skip(ReadErrorKind),
-    End(ReadErrorKind),
-}
-
-impl<E: Into<ReadErrorKind>> From<E> for RecordError {
-    fn from(error: E) -> RecordError {
-        RecordError::End(error.into())
-    }
 }
 
 /// Byte order and resolution, by a file's first four bytes.
@@ -66,10 +46,10 @@ impl Pcap {
         if header.0.is_empty() {
             return Ok(NextRecord::End);
         }
-        let field = |at| self.byte_order.u32(header, at);
+        let field = |at| self.byte_order.u32(header, at).map_err(RecordError::End);
         let (seconds, fraction, captured, wire_length) = (field(0)?, field(4)?, field(8)?, field(12)?);
         if captured > MAX_CAPTURED_BYTES {
-            return Err(ReadErrorKind::Damaged(format!("its captured length of {captured} bytes is above the maximum")).into());
+            return Err(RecordError::End(ReadErrorKind::Damaged(format!("its captured length of {captured} bytes is above the maximum"))));
         }
         let fraction = self.resolution.capture_time(fraction.into());
         let capture_time = CaptureTime { seconds: u64::from(seconds) + fraction.seconds, picos: fraction.picos };
@@ -91,16 +71,7 @@ pub fn unknown_link_type(number: u16) -> ReadErrorKind {
 /// Consumes a record whose packet has been read.
 pub fn finish_record(read: Result<Option<Event>, ReadErrorKind>, source: &mut ByteSource, length: u64) -> Result<NextRecord, RecordError> {
     if source.skip(length)? < length {
-        return Err(ReadErrorKind::Truncated.into());
+        return Err(RecordError::End(ReadErrorKind::Truncated));
     }
-    next_record(read)
-}
-
-/// A record that ends neither the file nor, if it is unreadable, the reading.
-pub fn next_record(read: Result<Option<Event>, ReadErrorKind>) -> Result<NextRecord, RecordError> {
-    match read {
-        Ok(Some(event)) => Ok(NextRecord::Event(event)),
-        Ok(None) => Ok(NextRecord::Ignored),
-        Err(kind) => Err(RecordError::Skip(kind)),
-    }
+    NextRecord::from_content(read)
 }

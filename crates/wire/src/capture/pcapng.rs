@@ -9,12 +9,13 @@
 //! ```
 
 use super::clock::{CaptureClock, TimeResolution};
-use super::pcap::{NextRecord, RecordError, finish_record, unknown_link_type};
+use super::pcap::{finish_record, unknown_link_type};
 use super::{ByteOrder, Interface, MAX_CAPTURED_BYTES, MAX_HEADER_BYTES, Record, packet_event};
 use crate::error::ReadErrorKind;
 use crate::event::Event;
 use crate::header::Bytes;
 use crate::header::link::LinkType;
+use crate::record::{NextRecord, RecordError};
 use crate::source::ByteSource;
 
 /// Result of a block: an event, nothing, or an error of this block alone.
@@ -73,22 +74,22 @@ impl Pcapng {
         if block_start.0.is_empty() {
             return Ok(NextRecord::End);
         }
-        let kind = self.byte_order.u32(block_start, 0)?;
+        let kind = self.byte_order.u32(block_start, 0).map_err(RecordError::End)?;
         if kind == block::SECTION {
-            self.begin_section(block_start)?;
+            self.begin_section(block_start).map_err(RecordError::End)?;
         }
-        let length = self.byte_order.u32(block_start, 4)?;
+        let length = self.byte_order.u32(block_start, 4).map_err(RecordError::End)?;
         if length < min_block_length(kind) || length % 4 != 0 {
-            return Err(ReadErrorKind::Damaged(format!("a block of kind {kind} cannot be {length} bytes long")).into());
+            return Err(RecordError::End(ReadErrorKind::Damaged(format!("a block of kind {kind} cannot be {length} bytes long"))));
         }
         self.packets += u64::from([block::ENHANCED_PACKET, block::OBSOLETE_PACKET, block::SIMPLE_PACKET].contains(&kind));
         let read = match kind {
-            block::INTERFACE => self.read_interface(source, length)?,
-            block::ENHANCED_PACKET | block::OBSOLETE_PACKET => self.read_packet(kind, source, length, clock)?,
+            block::INTERFACE => self.read_interface(source, length).map_err(RecordError::End)?,
+            block::ENHANCED_PACKET | block::OBSOLETE_PACKET => self.read_packet(kind, source, length, clock).map_err(RecordError::End)?,
             block::SIMPLE_PACKET => Err(ReadErrorKind::Unsupported("a simple packet block has no time".to_owned())),
             _ => Ok(None),
         };
-        self.check_trailer(source, length)?;
+        self.check_trailer(source, length).map_err(RecordError::End)?;
         finish_record(read, source, 4)
     }
 
