@@ -8,7 +8,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ecnlab_transport::congestion::{CongControlSample, CongestionControl, Prague, ReductionCause};
+use ecnlab_transport::congestion::{CongControlSample, CongestionControl, Prague, PragueState, ReductionCause};
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
 use ecnlab_transport::{CongestionWindow, HostClock, Quirks, TcpSettings, profile};
 use ecnlab_units::{Span, Time};
@@ -57,12 +57,12 @@ struct Row {
 
 impl Row {
     /// Whether a state is the recorded one. The pacing rate depends on the data in flight, which the record does not have.
-    fn agrees(&self, state: &Prague) -> bool {
-        let Prague { upscaled_alpha, frac_cwnd, rate, hsrtt, ai_increase, round, mtu, .. } = *state;
+    fn agrees(&self, state: &PragueState) -> bool {
+        let PragueState { upscaled_alpha, frac_cwnd, rate, hsrtt, ai_increase, round, mtu, .. } = *state;
         [upscaled_alpha, frac_cwnd, rate, hsrtt, ai_increase, round, mtu] == self.state[..7]
     }
 
-    fn set_state(&self, state: &mut Prague) {
+    fn set_state(&self, state: &mut PragueState) {
         [state.upscaled_alpha, state.frac_cwnd, state.rate, state.hsrtt, state.ai_increase, state.round, state.mtu, state.pacing_rate] =
             self.state;
         [state.saw_ce, state.rate_mode, state.in_loss] = [SAW_CE, RATE_MODE, IN_LOSS].map(|flag| self.flags & flag > 0);
@@ -189,13 +189,13 @@ fn compare(name: &str) -> Comparison {
     for pair in rows.windows(2) {
         let [before, row] = [pair[0], pair[1]];
         let control = prague.get_or_insert_with(|| Prague::new(&settings, HostClock::new(&settings, Span::ZERO)));
-        before.set_state(control);
+        before.set_state(control.state_mut());
         // The kernel calls no congestion control for an ACK with nothing outstanding.
         if !row.is_ack || before.flags & ACTIVE == 0 || before.outstanding == 0 {
             continue;
         }
         found.acks += 1;
-        let agrees = |(after, window): &(Prague, CongestionWindow)| row.agrees(after) && *window == row.window;
+        let agrees = |(after, window): &(Prague, CongestionWindow)| row.agrees(after.state()) && *window == row.window;
         let tried = assumptions().map(|assumed| (assumed, after_ack(control, &before, &row, assumed)));
         let Some((assumed, (after, _))) = tried.into_iter().find(|(_, after)| agrees(after)) else {
             found.different.push(format!("{name} at {} us: {:?} {:?} after {:?}", row.now_micros, row.state, row.window, before.state));

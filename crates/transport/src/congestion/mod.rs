@@ -16,7 +16,7 @@ pub use aimd::Aimd;
 pub use cubic::{Cubic, CubicSettings};
 pub use hystart::HyStart;
 pub use hystart_pp::HyStartPlusPlus;
-pub use prague::Prague;
+pub use prague::{Prague, PragueState};
 pub use reno::Reno;
 pub use vegas::{Vegas, VegasSettings};
 

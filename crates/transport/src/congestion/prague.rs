@@ -56,7 +56,7 @@ const RATE_MODE_MTUS: u64 = 4;
 const PACING_OFFSET_NUMERATOR: u64 = 4;
 const PACING_OFFSET_SHIFT: u32 = 7;
 
-/// Prague, with its parameters and its state in the units of the kernel.
+/// Prague: its parameters, and its state.
 #[derive(Clone, Debug)]
 pub struct Prague {
     clock: HostClock,
@@ -66,6 +66,12 @@ pub struct Prague {
     has_rate_mode: bool,
     header: u64,
     path_mtu: u64,
+    state: PragueState,
+}
+
+/// The state in the units of the kernel. What a kernel's records show is public.
+#[derive(Clone, Copy, Debug)]
+pub struct PragueState {
     /// Alpha in 2^-28.
     pub upscaled_alpha: u64,
     /// W in 2^-20 segments.
@@ -119,27 +125,38 @@ impl Prague {
             has_rate_mode: settings.quirks.prague_rate_mode,
             header: u64::from(settings.quirks.header_size),
             path_mtu,
-            upscaled_alpha: 0,
-            frac_cwnd: settings.initial_window << CWND_SHIFT,
-            rate: MIN_RATE,
-            pacing_rate: MIN_RATE,
-            // As if the RTT were 1 us.
-            hsrtt: 8 << HSRTT_SHIFT,
-            ai_increase: 1 << CWND_SHIFT,
-            mtu: path_mtu,
-            saw_ce: false,
-            rate_mode: false,
-            in_loss: false,
-            alpha_updated_at: 0,
-            mark_reduced_at: None,
-            loss_cwnd: 0,
-            loss_rate: 0,
-            round: 0,
-            round_end: 0,
-            round_delivered: 0,
-            round_marked: 0,
-            eight_srtt: 0,
+            state: PragueState {
+                upscaled_alpha: 0,
+                frac_cwnd: settings.initial_window << CWND_SHIFT,
+                rate: MIN_RATE,
+                pacing_rate: MIN_RATE,
+                // As if the RTT were 1 us.
+                hsrtt: 8 << HSRTT_SHIFT,
+                ai_increase: 1 << CWND_SHIFT,
+                mtu: path_mtu,
+                saw_ce: false,
+                rate_mode: false,
+                in_loss: false,
+                alpha_updated_at: 0,
+                mark_reduced_at: None,
+                loss_cwnd: 0,
+                loss_rate: 0,
+                round: 0,
+                round_end: 0,
+                round_delivered: 0,
+                round_marked: 0,
+                eight_srtt: 0,
+            },
         }
+    }
+
+    pub fn state(&self) -> &PragueState {
+        &self.state
+    }
+
+    /// For comparison with a kernel's records, which give the state before each ACK; nothing else sets it from outside.
+    pub fn state_mut(&mut self) -> &mut PragueState {
+        &mut self.state
     }
 
     fn target_eighth_micros(&self) -> u64 {
@@ -147,54 +164,54 @@ impl Prague {
     }
 
     fn virtual_rtt(&self) -> u64 {
-        self.target_eighth_micros().max(self.eight_srtt)
+        self.target_eighth_micros().max(self.state.eight_srtt)
     }
 
     /// Payload of a full segment at present.
     pub fn mss(&self) -> u64 {
-        self.mtu - self.header
+        self.state.mtu - self.header
     }
 
     /// Whether a target RTT shorter than the path's counts.
     fn is_rtt_independence_active(&self, window: &CongestionWindow) -> bool {
-        self.target_micros > 0 && !window.in_slow_start() && self.round >= self.transition_rounds
+        self.target_micros > 0 && !window.in_slow_start() && self.state.round >= self.transition_rounds
     }
 
     fn works_by_rate(&self, window: &CongestionWindow) -> bool {
-        self.rate_mode && self.is_rtt_independence_active(window)
+        self.state.rate_mode && self.is_rtt_independence_active(window)
     }
 
     /// Rate of one segment per RTT.
     fn rate_of_one_segment(&self) -> u64 {
-        let rate = EIGHTH_MICROS_PER_SECOND * self.mtu;
-        rate.checked_div(self.eight_srtt).unwrap_or(rate)
+        let rate = EIGHTH_MICROS_PER_SECOND * self.state.mtu;
+        rate.checked_div(self.state.eight_srtt).unwrap_or(rate)
     }
 
     fn rate_of_frac_cwnd(&self) -> u64 {
-        mul_shr(self.rate_of_one_segment(), self.frac_cwnd, CWND_SHIFT).max(MIN_RATE)
+        mul_shr(self.rate_of_one_segment(), self.state.frac_cwnd, CWND_SHIFT).max(MIN_RATE)
     }
 
     /// W of R. The kernel takes 10^6 for 2^20 here.
     fn frac_cwnd_of_rate(&self) -> u64 {
-        let slow = self.hsrtt >> HSRTT_SHIFT;
-        let rtt = if slow > 0 { slow } else { self.eight_srtt };
-        mul_shr(self.rate, rtt, RTT_TO_SECONDS_SHIFT - CWND_SHIFT).div_ceil(self.mtu)
+        let slow = self.state.hsrtt >> HSRTT_SHIFT;
+        let rtt = if slow > 0 { slow } else { self.state.eight_srtt };
+        mul_shr(self.state.rate, rtt, RTT_TO_SECONDS_SHIFT - CWND_SHIFT).div_ceil(self.state.mtu)
     }
 
     fn frac_cwnd_rounded_up(&self) -> u64 {
-        self.frac_cwnd.div_ceil(1 << CWND_SHIFT).max(MIN_CWND)
+        self.state.frac_cwnd.div_ceil(1 << CWND_SHIFT).max(MIN_CWND)
     }
 
     fn update_ai_increase(&mut self) {
-        let (rtt, target) = (self.eight_srtt, self.target_eighth_micros());
-        let unscaled = self.round < self.transition_rounds || rtt == 0 || rtt > MAX_GROWTH_SCALED_EIGHTH_RTT || rtt >= target;
-        self.ai_increase = if unscaled { 1 << CWND_SHIFT } else { div_round((rtt << CWND_SHIFT) * rtt, target * target) };
+        let (rtt, target) = (self.state.eight_srtt, self.target_eighth_micros());
+        let unscaled = self.state.round < self.transition_rounds || rtt == 0 || rtt > MAX_GROWTH_SCALED_EIGHTH_RTT || rtt >= target;
+        self.state.ai_increase = if unscaled { 1 << CWND_SHIFT } else { div_round((rtt << CWND_SHIFT) * rtt, target * target) };
     }
 
     fn grow(&mut self, window: &mut CongestionWindow, mut unmarked: u64) {
         if window.in_slow_start() {
             unmarked = linux::slow_start(window, unmarked);
-            self.frac_cwnd = (window.cwnd as u64) << CWND_SHIFT;
+            self.state.frac_cwnd = (window.cwnd as u64) << CWND_SHIFT;
             if unmarked == 0 {
                 return self.update_ai_increase();
             }
@@ -210,18 +227,18 @@ impl Prague {
     fn grow_rate(&mut self, unmarked: u64) {
         let rtt = self.virtual_rtt();
         let increase = ((unmarked * REFERENCE_MTU) << RTT_TO_SECONDS_SHIFT) / rtt;
-        let segments = (self.rate * rtt).div_ceil(self.mtu << RTT_TO_SECONDS_SHIFT);
+        let segments = (self.state.rate * rtt).div_ceil(self.state.mtu << RTT_TO_SECONDS_SHIFT);
         if segments > 0 {
-            self.rate += div_round(increase, segments);
+            self.state.rate += div_round(increase, segments);
         }
-        self.frac_cwnd = (self.frac_cwnd + unmarked).max(self.frac_cwnd_of_rate());
+        self.state.frac_cwnd = (self.state.frac_cwnd + unmarked).max(self.frac_cwnd_of_rate());
     }
 
     fn grow_frac_cwnd(&mut self, unmarked: u64) {
-        let increase = unmarked * self.ai_increase;
-        let increase = if self.frac_cwnd > 0 { div_round(increase << CWND_SHIFT, self.frac_cwnd) } else { increase };
-        self.frac_cwnd += (increase * REFERENCE_MTU / self.mtu).max(unmarked);
-        self.rate = (self.rate + unmarked).max(self.rate_of_frac_cwnd());
+        let increase = unmarked * self.state.ai_increase;
+        let increase = if self.state.frac_cwnd > 0 { div_round(increase << CWND_SHIFT, self.state.frac_cwnd) } else { increase };
+        self.state.frac_cwnd += (increase * REFERENCE_MTU / self.state.mtu).max(unmarked);
+        self.state.rate = (self.state.rate + unmarked).max(self.rate_of_frac_cwnd());
     }
 
     /// Moves cwnd by one segment towards W.
@@ -238,53 +255,53 @@ impl Prague {
     }
 
     fn has_alpha_period_ended(&self, window: &CongestionWindow, sample: &CongControlSample) -> bool {
-        let since = sample.now_micros - self.alpha_updated_at;
-        sample.snd_una >= self.round_end && (!self.is_rtt_independence_active(window) || since >= self.target_micros)
+        let since = sample.now_micros - self.state.alpha_updated_at;
+        sample.snd_una >= self.state.round_end && (!self.is_rtt_independence_active(window) || since >= self.target_micros)
     }
 
     fn end_round(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
-        if self.saw_ce {
+        if self.state.saw_ce {
             self.update_alpha(sample.now_micros);
-            if self.is_rtt_independence_active(window) && !self.in_loss {
+            if self.is_rtt_independence_active(window) && !self.state.in_loss {
                 self.adapt_mtu_to_rate(window);
             }
         }
-        self.hsrtt = self.hsrtt + self.eight_srtt - (self.hsrtt >> HSRTT_SHIFT);
+        self.state.hsrtt = self.state.hsrtt + self.state.eight_srtt - (self.state.hsrtt >> HSRTT_SHIFT);
         self.begin_round(window, sample.snd_max);
     }
 
     fn begin_round(&mut self, window: &CongestionWindow, snd_max: u64) {
-        self.round_end = snd_max;
-        (self.round_delivered, self.round_marked) = (0, 0);
-        self.round += u64::from(!window.in_slow_start());
+        self.state.round_end = snd_max;
+        (self.state.round_delivered, self.state.round_marked) = (0, 0);
+        self.state.round += u64::from(!window.in_slow_start());
         self.update_ai_increase();
     }
 
     fn update_alpha(&mut self, now_micros: u64) {
-        let share = (self.round_marked << ALPHA_SHIFT) / self.round_delivered.max(1);
-        let alpha = self.upscaled_alpha;
-        self.upscaled_alpha = (alpha - (alpha >> GAIN_SHIFT) + share).min(MAX_UPSCALED_ALPHA);
-        self.alpha_updated_at = now_micros;
+        let share = (self.state.round_marked << ALPHA_SHIFT) / self.state.round_delivered.max(1);
+        let alpha = self.state.upscaled_alpha;
+        self.state.upscaled_alpha = (alpha - (alpha >> GAIN_SHIFT) + share).min(MAX_UPSCALED_ALPHA);
+        self.state.alpha_updated_at = now_micros;
     }
 
     /// Makes segments smaller at rates below two full ones per virtual RTT.
     fn adapt_mtu_to_rate(&mut self, window: &mut CongestionWindow) {
-        let before = self.mtu;
+        let before = self.state.mtu;
         let least = MIN_MSS + self.header;
-        self.mtu = self.bytes_per_virtual_rtt().div_ceil(MIN_SEGMENTS_PER_VIRTUAL_RTT).min(self.path_mtu).max(least);
-        if self.mtu == before {
+        self.state.mtu = self.bytes_per_virtual_rtt().div_ceil(MIN_SEGMENTS_PER_VIRTUAL_RTT).min(self.path_mtu).max(least);
+        if self.state.mtu == before {
             return;
         }
-        self.frac_cwnd = self.frac_cwnd * before / self.mtu;
+        self.state.frac_cwnd = self.state.frac_cwnd * before / self.state.mtu;
         let cwnd = self.frac_cwnd_rounded_up();
         if cwnd != window.cwnd as u64 {
             window.cwnd = cwnd as f64;
-            window.ssthresh = (window.ssthresh as u64 * before / self.mtu) as f64;
+            window.ssthresh = (window.ssthresh as u64 * before / self.state.mtu) as f64;
         }
     }
 
     fn bytes_per_virtual_rtt(&self) -> u64 {
-        let Prague { eight_srtt, rate, frac_cwnd, mtu, rate_mode, .. } = *self;
+        let PragueState { eight_srtt, rate, frac_cwnd, mtu, rate_mode, .. } = self.state;
         let target = self.target_eighth_micros();
         if rate_mode {
             return mul_shr(rate, self.virtual_rtt(), RTT_TO_SECONDS_SHIFT);
@@ -294,70 +311,70 @@ impl Prague {
     }
 
     fn update_pacing_rate(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
-        let rate = self.rate;
+        let rate = self.state.rate;
         let paced = if self.works_by_rate(window) {
             let offset = mul_shr(PACING_OFFSET_NUMERATOR, rate, PACING_OFFSET_SHIFT);
             let half = self.virtual_rtt() >> 4;
-            if half <= sample.now_micros - self.alpha_updated_at { rate - offset } else { rate + offset }
+            if half <= sample.now_micros - self.state.alpha_updated_at { rate - offset } else { rate + offset }
         } else {
-            let segments = (self.frac_cwnd >> CWND_SHIFT).max(sample.in_flight);
-            self.rate = (self.rate_of_one_segment() * segments).max(MIN_RATE);
-            self.rate
+            let segments = (self.state.frac_cwnd >> CWND_SHIFT).max(sample.in_flight);
+            self.state.rate = (self.rate_of_one_segment() * segments).max(MIN_RATE);
+            self.state.rate
         };
         let doubled = (window.cwnd as u64) < window.ssthresh as u64 / 2;
-        self.pacing_rate = paced << u32::from(doubled);
+        self.state.pacing_rate = paced << u32::from(doubled);
     }
 
     fn choose_mode(&mut self, window: &CongestionWindow) {
         if !self.has_rate_mode {
             return;
         }
-        let is_small = window.cwnd as u64 * self.mtu <= RATE_MODE_MTUS * REFERENCE_MTU;
-        self.rate_mode = self.saw_ce && is_small;
-        if self.rate_mode {
-            self.frac_cwnd = self.frac_cwnd_of_rate();
+        let is_small = window.cwnd as u64 * self.state.mtu <= RATE_MODE_MTUS * REFERENCE_MTU;
+        self.state.rate_mode = self.state.saw_ce && is_small;
+        if self.state.rate_mode {
+            self.state.frac_cwnd = self.frac_cwnd_of_rate();
         } else {
-            self.rate = self.rate_of_frac_cwnd();
+            self.state.rate = self.rate_of_frac_cwnd();
         }
     }
 
     fn reduce_for_mark(&mut self, window: &CongestionWindow, now_micros: u64) {
         let is_recent = |at: u64| now_micros - at < self.target_micros;
-        if self.is_rtt_independence_active(window) && self.mark_reduced_at.is_some_and(is_recent) {
+        if self.is_rtt_independence_active(window) && self.state.mark_reduced_at.is_some_and(is_recent) {
             return;
         }
-        self.mark_reduced_at = Some(now_micros);
-        let alpha = self.upscaled_alpha >> GAIN_SHIFT;
+        self.state.mark_reduced_at = Some(now_micros);
+        let alpha = self.state.upscaled_alpha >> GAIN_SHIFT;
         if self.works_by_rate(window) {
-            self.rate = (self.rate - mul_shr(self.rate, alpha, ALPHA_SHIFT + 1)).max(MIN_RATE);
-            self.frac_cwnd = self.frac_cwnd_of_rate();
+            self.state.rate = (self.state.rate - mul_shr(self.state.rate, alpha, ALPHA_SHIFT + 1)).max(MIN_RATE);
+            self.state.frac_cwnd = self.frac_cwnd_of_rate();
         } else {
-            self.frac_cwnd -= rounded_half_share(self.frac_cwnd, alpha);
-            self.rate = self.rate_of_frac_cwnd();
+            self.state.frac_cwnd -= rounded_half_share(self.state.frac_cwnd, alpha);
+            self.state.rate = self.rate_of_frac_cwnd();
         }
     }
 
     fn reduce_for_loss(&mut self, window: &CongestionWindow) {
-        (self.loss_cwnd, self.loss_rate) = (window.cwnd as u64, self.rate);
+        (self.state.loss_cwnd, self.state.loss_rate) = (window.cwnd as u64, self.state.rate);
         if self.works_by_rate(window) {
-            self.rate -= self.rate >> 1;
-            self.frac_cwnd = self.frac_cwnd_of_rate();
+            self.state.rate -= self.state.rate >> 1;
+            self.state.frac_cwnd = self.frac_cwnd_of_rate();
         } else {
-            self.frac_cwnd -= self.frac_cwnd >> 1;
-            self.rate = self.rate_of_frac_cwnd();
+            self.state.frac_cwnd -= self.state.frac_cwnd >> 1;
+            self.state.rate = self.rate_of_frac_cwnd();
         }
-        self.in_loss = true;
+        self.state.in_loss = true;
     }
 
     /// Called once the connection is open.
     pub fn on_established(&mut self, window: &CongestionWindow, sample: &CongControlSample) {
-        self.eight_srtt = sample.eight_srtt;
-        self.alpha_updated_at = sample.now_micros;
-        self.saw_ce = sample.marked > 0;
-        self.frac_cwnd = (window.cwnd as u64) << CWND_SHIFT;
+        self.state.eight_srtt = sample.eight_srtt;
+        self.state.alpha_updated_at = sample.now_micros;
+        self.state.saw_ce = sample.marked > 0;
+        self.state.frac_cwnd = (window.cwnd as u64) << CWND_SHIFT;
         if sample.eight_srtt > 0 {
-            self.hsrtt = sample.eight_srtt << HSRTT_SHIFT;
-            self.rate = (self.rate_of_one_segment() * (window.cwnd as u64).max(sample.in_flight)).max(MIN_RATE);
+            self.state.hsrtt = sample.eight_srtt << HSRTT_SHIFT;
+            self.state.rate = (self.rate_of_one_segment() * (window.cwnd as u64).max(sample.in_flight)).max(MIN_RATE);
         }
         self.update_pacing_rate(window, sample);
         self.begin_round(window, sample.snd_max);
@@ -365,14 +382,14 @@ impl Prague {
 
     /// Called for each ACK while data is outstanding, after recovery has processed it.
     pub fn cong_control(&mut self, window: &mut CongestionWindow, sample: &CongControlSample) {
-        self.eight_srtt = sample.eight_srtt;
-        self.round_delivered += sample.delivered;
-        self.round_marked += sample.marked;
-        if sample.marked > 0 && !std::mem::replace(&mut self.saw_ce, true) {
-            self.frac_cwnd = (self.frac_cwnd + 1) >> 1;
+        self.state.eight_srtt = sample.eight_srtt;
+        self.state.round_delivered += sample.delivered;
+        self.state.round_marked += sample.marked;
+        if sample.marked > 0 && !std::mem::replace(&mut self.state.saw_ce, true) {
+            self.state.frac_cwnd = (self.state.frac_cwnd + 1) >> 1;
         }
         let unmarked = sample.delivered.saturating_sub(sample.marked);
-        if unmarked > 0 && !self.in_loss && sample.cwnd_limited {
+        if unmarked > 0 && !self.state.in_loss && sample.cwnd_limited {
             self.grow(window, unmarked);
         } else {
             self.step_cwnd(window);
@@ -386,15 +403,15 @@ impl Prague {
 
     /// Called when recovery or a reduction for a mark is over.
     pub fn on_reduction_end(&mut self) {
-        self.in_loss = false;
+        self.state.in_loss = false;
     }
 
     /// Cwnd after a spurious reduction is undone.
     pub fn cwnd_after_undo(&mut self, cwnd: f64) -> f64 {
-        self.in_loss = false;
-        self.rate = self.rate.max(self.loss_rate);
-        self.frac_cwnd = self.frac_cwnd_of_rate();
-        cwnd.max(self.loss_cwnd as f64)
+        self.state.in_loss = false;
+        self.state.rate = self.state.rate.max(self.state.loss_rate);
+        self.state.frac_cwnd = self.frac_cwnd_of_rate();
+        cwnd.max(self.state.loss_cwnd as f64)
     }
 }
 

@@ -653,7 +653,7 @@ impl Tcb {
         let cwnd = (self.window.cwnd as u64).max(outstanding);
         let payload = u64::from(self.settings.mss());
         let of_window = || self.srtt_multiple_micros(8).and_then(|eight| linux::pacing_rate(payload, cwnd, &self.window, eight));
-        let rate = self.control.prague().map(|prague| prague.pacing_rate).or_else(of_window);
+        let rate = self.control.prague().map(|prague| prague.state().pacing_rate).or_else(of_window);
         if let (Some(gate), Some(rate)) = (&mut self.send_gate, rate) {
             gate.set_pacing_rate(rate);
         }
