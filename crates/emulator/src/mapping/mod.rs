@@ -231,7 +231,15 @@ impl TcpParameterMapping {
                 let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
                 (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}; fix: {remedy}"))
             }
-            _ => None,
+            KernelKnob::Sysctl(_)
+            | KernelKnob::Socket(_)
+            | KernelKnob::Route(_)
+            | KernelKnob::Device(_)
+            | KernelKnob::CongestionControl
+            | KernelKnob::CongestionControlOrSysctl(_)
+            | KernelKnob::HostProgram(_)
+            | KernelKnob::HostEdge(_)
+            | KernelKnob::Unsupported(_) => None,
         }
     }
 }

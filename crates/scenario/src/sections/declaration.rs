@@ -147,6 +147,12 @@ pub fn value_to_json(value: &Value) -> Json {
         Value::Count(n) => json!(n),
         Value::Flag(flag) => json!(flag),
         Value::List(values) => values.iter().map(value_to_json).collect(),
-        _ => json!(value.to_string()),
+        Value::Special(_)
+        | Value::Amount(_)
+        | Value::Span(_)
+        | Value::Rate(_)
+        | Value::Distribution(_)
+        | Value::Choice(_)
+        | Value::Text(_) => json!(value.to_string()),
     }
 }
