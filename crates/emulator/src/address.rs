@@ -232,7 +232,7 @@ impl FlowClassifier for FlowAddressMap {
     }
 
     fn assign_answerer_address_slot(&mut self, flow: u32, opener: u32) -> Option<AddressSlot> {
-        let (slot, _) = self.slot_and_side_of_flow(opener).expect("a flow is answered once it has opened a connection");
+        let (slot, _) = self.slot_and_side_of_flow(opener)?;
         let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
         let before = reverse.replace(flow);
         if let Some(before) = before.filter(|before| *before != flow) {

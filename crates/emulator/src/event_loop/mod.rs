@@ -388,7 +388,7 @@ impl<P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoop<P,
                     .forwarder
                     .classifier
                     .assign_answerer_address_slot(flow, to)
-                    .ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT_MESSAGE))?;
+                    .expect("a flow is answered once it has opened a connection");
                 AppRequest::Answer { flow, slot, opener: to, demand }
             }
             SimOutput::Write { flow, demand, .. } => {
