@@ -36,7 +36,7 @@ pub struct CbrSpec {
 
 impl CbrSettings {
     /// Parameters for packets with `payload` bytes of application data.
-    pub fn to_application_spec(&self, payload: u32) -> CbrSpec {
+    pub fn into_application_spec(self, payload: u32) -> CbrSpec {
         CbrSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
 
     fn first_messages(noise: bool, count: u64) -> Vec<DelayedMessage> {
         let settings = CbrSettings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
-        let mut running = CbrSource { spec: settings.to_application_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
+        let mut running = CbrSource { spec: settings.into_application_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
         std::iter::from_fn(|| running.next_message()).take(10_000).collect()
     }
 

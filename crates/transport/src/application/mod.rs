@@ -368,7 +368,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: CbrSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| application(CbrSettings::from_values(values).to_application_spec(payload)),
+        traffic: |values, payload| application(CbrSettings::from_values(values).into_application_spec(payload)),
     },
     ApplicationEntry {
         name: "onoff",
