@@ -43,7 +43,7 @@ impl SegmentMap {
             let len = if is_syn { 0 } else { u64::from(segment.size.saturating_sub(header + option)) };
             let start = if is_syn { 0 } else { 1 + buffer.bytes_before(segment.seq) };
             let end = start + len + u64::from(is_syn) + u64::from(segment.segment_type == SegmentType::Fin);
-            self.boundaries.0.push((start, end));
+            self.boundaries.push(start, end);
             self.counts.push(SegmentCounts { len, transmissions: 0 });
         }
         let SegmentCounts { len, transmissions } = &mut self.counts[at];
@@ -57,11 +57,16 @@ impl SegmentMap {
     }
 }
 
-/// First byte and end of each segment of a byte stream.
+/// First byte and end of each segment of a byte stream, in its order.
 #[derive(Debug, Default)]
-pub struct SegmentBoundaries(pub Vec<(u64, u64)>);
+pub struct SegmentBoundaries(Vec<(u64, u64)>);
 
 impl SegmentBoundaries {
+    /// Adds a segment behind all others.
+    pub fn push(&mut self, start: u64, end: u64) {
+        self.0.push((start, end));
+    }
+
     /// The segments of the packets of one side, as each byte was first sent; segment 0 is the SYN.
     pub fn from_packets<'a>(packets: impl Iterator<Item = &'a Packet>) -> SegmentBoundaries {
         let mut boundaries: Vec<(u64, u64)> =

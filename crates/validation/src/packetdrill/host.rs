@@ -59,19 +59,22 @@ fn peer_boundaries(script: &Script, syn: bool) -> Result<SegmentBoundaries, Stri
     }
     pieces.sort_unstable();
     pieces.dedup();
-    let mut starts = if syn { vec![(0, 1)] } else { Vec::new() };
+    let mut boundaries = SegmentBoundaries::default();
+    if syn {
+        boundaries.push(0, 1);
+    }
     let mut end = 1;
     for (from, to) in pieces {
         if from < end {
             return Err("data of the peer with overlapping segments".to_owned());
         }
         if from > end {
-            starts.push((end, from));
+            boundaries.push(end, from);
         }
-        starts.push((from, to));
+        boundaries.push(from, to);
         end = to;
     }
-    Ok(SegmentBoundaries(starts))
+    Ok(boundaries)
 }
 
 fn arriving_packets_of_script(script: &Script) -> impl Iterator<Item = &PacketLine> {
