@@ -5,7 +5,6 @@
 
 use ecnlab_units::words;
 
-use self::RecoveryMode::{Fack, NewReno, Rack, RackByDupthresh, RackWithoutSack, Sack, Sack1, Tahoe};
 use self::ReferenceImplementation::{Linux, Linux72, Ns2, Rfcs};
 use crate::settings::CongestionControlName::{Aimd, Cubic, Prague, Reno, Vegas};
 use crate::settings::EcnResponseName::{Dctcp, Halve, Mecn};
@@ -65,7 +64,7 @@ const fn build_checked_combination(
 
 /// Combination of Linux 7.2 with Accurate ECN: the rules of the conformance suite on it are no outside reference, as they come from drafts.
 const fn build_accurate_ecn_combination(control: CongestionControlName, responses: &'static [EcnResponseName]) -> CheckedSenderCombination {
-    CheckedSenderCombination { accurate_ecn: true, ..build_checked_combination(Linux72, control, Rack, responses) }
+    CheckedSenderCombination { accurate_ecn: true, ..build_checked_combination(Linux72, control, RecoveryMode::Rack, responses) }
 }
 
 /// Combination of the conformance suite, with the responses that it runs with each variant except DCTCP and Prague.
@@ -78,83 +77,83 @@ macro_rules! suite {
     ($recovery:ident: $($checked:expr),* $(,)?) => {
         &[
             $($checked,)*
-            build_suite_combination(Reno, Tahoe),
+            build_suite_combination(Reno, RecoveryMode::Tahoe),
             build_suite_combination(Reno, RecoveryMode::Reno),
-            build_suite_combination(Reno, Sack1),
+            build_suite_combination(Reno, RecoveryMode::Sack1),
             build_suite_combination(Vegas, RecoveryMode::Vegas),
             build_suite_combination(Cubic, RecoveryMode::$recovery),
             build_checked_combination(Rfcs, Reno, RecoveryMode::$recovery, &[Dctcp, Mecn]),
             build_suite_combination(Aimd, RecoveryMode::$recovery),
-            build_checked_combination(Rfcs, Prague, Rack, &[]),
+            build_checked_combination(Rfcs, Prague, RecoveryMode::Rack, &[]),
         ]
     };
 }
 
 pub(crate) const NS2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    build_checked_combination(Ns2, Reno, Tahoe, &[Halve]),
+    build_checked_combination(Ns2, Reno, RecoveryMode::Tahoe, &[Halve]),
     build_checked_combination(Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    build_checked_combination(Ns2, Reno, NewReno, &[Halve]),
-    build_checked_combination(Ns2, Reno, Sack1, &[Halve]),
+    build_checked_combination(Ns2, Reno, RecoveryMode::NewReno, &[Halve]),
+    build_checked_combination(Ns2, Reno, RecoveryMode::Sack1, &[Halve]),
     build_checked_combination(Ns2, Vegas, RecoveryMode::Vegas, &[]),
-    build_suite_combination(Reno, NewReno),
-    build_suite_combination(Reno, Sack),
+    build_suite_combination(Reno, RecoveryMode::NewReno),
+    build_suite_combination(Reno, RecoveryMode::Sack),
 ];
 
 pub(crate) const NS2_2001_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
     build_checked_combination(Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    build_checked_combination(Ns2, Reno, NewReno, &[]),
-    build_checked_combination(Ns2, Reno, Sack1, &[]),
-    build_suite_combination(Reno, NewReno),
-    build_suite_combination(Reno, Sack),
+    build_checked_combination(Ns2, Reno, RecoveryMode::NewReno, &[]),
+    build_checked_combination(Ns2, Reno, RecoveryMode::Sack1, &[]),
+    build_suite_combination(Reno, RecoveryMode::NewReno),
+    build_suite_combination(Reno, RecoveryMode::Sack),
 ];
 
 pub(crate) const LINUX_2_0_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
-    build_suite_combination(Reno, NewReno),
-    build_suite_combination(Reno, Sack),
+    build_suite_combination(Reno, RecoveryMode::NewReno),
+    build_suite_combination(Reno, RecoveryMode::Sack),
 ];
 
 pub(crate) const LINUX_2_2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Fack:
-    build_suite_combination(Reno, Fack),
-    build_suite_combination(Reno, NewReno),
-    build_suite_combination(Reno, Sack),
+    build_suite_combination(Reno, RecoveryMode::Fack),
+    build_suite_combination(Reno, RecoveryMode::NewReno),
+    build_suite_combination(Reno, RecoveryMode::Sack),
 ];
 
 pub(crate) const LINUX_6_1_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
-    build_checked_combination(Linux, Cubic, Rack, &[Halve]),
-    build_checked_combination(Linux, Reno, Rack, &[Halve, Dctcp]),
-    build_checked_combination(Linux, Reno, RackWithoutSack, &[]),
-    build_suite_combination(Reno, RackWithoutSack),
-    build_suite_combination(Reno, RackByDupthresh),
+    build_checked_combination(Linux, Cubic, RecoveryMode::Rack, &[Halve]),
+    build_checked_combination(Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
+    build_checked_combination(Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
+    build_suite_combination(Reno, RecoveryMode::RackWithoutSack),
+    build_suite_combination(Reno, RecoveryMode::RackByDupthresh),
 ];
 
 pub(crate) const LINUX_7_2_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
-    build_checked_combination(Linux72, Cubic, Rack, &[Halve]),
+    build_checked_combination(Linux72, Cubic, RecoveryMode::Rack, &[Halve]),
     build_accurate_ecn_combination(Cubic, &[Halve]),
     build_accurate_ecn_combination(Reno, &[Halve, Dctcp]),
     build_accurate_ecn_combination(Prague, &[EcnResponseName::Prague]),
-    build_suite_combination(Reno, RackWithoutSack),
-    build_suite_combination(Reno, RackByDupthresh),
+    build_suite_combination(Reno, RecoveryMode::RackWithoutSack),
+    build_suite_combination(Reno, RecoveryMode::RackByDupthresh),
 ];
 
 pub(crate) const RFC_PROFILE_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
-    build_suite_combination(Reno, Sack),
-    build_suite_combination(Reno, NewReno),
+    build_suite_combination(Reno, RecoveryMode::Sack),
+    build_suite_combination(Reno, RecoveryMode::NewReno),
 ];
 
 impl RecoveryMode {
     /// Recovery mode of a sender.
     pub fn from_settings(settings: &TcpSettings) -> RecoveryMode {
         match settings.recovery {
-            RecoveryName::Tahoe => Tahoe,
+            RecoveryName::Tahoe => RecoveryMode::Tahoe,
             RecoveryName::Reno => RecoveryMode::Reno,
-            RecoveryName::NewReno => NewReno,
-            RecoveryName::Sack1 => Sack1,
+            RecoveryName::NewReno => RecoveryMode::NewReno,
+            RecoveryName::Sack1 => RecoveryMode::Sack1,
             RecoveryName::Vegas => RecoveryMode::Vegas,
-            RecoveryName::Sack => Sack,
-            RecoveryName::Fack => Fack,
-            RecoveryName::Rack if settings.sack_blocks == 0 => RackWithoutSack,
-            RecoveryName::Rack if settings.loss_detection == LossDetection::Dupthresh => RackByDupthresh,
-            RecoveryName::Rack => Rack,
+            RecoveryName::Sack => RecoveryMode::Sack,
+            RecoveryName::Fack => RecoveryMode::Fack,
+            RecoveryName::Rack if settings.sack_blocks == 0 => RecoveryMode::RackWithoutSack,
+            RecoveryName::Rack if settings.loss_detection == LossDetection::Dupthresh => RecoveryMode::RackByDupthresh,
+            RecoveryName::Rack => RecoveryMode::Rack,
         }
     }
 }
