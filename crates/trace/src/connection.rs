@@ -48,9 +48,9 @@ pub struct HopObservation {
     pub is_dropped: bool,
 }
 
-/// State of the file that tracking depends on.
+/// The part of a file's state that tracking a packet reads (the time and the two flags) and updates (the rest).
 #[derive(Debug)]
-pub struct TrackingState<'a> {
+pub struct TrackingContext<'a> {
     pub now: Time,
     pub is_measured: bool,
     /// A capture of more than one interface.
@@ -219,7 +219,7 @@ impl HalfConnection {
     }
 
     /// Tracks a packet of this direction. Packets that were overtaken long ago, and so dropped, are added to `overtaken`.
-    pub fn on_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingState) -> HopObservation {
+    pub fn on_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
         match event.kind {
             TraceEventKind::Captured if !tracking.has_several_interfaces => {
                 HopObservation { endpoint: self.path.on_event(event, None), ..HopObservation::default() }
@@ -245,36 +245,36 @@ impl HalfConnection {
     }
 
     /// Processes an event at a link of an ns-2 trace.
-    fn on_link_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingState) -> HopObservation {
-        let TrackingState { now, is_measured, ref mut links, ref mut memory, .. } = *tracking;
-        let link = links.link_index(Hop::from_link(event.location));
+    fn on_link_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
+        let (now, is_measured) = (tracking.now, tracking.is_measured);
+        let link = tracking.links.link_index(Hop::from_link(event.location));
         let measured_link = link.filter(|_| is_measured);
         let known = event.packet.id.and_then(|id| self.in_flight.find(id));
         let previous = known.map(|at| *self.in_flight.packet_at_mut(at));
         let mut observation = HopObservation { endpoint: self.path.on_event(event, None), previous, link, ..HopObservation::default() };
         match event.kind {
             TraceEventKind::Enqueued => {
-                links.update(measured_link, |link| link.arrivals += 1);
-                self.on_link_arrival(event, seq_range, known, now, observation.endpoint.is_sent, memory);
+                tracking.links.update(measured_link, |link| link.arrivals += 1);
+                self.on_link_arrival(event, seq_range, known, now, observation.endpoint.is_sent, tracking.memory);
             }
             TraceEventKind::Dequeued => {
                 let sojourn = previous.filter(|previous| previous.location == event.location).map(|previous| now.since(previous.since));
-                links.update(measured_link, |link| link.on_departure(event.packet.size, sojourn));
+                tracking.links.update(measured_link, |link| link.on_departure(event.packet.size, sojourn));
                 observation.is_marked = self.detect_mark(known, &event.packet);
             }
             TraceEventKind::Dropped => {
-                links.update(measured_link, |link| link.drops += 1);
-                known.map(|at| self.in_flight.remove(at, memory));
+                tracking.links.update(measured_link, |link| link.drops += 1);
+                known.map(|at| self.in_flight.remove(at, tracking.memory));
                 observation.is_dropped = true;
             }
             TraceEventKind::Received | TraceEventKind::Captured => {
                 observation.is_marked = self.detect_mark(known, &event.packet);
                 if let Some(at) = known.filter(|_| observation.endpoint.is_received && self.path.is_sink_certain()) {
-                    self.in_flight.remove(at, memory);
+                    self.in_flight.remove(at, tracking.memory);
                 }
             }
         }
-        links.update(measured_link, |link| link.marks += u64::from(observation.is_marked));
+        tracking.links.update(measured_link, |link| link.marks += u64::from(observation.is_marked));
         observation
     }
 
@@ -308,38 +308,38 @@ impl HalfConnection {
     }
 
     /// Processes a packet at an interface of a capture that has several.
-    fn on_captured(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingState) -> HopObservation {
+    fn on_captured(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
         self.expire_in_flight(tracking);
-        let TrackingState { now, is_measured, ref mut links, ref mut memory, .. } = *tracking;
+        let (now, is_measured) = (tracking.now, tracking.is_measured);
         let key = packet_key(&event.packet);
         let known = self.in_flight.find_eligible(key, |location| self.path.may_precede(location, event.location));
         let previous = known.map(|at| *self.in_flight.packet_at_mut(at));
         let endpoint = self.path.on_event(event, previous.map(|previous| previous.location));
         let (Some(at), Some(previous)) = (known, previous) else {
             if endpoint.is_sent && !(self.path.is_sink_place(event.location) && self.path.is_sink_certain()) {
-                self.in_flight.push(InFlightPacket::new(key, event.location, now, &event.packet, seq_range, true), memory);
+                self.in_flight.push(InFlightPacket::new(key, event.location, now, &event.packet, seq_range, true), tracking.memory);
             }
             return HopObservation { endpoint, ..HopObservation::default() };
         };
-        let link = links.link_index(Hop { from: previous.location, to: event.location });
+        let link = tracking.links.link_index(Hop { from: previous.location, to: event.location });
         self.in_flight.move_to(at, event.location, now);
         let is_marked = self.detect_mark(Some(at), &event.packet);
         if is_measured {
-            links.update(link, |link| {
+            tracking.links.update(link, |link| {
                 link.arrivals += 1;
                 link.on_departure(event.packet.size, Some(now.since(previous.since)));
                 link.marks += u64::from(is_marked);
             });
         }
         if endpoint.is_received && self.path.is_sink_certain() {
-            self.in_flight.remove(at, memory);
+            self.in_flight.remove(at, tracking.memory);
         }
         HopObservation { endpoint, previous: Some(previous), link, is_marked, is_dropped: false }
     }
 
     /// Removes packets that arrived at the last place, or were overtaken, so long ago that they will not be seen again. Recent arrivals
     /// are kept while it is not certain that the place is the last.
-    fn expire_in_flight(&mut self, tracking: &mut TrackingState) {
+    fn expire_in_flight(&mut self, tracking: &mut TrackingContext) {
         loop {
             if let Some(last) = self.path.last().filter(|_| self.path.has_both_ends()) {
                 self.in_flight.remove_assumed_delivered(last, tracking.now, tracking.memory);

@@ -12,7 +12,7 @@ use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, SackBlocks, Tra
 use crate::bins::{Bins, FlowAndConnectionNumbers};
 use crate::columns::{EcnMode, FlowRow, SignalKind};
 use crate::competing::FairnessCandidates;
-use crate::connection::{Connection, HalfConnection, HopObservation, TrackingState};
+use crate::connection::{Connection, HalfConnection, HopObservation, TrackingContext};
 use crate::connection_table::{ConnectionKey, ConnectionTable};
 use crate::context::{AnalysisContext, OutputRows, OverallTimes};
 use crate::flow::{Flow, FlowCounters, ObservedAck, SeqRange};
@@ -213,7 +213,7 @@ impl Analysis {
         let is_closed = connection.update_handshake_and_close(&event.packet, side);
         let half = &mut connection.halves[side];
         let seq_range = half.seq_range(&event.packet);
-        let mut tracking = TrackingState {
+        let mut tracking = TrackingContext {
             now: self.context.now,
             is_measured: self.context.is_measured,
             has_several_interfaces: self.interfaces.len() > 1,
