@@ -118,7 +118,7 @@ impl Sack {
         } else {
             tcb.reduce_cwnd_for_loss(tcb.reduction_base(), now, out);
         }
-        tcb.extend_recovery_point();
+        tcb.recovery_point.extend_to(tcb.snd_max());
         self.recovery_end = tcb.snd_max();
         tcb.recovery_point.record_recovery_start();
         raise_cwnd_to_min(tcb, out);

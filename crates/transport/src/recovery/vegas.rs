@@ -191,7 +191,7 @@ impl VegasRecovery {
             self.reduce_cwnd(tcb, again, now, out);
             self.reduced_at = at;
         } else {
-            tcb.extend_recovery_point();
+            tcb.recovery_point.extend_to(tcb.snd_max());
         }
         tcb.back_off_rto();
         tcb.restart_rto_timer(now);

@@ -198,11 +198,6 @@ impl Tcb {
         }
     }
 
-    /// Extends the last reduction to cover all segments sent so far.
-    pub fn extend_recovery_point(&mut self) {
-        self.recovery_point.extend_to(self.snd_max);
-    }
-
     /// Notifies congestion control of a reduction, and ends the first slow start (RFC 9406, section 4.3).
     fn notify_control_of_reduction(&mut self, cause: ReductionCause, now: Time) {
         self.control.on_reduction(&self.window, cause, now);
