@@ -153,7 +153,6 @@ impl Aqm for Blue {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use crate::aqm::Backlog;
     use crate::aqm::entry::default_values_with_overrides;

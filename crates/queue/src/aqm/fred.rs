@@ -277,7 +277,6 @@ impl Aqm for Fred {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use crate::aqm::Backlog;
     use crate::aqm::entry::default_values_with_overrides;

@@ -63,7 +63,7 @@ pub enum SignalMode {
     MarkFront,
 }
 
-/// RED, ECN or ECNM at work.
+/// RED, ECN, ECNM or mark-front at work.
 pub struct Red {
     mode: SignalMode,
     settings: Settings,

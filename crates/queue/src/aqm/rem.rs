@@ -187,7 +187,6 @@ impl Aqm for Rem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     use crate::aqm::entry::default_values_with_overrides;
 
     const MARK: EnqueueVerdict = EnqueueVerdict::mark_arriving(SignalCause::Early);
