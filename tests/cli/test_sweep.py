@@ -100,6 +100,10 @@ def test_tables_besides_the_measures_are_asked_for(command: Command, sweep_file:
         (["small.toml", "--vary", f"{MAX_P}=0.1", "--vary", f"{MAX_P}=0.2"], "is given twice"),
         (["schemes.toml", "--vary", f"{MAX_P}=0.3"], "varies it too"),
         (
+            ["small.toml", "--vary", f"{MAX_P}=0.3", "--set", f"{MAX_P}=0.2"],
+            f"--set {MAX_P}: the sweep varies it; fix: omit one of the two",
+        ),
+        (
             ["small.toml", "--vary", f"{MAX_P}=0.1,1.5"],
             "small.toml: link.bottleneck.queue.max_p: 1.5 must be 0 .. 1 (point 2: max_p = 1.5)",
         ),

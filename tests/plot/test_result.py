@@ -257,6 +257,13 @@ def test_a_figure_of_a_series_that_was_not_recorded_is_reported_with_the_key(tmp
     assert not (tmp_path / "none").exists()
 
 
+def test_figures_without_a_finished_seed_are_refused(small_result: ecnlab.Result) -> None:
+    plot = ecnlab.Result(small_result.header, {}).plot
+    for names in (None, ["queue"], ["marks"]):
+        with pytest.raises(ecnlab.ResultsError, match="no seed has finished; fix: run the scenario again"):
+            plot.save_all("none", names)
+
+
 @pytest.mark.parametrize("name", ["a$\\frac$b", "x^2_$", "_hidden", "[/nope]", "a/b", "x" * 100, "{}", "é"], ids=ascii)
 def test_a_name_can_neither_stop_nor_falsify_a_figure(name: str, tmp_path: Path) -> None:
     tree = _figure_named(name) | {"record": {"queue": "100 ms", "rates": True, "window": "100 ms", "events": True}}

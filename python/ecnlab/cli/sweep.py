@@ -66,6 +66,8 @@ def sweep(
     from ecnlab.sweeps.folder import prepare_sweep_folder
 
     asked = _sweep_from_file_or_options(file, vary)
+    if both := sorted(overrides.keys() & asked.grid.keys()):
+        raise UsageError("\n".join(f"--set {key}: the sweep varies it; fix: omit one of the two" for key in both))
     more = [*asked.tables, *tables]
     asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
     chosen = asked.seeds if asked.seeds and seed is None and seeds is None else options.seeds_from_options(seed, seeds, "1..1")

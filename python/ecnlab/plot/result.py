@@ -307,6 +307,7 @@ class ResultPlots:
 
     def _select_figure_kinds(self, names: Sequence[str] | None) -> Sequence[FigureKind]:
         if names is None:
+            self._require_finished_seed()
             kinds = self.possible_figure_kinds()
             if not kinds:
                 raise ResultsError(f'{self._result.name}: no series was recorded for figures; fix: record one, e.g. record.queue = "10 ms"')
@@ -343,7 +344,12 @@ class ResultPlots:
         return known[:MAX_CURVES], f"the first {MAX_CURVES} of {len(known)} {kind}s" if len(known) > MAX_CURVES else None
 
     def _result_of_seed(self, seed: int | None) -> Result:
+        self._require_finished_seed()
         return self._result.only(self._result.seeds[0] if seed is None else seed)
+
+    def _require_finished_seed(self) -> None:
+        if not self._result.seeds:
+            raise ResultsError(f"{self._result.name}: no seed has finished; fix: run the scenario again with the same results folder")
 
 
 FIGURE_KINDS = (

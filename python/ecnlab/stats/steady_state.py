@@ -260,7 +260,8 @@ def _relative_shift(values: Sequence[float], steady: Sequence[float]) -> float:
 def _above_or_below_percent_text(share: float) -> str:
     if math.isinf(share):
         return "above"
-    return f"{abs(share) * 100:.2g} % {'above' if share > 0 else 'below'}"
+    percent = float(f"{abs(share) * 100:.2g}")
+    return f"{percent:g} % {'above' if share > 0 else 'below'}"
 
 
 def _join_names_and_count_rest(names: Sequence[str]) -> str:
