@@ -148,8 +148,11 @@ fn checked_combinations_text(profile: &Profile) -> String {
             }
         }
     }
-    let texts: Vec<String> = pairs.iter().map(|(name, responses)| format!("{name} ({})", responses.join(", "))).collect();
-    texts.join("; ")
+    let text = |(name, responses): &(String, Vec<&str>)| match &responses[..] {
+        [] => name.clone(), // Prague's response is its own
+        _ => format!("{name} ({})", responses.join(", ")),
+    };
+    pairs.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 /// Warns of a variant whose members the scenario's own parameters have all overridden.
