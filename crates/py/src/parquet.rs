@@ -117,8 +117,8 @@ fn parquet_field(name: &str, column: &Column) -> Result<TypePtr> {
 }
 
 /// Writer properties. Only names have a dictionary: a dictionary of numbers takes more time than it saves, since compression shrinks repeated
-/// numbers as well. Real numbers are stored byte by byte, first bytes first, which takes half of the time to compress. For few rows
-/// compression does not pay.
+/// numbers as well. A page of real numbers has the first bytes of all of them, then the second bytes, and so on, which are
+/// compressed in half of the time. For few rows compression does not pay.
 fn writer_properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let compression = if rows < MIN_COMPRESSED_ROWS { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
