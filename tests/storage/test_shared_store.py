@@ -345,10 +345,23 @@ def test_a_folder_with_foreign_files_is_not_a_store(small: ecnlab.Scenario, tmp_
         ecnlab.Store(tmp_path / "r")
     ecnlab.Store(tmp_path / "s")
     (tmp_path / "s" / "store.json").write_text('{"format": 1}')
-    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 1, this ecnlab reads format 6; fix: choose another folder"):
+    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 1, this ecnlab reads formats 6 and 7; fix: choose another folder"):
         ecnlab.Store(tmp_path / "s")
     with pytest.raises(ecnlab.ResultsError, match="cannot write to"):
         ecnlab.Store(tmp_path / "s" / "store.json" / "below")
+
+
+def test_a_store_of_format_6_is_reused_and_has_the_present_format_when_runs_are_added(
+    small: ecnlab.Scenario, tmp_path: Path, ran: list[tuple[str, int]]
+) -> None:
+    header = tmp_path / "s" / "store.json"
+    ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s")
+    header.write_text('{"format": 6}')
+    ran.clear()
+    ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s")
+    assert (ran, json.loads(header.read_text())) == ([], {"format": 6})
+    ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
+    assert (ran, json.loads(header.read_text())) == ([(small.hash, 2)], {"format": _core.FORMAT})
 
 
 def test_a_store_that_can_only_be_read_gives_what_it_has(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

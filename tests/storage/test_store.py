@@ -174,6 +174,45 @@ def test_another_format_is_refused(small: ecnlab.Scenario, tmp_path: Path) -> No
         ecnlab.open_result(tmp_path / "r")
 
 
+def test_a_later_format_is_refused_with_the_formats_that_are_read(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    _edit_batch(tmp_path / "r" / "run.json", format=_core.FORMAT + 1)
+    with pytest.raises(ecnlab.ResultsError, match=r"format 8, this ecnlab reads formats 6 and 7; fix: upgrade ecnlab, or run the scenario"):
+        ecnlab.open_result(tmp_path / "r")
+
+
+def test_results_of_format_6_are_read() -> None:
+    queue = ecnlab.open_result(Path(__file__).parent / "format6").series.queue
+    assert (queue.height, queue["length_packets"].sum()) == (4201, 30731)
+    assert queue["sojourn_mean_s"].drop_nans().sum() == pytest.approx(30.52184)
+
+
+def test_a_folder_of_format_6_is_reused_and_has_the_present_format_when_seeds_are_added(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    batch = _only_batch(tmp_path / "r")
+    _edit_batch(tmp_path / "r" / "run.json", format=6)
+    _edit_batch(batch / "batch.json", format=6, digest=None)
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    assert ([*(tmp_path / "r").glob("batch-*")], _read_batch(tmp_path / "r" / "run.json")["format"]) == ([batch], 6)
+    assert ecnlab.run(small, 2, out=tmp_path / "r").seeds == [1, 2]
+    (added,) = {*(tmp_path / "r").glob("batch-*")} - {batch}
+    assert list(_read_batch(added / "batch.json")["runs"][0]["seeds"]) == ["2"]
+    assert _read_batch(tmp_path / "r" / "run.json")["format"] == _core.FORMAT
+
+
+def test_a_batch_of_a_later_format_is_left_alone_and_reported(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    batch = _only_batch(tmp_path / "r")
+    _edit_batch(batch / "batch.json", format=_core.FORMAT + 1)
+    again = ecnlab.run(small, 2, out=tmp_path / "r")
+    assert again.seeds == [1, 2]
+    assert [warning.message for warning in again.warnings] == [
+        f"{batch} is a batch of format 8, this ecnlab reads formats up to 7; its runs are not used, and are run again when needed; "
+        "fix: upgrade ecnlab"
+    ]
+    assert batch.exists()
+
+
 def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ecnlab.ResultsError, match=r"is not a results folder: run\.json is missing; fix: name a folder that a run has written"

@@ -131,9 +131,10 @@ mod _core {
     const EMULATOR: Option<&str> = crate::emulator::EMULATOR_SOURCES_DIGEST;
     #[pymodule_export]
     const GUEST: Option<&str> = crate::emulator::GUEST_SOURCES_DIGEST;
-    /// Version of the layout of the results folder and of its tables.
+    /// Version of the layout of the results folder, and of its tables with their encodings: it rises with anything that an earlier reader
+    /// refuses.
     #[pymodule_export]
-    const FORMAT: u32 = 6;
+    const FORMAT: u32 = 7;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -311,7 +311,7 @@ def _run_requests(
             tasks = _pending_tasks(requests, stores)
             _require_memory_for_jobs([task.job for task in tasks], workers)
             for folder in {task.store for task in tasks if isinstance(task.store, _ResultsFolderRunStore)}:
-                folder.require_writable()
+                folder.prepare_for_new_runs()
             before = stack.enter_context(store.announce_writer()) if store and tasks else 0
             work = _TaskRunner(_order_tasks_for_concurrent_writers(tasks, before), workers, patient)
             work.run_tasks(stack.enter_context(ProgressLine(work.total, shown=progress)))
@@ -470,10 +470,9 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
         super().__init__(folder.open_batches())
         self._folder = folder
 
-    def require_writable(self) -> None:
+    def prepare_for_new_runs(self) -> None:
         """Check that runs can be stored, before they are made. Raises ResultsError."""
-        if not os.access(self._folder.path, os.W_OK):
-            raise ResultsError(f"cannot write to {self._folder.path}; fix: make the folder writable, or choose another one")
+        self._folder.prepare_for_new_batches()
 
     def _scenario_headers_for_batch(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
         return {}  # run.json has the header

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ecnlab import _core
 from ecnlab.errors import ResultsError, UsageError
 from ecnlab.storage.atomic import open_regular_file, read_regular_file
+
+# Format 7 has another encoding of real numbers in large tables; the tables are those of format 6.
+OLDEST_READABLE_FORMAT = 6
 
 
 def parse_folder_argument(argument: str, value: object) -> Path:
@@ -63,10 +67,19 @@ def unreadable_file_error(path: Path, error: OSError, remedy: str) -> ResultsErr
     return ResultsError(f"{path} {what}; {remedy}")
 
 
-def require_format(path: Path, what: str, found: object, expected: int, remedy: str) -> None:
-    """Check the format version of a folder. Raises ResultsError if this version does not read it."""
-    if found != expected:
-        raise ResultsError(f"{path} is a {what} of format {found}, this ecnlab reads format {expected}; fix: {remedy}")
+def require_format(path: Path, what: str, found: object, readable: Sequence[int], remedy: str) -> None:
+    """Check the format version of a folder. Raises ResultsError if it is not among the `readable` ones, the last of which is written."""
+    if found in readable:
+        return
+    numbers = f"format{'s' if len(readable) > 1 else ''} {' and '.join(map(str, readable))}"
+    newer = isinstance(found, int) and found > readable[-1]
+    fix = f"upgrade ecnlab, or {remedy}" if newer else remedy
+    raise ResultsError(f"{path} is a {what} of format {found}, this ecnlab reads {numbers}; fix: {fix}")
+
+
+def require_results_format(path: Path, what: str, found: object, remedy: str) -> None:
+    """Check the format version of results. Raises ResultsError if this version does not read it."""
+    require_format(path, what, found, range(OLDEST_READABLE_FORMAT, _core.FORMAT + 1), remedy)
 
 
 def refuse_foreign_files(path: Path, names: Iterable[str], what: str) -> None:

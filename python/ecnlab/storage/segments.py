@@ -171,6 +171,8 @@ class StoredBatch:
         index = read_json_object(path / _BATCH_FILE, unreadable_batch_message(path))
         digest = index.pop(_DIGEST_KEY, None)
         try:
+            if index["format"] > _core.FORMAT:
+                raise _newer_batch_error(path, index["format"])
             if digest is not None and digest != _batch_json_digest(index):
                 raise ValueError("not what was stored")
             files = {name: _table_file_extents_from_json(file) for name, file in index["files"].items()}
@@ -493,6 +495,12 @@ def remedy_for_damaged_batches(*batches: Path) -> str:
     """The remedy for damaged batches."""
     what, whose = ("folder", "its") if len(batches) == 1 else ("folders", "their")
     return f"fix: delete the {what} {' '.join(map(str, batches))}; the same command then runs {whose} seeds again"
+
+
+def _newer_batch_error(batch: Path, version: int) -> ResultsError:
+    """The error for a batch that a later version has written."""
+    what = f"{batch} is a batch of format {version}, this ecnlab reads formats up to {_core.FORMAT}"
+    return ResultsError(f"{what}; its runs are not used, and are run again when needed; fix: upgrade ecnlab")
 
 
 def unreadable_batch_message(batch: Path) -> str:

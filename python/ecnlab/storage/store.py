@@ -14,6 +14,7 @@ create a folder at the same time, one writes run.json and the other reads it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +33,7 @@ from ecnlab.storage.atomic import (
     write_atomically,
     write_if_absent,
 )
-from ecnlab.storage.folders import parse_folder_argument, read_json_object, refuse_foreign_files, require_format, to_json_bytes
+from ecnlab.storage.folders import parse_folder_argument, read_json_object, refuse_foreign_files, require_results_format, to_json_bytes
 from ecnlab.storage.segments import BatchCollection, remedy_for_damaged_batches
 
 _HEADER_FILE = "run.json"
@@ -80,10 +81,21 @@ class ScenarioResultsFolder:
         if not (path / _HEADER_FILE).exists():
             raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
         header = read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")
-        require_format(path, "results folder", header.get("format"), _core.FORMAT, "run the scenario into another folder")
+        require_results_format(path, "results folder", header.get("format"), "run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
             raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
         return ScenarioResultsFolder(path, header)
+
+    def prepare_for_new_batches(self) -> None:
+        """Check that batches can be written, and raise an older format in the header, for the versions that read that one only.
+
+        Raises ResultsError if the folder cannot be written.
+        """
+        if not os.access(self.path, os.W_OK):
+            raise ResultsError(f"cannot write to {self.path}; fix: make the folder writable, or choose another one")
+        if self.header["format"] != _core.FORMAT:
+            self.header = {**self.header, "format": _core.FORMAT}
+            _write_header(self.path / _HEADER_FILE, self.header)
 
     def open_batches(self) -> BatchCollection:
         """Open its batches. Raises ResultsError if one belongs to another scenario or engine."""
@@ -154,8 +166,10 @@ class Store:
     def announce_writer(self) -> Iterator[int]:
         """Announce this process as a writer of the store; yields the number of earlier writers.
 
-        Raises ResultsError if it cannot be written.
+        An older format in store.json is raised, for the versions that read that one only. Raises ResultsError if it cannot be written.
         """
+        if _stored_format_version(self.path / _STORE_FILE) != _core.FORMAT:
+            _write_header(self.path / _STORE_FILE, {"format": _core.FORMAT})
         with ExitStack() as stack:
             try:
                 lock_file = stack.enter_context(locked_temporary_path(partial_path(self.batches.path / _PRESENCE_FILE)))
@@ -169,6 +183,13 @@ class Store:
             with suppress(OSError):
                 began[other] = (other.stat().st_mtime_ns, other.name)
         return sum(1 for other in began if lock_file in began and began[other] < began[lock_file])
+
+
+def _write_header(path: Path, header: RunHeader) -> None:
+    try:
+        write_atomically(path, to_json_bytes(header))
+    except OSError as error:
+        raise ResultsError(f"cannot write to {path.parent}: {error.strerror or error}") from None
 
 
 def _file_has_content(path: Path, data: bytes) -> bool:
@@ -213,7 +234,7 @@ def _check_or_create_store_file(path: Path) -> bool:
     if not store_file.exists():
         _create_folder_with_header(path, _STORE_FILE, header, "store")
     theirs = read_json_object(store_file, "fix: choose another folder").get("format")
-    require_format(path, "store", theirs, _core.FORMAT, "choose another folder")
+    require_results_format(path, "store", theirs, "choose another folder")
     return lost
 
 

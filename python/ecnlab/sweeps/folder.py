@@ -120,7 +120,7 @@ def open_sweep(path: str | Path) -> Sweep:
         about = _read_sweep_header(folder)
     except FileNotFoundError:  # another process has removed it since
         raise ResultsError(f"{folder / SWEEP_FILE} has been removed; {_REMEDY}") from None
-    require_format(folder, "sweep", about.get("format"), SWEEP_FORMAT, "run the sweep again")
+    require_format(folder, "sweep", about.get("format"), [SWEEP_FORMAT], "run the sweep again")
     return Sweep(about, StoredSweepTables(folder, about), folder)
 
 
