@@ -70,3 +70,12 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def partly_recorded(tmp_path_factory: pytest.TempPathFactory) -> ecnlab.Result:
+    """A results folder of seven seeds, of which the first five have series for the steady state."""
+    folder = tmp_path_factory.mktemp("partly")
+    (folder / "small.toml").write_text(SMALL.split("[record]")[0])
+    ecnlab.run(ecnlab.load(folder / "small.toml"), 7, out=folder / "r", observe=True)
+    return ecnlab.open_result(folder / "r")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import ecnlab
 from ecnlab.cli.plot import parse_figure_width_inches
 from ecnlab.errors import UsageError
 from helpers import Outcome
@@ -23,6 +24,17 @@ def test_plot_draws_all_that_a_results_folder_allows(command: Command, folder: P
     names = done.out.removeprefix(f"figures in {folder / 'figures'}: ").strip().split(", ")
     assert {"queue-bottleneck", "throughput", "goodput", "marks", "drops"} <= set(names)
     assert {path.name for path in (folder / "figures").iterdir()} == {f"{name}.svg" for name in names}
+
+
+def test_figures_of_a_series_that_some_seeds_have_say_which(command: Command, partly_recorded: ecnlab.Result, tmp_path: Path) -> None:
+    done = command("plot", partly_recorded.path, "--out", tmp_path)
+    assert done.code == 0, done.err
+    drawn, note = done.out.splitlines()
+    assert drawn == f"figures in {tmp_path}: queue-bottleneck, queue_delay-bottleneck, gauges, throughput, goodput"
+    assert note == "throughput, goodput: series of seeds 1..5 of 7"
+    assert command("plot", partly_recorded.path, "--out", tmp_path, "--figure", "queue").out.splitlines() == [
+        f"figures in {tmp_path}: queue-bottleneck"
+    ]
 
 
 def test_seeds_of_a_damaged_batch_are_not_drawn_and_that_is_said(command: Command, folder: Path, small_file: Path) -> None:

@@ -144,6 +144,17 @@ def test_the_rates_figure_has_a_line_and_a_band_for_each_group(small_result: ecn
     assert axes.get_ylabel() == "goodput (Mbit/s)"
 
 
+def test_a_series_of_some_seeds_is_drawn_and_the_figure_names_them(partly_recorded: ecnlab.Result) -> None:
+    titled, plain = (partly_recorded.plot.styled(titles=titles).goodput().axes[0] for titles in (True, False))
+    assert titled.get_title(loc="left") == "small: seeds 1..5 of 7"
+    assert [axes.get_legend().get_title().get_text() for axes in (titled, plain)] == ["", "seeds 1..5 of 7"]
+    assert partly_recorded.plot.queue(seed=5).axes[0].get_title(loc="left") == "small: bottleneck, seed 5"
+    with pytest.raises(
+        ecnlab.ResultsError, match=r"seed 6 lacks the series, which seeds 1\.\.5 of 7 have; fix: draw another one, or record"
+    ):
+        partly_recorded.plot.queue(seed=6)
+
+
 def test_a_run_of_one_second_has_a_marker_for_each_group() -> None:
     tree = tomllib.loads(SMALL) | {"duration": "1 s", "measure_from": "0 s", "record": {"rates": True}}
     (axes,) = ecnlab.run(ecnlab.scenario(tree), seeds=2).plot.rates().axes

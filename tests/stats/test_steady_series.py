@@ -2,16 +2,17 @@ import pytest
 
 import ecnlab
 from ecnlab.errors import ResultsError
+from ecnlab.scenarios.load import scenario_from_toml_text
 from ecnlab.stats import steady_series
-from helpers import EXAMPLES
+from helpers import EXAMPLES, FIXED
 
 
-def _result_without_series(example: str, **changes: object) -> ecnlab.Scenario:
-    return ecnlab.load(EXAMPLES / example, {"record.queue": "off", "record.rates": False, **changes})
+def _scenario_without_record(example: str, record: str = "", **changes: object) -> ecnlab.Scenario:
+    return scenario_from_toml_text((EXAMPLES / example).read_text().split("[record]")[0] + record, changes)
 
 
 def test_what_is_recorded_for_the_check_changes_neither_the_key_nor_the_results() -> None:
-    scenario = _result_without_series("ecn.toml", duration="30 s")
+    scenario = _scenario_without_record("ecn.toml", duration="30 s")
     watched = steady_series.with_steady_state_recording(scenario)
     assert watched is not None
     assert watched.hash == scenario.hash
@@ -22,20 +23,51 @@ def test_what_is_recorded_for_the_check_changes_neither_the_key_nor_the_results(
 
 
 def test_a_scenario_that_records_already_keeps_its_own_interval() -> None:
-    scenario = ecnlab.load(EXAMPLES / "ecn.toml", {"record.rates": False})
+    scenario = _scenario_without_record("ecn.toml", '[record]\nqueue = "10 ms"')
     watched = steady_series.with_steady_state_recording(scenario)
     assert watched is not None
     assert (watched.record["queue"], watched.record["rates"]) == ("0.01 s", True)
     assert steady_series.with_steady_state_recording(ecnlab.load(EXAMPLES / "ecn.toml")) is None
 
 
+_OFF = {"queue": "off", "rates": False}
+
+
+@pytest.mark.parametrize(
+    ("record", "overrides", "seen"),
+    [
+        ('[record]\nqueue = "off"\nrates = false', {}, None),
+        ('record = { queue = "off", rates = false }', {}, None),
+        ("", {"record.queue": "off", "record.rates": False}, None),
+        ("", {"record": _OFF}, None),
+        ('record.queue = "off"', {}, ("off", True)),
+        ("", {"record.rates": False}, ("0.03 s", False)),
+        ('[record]\nwindow = "off"', {}, ("0.03 s", True)),
+    ],
+)
+def test_a_recording_that_the_scenario_switches_off_stays_off(
+    record: str, overrides: dict[str, object], seen: tuple[str, bool] | None
+) -> None:
+    text = (EXAMPLES / "ecn.toml").read_text().split("[record]")[0]
+    whole = text + record if record.startswith("[") else f"{record}\n{text}"
+    watched = steady_series.with_steady_state_recording(scenario_from_toml_text(whole, {"duration": "30 s"} | overrides))
+    assert seen == (watched and (watched.record["queue"], watched.record["rates"]))
+
+
+def test_a_scenario_of_dicts_that_switches_recordings_off_keeps_them_off() -> None:
+    assert steady_series.with_steady_state_recording(ecnlab.scenario(FIXED | {"record": _OFF})) is None
+    assert steady_series.with_steady_state_recording(ecnlab.scenario(FIXED)) is not None
+
+
 def test_what_would_take_too_much_memory_is_not_recorded() -> None:
-    long = steady_series.with_steady_state_recording(_result_without_series("ecn.toml", duration="1000000 s"))
+    long = steady_series.with_steady_state_recording(_scenario_without_record("ecn.toml", duration="1000000 s"))
     assert long is not None
     assert not long.record["rates"]
     assert long.record["queue"] == "1000 s"
     assert (
-        steady_series.with_steady_state_recording(_result_without_series("ecn.toml", duration="100 us", measure_from="0 s")).record["queue"]
+        steady_series.with_steady_state_recording(_scenario_without_record("ecn.toml", duration="100 us", measure_from="0 s")).record[
+            "queue"
+        ]
         == "off"
     )  # type: ignore[union-attr]
 
@@ -45,7 +77,7 @@ def test_a_scenario_whose_own_record_takes_all_memory_runs_without_the_check() -
     for _ in range(40):  # the shortest interval that the engine admits
         middle = (rough + fine) / 2
         try:
-            largest = _result_without_series("ecn.toml", duration="30 s", **{"record.window": f"{middle:.12f} s"})
+            largest = _scenario_without_record("ecn.toml", duration="30 s", **{"record.window": f"{middle:.12f} s"})
             rough = middle
         except ecnlab.ScenarioError:
             fine = middle
@@ -77,7 +109,7 @@ def test_traffic_that_ends_has_no_steady_state() -> None:
 
 
 def test_of_many_seeds_the_first_five_with_series_are_used(tmp_path: object) -> None:
-    scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
+    scenario = _scenario_without_record("ecn.toml", duration="30 s", measure_from="5 s")
     watched = steady_series.with_steady_state_recording(scenario)
     assert watched is not None
     ecnlab.run(watched, [3, 4], out=f"{tmp_path}/r")
@@ -87,7 +119,7 @@ def test_of_many_seeds_the_first_five_with_series_are_used(tmp_path: object) -> 
 
 
 def test_without_series_there_is_no_steady_state() -> None:
-    result = ecnlab.run(_result_without_series("ecn.toml", duration="10 s", measure_from="1 s"))
+    result = ecnlab.run(_scenario_without_record("ecn.toml", duration="10 s", measure_from="1 s"))
     with pytest.raises(ResultsError, match=r"fix: set record\.queue"):
         result.steady_state()
 
@@ -101,7 +133,7 @@ def test_a_recorded_interval_that_is_none_is_an_error(monkeypatch: pytest.Monkey
 
 
 def test_a_run_that_is_observed_records_five_seeds_and_changes_nothing_else(tmp_path: object) -> None:
-    scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
+    scenario = _scenario_without_record("ecn.toml", duration="30 s", measure_from="5 s")
     seen = ecnlab.run(scenario, 7, observe=True, out=f"{tmp_path}/r")
     plain = ecnlab.run(scenario, 7)
     assert seen.fingerprints == plain.fingerprints
@@ -114,7 +146,7 @@ def test_a_run_that_is_observed_records_five_seeds_and_changes_nothing_else(tmp_
 
 
 def test_seeds_that_are_stored_are_not_run_again_to_be_observed(tmp_path: object) -> None:
-    scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
+    scenario = _scenario_without_record("ecn.toml", duration="30 s", measure_from="5 s")
     ecnlab.run(scenario, 4, out=f"{tmp_path}/r")
     seen = ecnlab.run(scenario, 6, observe=True, out=f"{tmp_path}/r")
     assert seen.steady_state().seeds == [5]

@@ -151,6 +151,17 @@ def test_a_series_that_was_not_recorded_says_how_to_ask_for_it(small_file: Path)
         _ = result.series.events
 
 
+def test_a_series_of_some_seeds_is_read_from_those(partly_recorded: ecnlab.Result) -> None:
+    assert partly_recorded.seeds == [1, 2, 3, 4, 5, 6, 7]
+    assert partly_recorded.series.rate["seed"].unique().to_list() == partly_recorded.seeds_with("series_rate") == [1, 2, 3, 4, 5]
+    assert "queue" in partly_recorded.series
+    assert repr(partly_recorded.series) == "<Series of 'small': queue, band, gauge, rate of seeds 1..5 of 7>"
+    with pytest.raises(ecnlab.ResultsError, match="there is no table 'series_rate' of seed 6"):
+        partly_recorded.tables_of_seeds([5, 6], "series_rate")
+    with pytest.raises(ecnlab.ResultsError, match=r"the series 'rate' was not recorded; fix: set record\.rates = true"):
+        _ = partly_recorded.only(6).series.rate
+
+
 def test_an_unknown_series_is_an_unknown_name(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match="unknown series 'quue'; did you mean 'queue'"):
         _ = "quue" in small_result.series
@@ -261,7 +272,7 @@ def test_marks_and_drops_recorded_singly_are_as_many_as_counted(small_result: ec
 def test_a_missing_table_is_an_unknown_name_and_an_unrecorded_one_is_absent(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match="unknown table 'grups'; did you mean 'groups'"):
         small_result.table("grups")
-    with pytest.raises(ecnlab.ResultsError, match="not every seed has a table 'distributions'"):
+    with pytest.raises(ecnlab.ResultsError, match="no finished seed has a table 'distributions'; there are bands"):
         small_result.table("distributions")
 
 

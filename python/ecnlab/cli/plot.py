@@ -127,6 +127,8 @@ def draw_result_figures(
         drawn = result.plot.save_all(folder, figures or None, formats=formats, width=width, titles=titles, progress=bar.show_done_of_total)
     if said:
         output.print_line(f"figures in {folder}: {', '.join(drawn)}")
+        for note in result.plot.notes_on_seeds(figures or None):
+            output.print_line(note)
 
 
 def parse_figure_width_inches(text: str) -> float:

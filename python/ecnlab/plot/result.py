@@ -17,6 +17,7 @@ from ecnlab.plot.style import FigureStyle
 from ecnlab.stats import precision, steady_series
 from ecnlab.stats.steady_state import steady_state_of_quantity
 from ecnlab.storage.filenames import safe_file_name
+from ecnlab.storage.results import RECORD_OPTION_OF_TABLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ DrawFunction = Callable[[], "DrawnFigure"]
 class FigureKind:
     """A kind of figure that a result may allow: its name, which is that of its method in `ResultPlots`, and what it shows.
 
-    It is drawn from `table`, which must have a row if it `needs_rows`.
+    It is drawn from `table`, which must have a row if it `needs_rows`, of one seed unless it shows a mean or a sum `over_seeds`.
     """
 
     name: str
@@ -43,6 +44,7 @@ class FigureKind:
     table: str
     needs_rows: bool = False
     for_each_queue: bool = False
+    over_seeds: bool = False
 
     def draw_functions(self, plots: ResultPlots, queues: Sequence[str]) -> list[tuple[FileStem, DrawFunction]]:
         """The functions that draw its figures of a result with these queues."""
@@ -78,7 +80,7 @@ class ResultPlots:
 
         The first queue and first seed unless named.
         """
-        queue, chosen = self._queue_to_draw(name), self._result_of_seed(seed)
+        queue, chosen = self._queue_to_draw(name), self._result_of_seed(seed, "series_queue")
         of_queue = pl.col("queue") == queue
         with self._new_figure(f"{queue}, {_seed_or_seed_count_text(chosen)}") as (figure, axes):
             series.draw_queue(axes, chosen.series.queue.filter(of_queue), chosen.series.band.filter(of_queue))
@@ -92,7 +94,7 @@ class ResultPlots:
         A line is the mean over the packets that departed since the sample before, the shading reaches up to the largest.
         The first queue and first seed unless named.
         """
-        queue, chosen = self._queue_to_draw(name), self._result_of_seed(seed)
+        queue, chosen = self._queue_to_draw(name), self._result_of_seed(seed, "series_queue")
         of_queue = pl.col("queue") == queue
         frame = chosen.series.band.filter(of_queue)
         bands = frame["band"].unique(maintain_order=True).to_list()
@@ -106,7 +108,7 @@ class ResultPlots:
 
         All gauges and the first ten queues unless named, and the first seed.
         """
-        result = self._result_of_seed(seed)
+        result = self._result_of_seed(seed, "series_gauge")
         shown, note = self._names_to_draw("queue", queues)
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
@@ -140,9 +142,9 @@ class ResultPlots:
         """
         require_known_name("rate", quantity, RATE_QUANTITIES)
         drawn_groups, note = self._names_to_draw("group", groups)
-        with self._new_figure(_seed_or_seed_count_text(self._result)) as (figure, axes):
+        with self._new_figure(self._seeds_text("series_rate")) as (figure, axes):
             series.draw_rates(axes, self._result.series.rate, quantity, drawn_groups)
-            style.legend_above(axes, note)
+            style.legend_above(axes, self._with_seeds_note(note, "series_rate"))
         return figure
 
     def window(
@@ -160,18 +162,20 @@ class ResultPlots:
         require_known_name("quantity of windows", quantity, series.WINDOW_QUANTITIES)
         if flows is not None:
             return self._draw_flow_windows_figure(quantity, flows, seed)
-        result = self._result if seed is None else self._result_of_seed(seed)
+        if seed is not None:
+            return self._with_result(self._result_of_seed(seed, "series_window")).window(quantity, groups=groups)
+        result = self._result
         drawn_groups, note = self._names_to_draw("group", groups)
         frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
-        with self._new_figure(f"means of each group, {_seed_or_seed_count_text(result)}") as (figure, axes):
+        with self._new_figure(f"means of each group, {self._seeds_text('series_window')}") as (figure, axes):
             series.draw_group_mean_windows(axes, frame, quantity, drawn_groups)
-            style.legend_above(axes, note)
+            style.legend_above(axes, self._with_seeds_note(note, "series_window"))
         return figure
 
     def marks(self, kind: str = "mark", seed: int | None = None) -> DrawnFigure:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet of one seed, lockout spells as grey bars."""
         require_known_name("kind of dots", kind, ("mark", "drop"))
-        chosen = self._result_of_seed(seed)
+        chosen = self._result_of_seed(seed, "events")
         with self._new_figure(f"{kind}s, {_seed_or_seed_count_text(chosen)}", shape=0.72) as (figure, axes):
             dots.draw_mark_or_drop_dots(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
             style.legend_above(axes)
@@ -186,9 +190,9 @@ class ResultPlots:
         require_known_name("distribution", quantity, shares.QUANTITY_LABELS)
         drawn_names, note = self._names_to_draw("queue" if quantity == "sojourn" else "group", names)
         frame = self._result.series.distributions
-        with self._new_figure(_seed_or_seed_count_text(self._result), over_time=False) as (figure, axes):
+        with self._new_figure(self._seeds_text("distributions"), over_time=False) as (figure, axes):
             shares.draw_distributions(axes, frame, quantity, drawn_names)
-            style.legend_above(axes, note)
+            style.legend_above(axes, self._with_seeds_note(note, "distributions"))
         return figure
 
     def completions(self, quantity: str = "transaction_mean_s", groups: Sequence[str] | None = None) -> DrawnFigure:
@@ -273,7 +277,17 @@ class ResultPlots:
     def possible_figure_kinds(self) -> list[FigureKind]:
         """The kinds of figures that the recorded tables allow."""
         recorded = (kind for kind in FIGURE_KINDS if self._result.has(kind.table))
-        return [kind for kind in recorded if not kind.needs_rows or self._result_of_seed(None).table(kind.table).height]
+        return [kind for kind in recorded if not kind.needs_rows or self._result_of_seed(None, kind.table).table(kind.table).height]
+
+    def notes_on_seeds(self, figures: Sequence[str] | None = None) -> list[str]:
+        """The seeds of the figures, e.g. "throughput, goodput: series of seeds 1..5 of 20"; none for figures of one seed or of all.
+
+        Raises as `save_all`.
+        """
+        names_by_seeds: dict[str, list[str]] = {}
+        for kind in (kind for kind in self._select_figure_kinds(figures) if kind.over_seeds):
+            names_by_seeds.setdefault(self._result.some_seeds_text(kind.table), []).append(kind.name)
+        return [f"{', '.join(names)}: series of {seeds}" for seeds, names in names_by_seeds.items() if seeds]
 
     def save_all(
         self,
@@ -316,7 +330,7 @@ class ResultPlots:
         return [kind for kind in FIGURE_KINDS if kind.name in names]
 
     def _draw_flow_windows_figure(self, quantity: str, flows: Sequence[int], seed: int | None) -> DrawnFigure:
-        result = self._result_of_seed(seed)
+        result = self._result_of_seed(seed, "series_window")
         _require_all_known("flow", list(map(str, flows)), map(str, result.flows["flow"]))
         with self._new_figure(_seed_or_seed_count_text(result)) as (figure, axes):
             series.draw_flow_windows(axes, result.series.window, quantity, flows)
@@ -343,9 +357,29 @@ class ResultPlots:
             return names, None
         return known[:MAX_CURVES], f"the first {MAX_CURVES} of {len(known)} {kind}s" if len(known) > MAX_CURVES else None
 
-    def _result_of_seed(self, seed: int | None) -> Result:
+    def _result_of_seed(self, seed: int | None, table: str) -> Result:
+        """The result of a seed, by default of the first one that has the table."""
         self._require_finished_seed()
-        return self._result.only(self._result.seeds[0] if seed is None else seed)
+        having = self._result.seeds_with(table)
+        found = self._result.only((having or self._result.seeds)[0] if seed is None else seed)
+        if having and not found.has(table):
+            fix = f"fix: draw another one, or record the series of all seeds with {RECORD_OPTION_OF_TABLE[table]}"
+            raise ResultsError(
+                f"{self._result.name}: seed {seed} lacks the series, which {self._result.some_seeds_text(table)} have; {fix}"
+            )
+        return found
+
+    def _with_result(self, result: Result) -> ResultPlots:
+        return ResultPlots(result, self._style)
+
+    def _seeds_text(self, table: str) -> str:
+        """The seeds of a figure over all seeds with this table, for its title."""
+        return self._result.some_seeds_text(table) or _seed_or_seed_count_text(self._result)
+
+    def _with_seeds_note(self, note: str | None, table: str) -> str | None:
+        """A note of the legend, with the seeds of the figure if these are not all and no title names them."""
+        some = "" if self._style.titles else self._result.some_seeds_text(table)
+        return "; ".join(filter(None, (note, some))) or None
 
     def _require_finished_seed(self) -> None:
         if not self._result.seeds:
@@ -366,14 +400,14 @@ FIGURE_KINDS = (
         "series_gauge",
         needs_rows=True,
     ),
-    FigureKind("throughput", "throughput of each group against time", "series_rate"),
-    FigureKind("goodput", "goodput of each group against time", "series_rate"),
-    FigureKind("window", "mean congestion window of each group's flows against time", "series_window"),
+    FigureKind("throughput", "throughput of each group against time", "series_rate", over_seeds=True),
+    FigureKind("goodput", "goodput of each group against time", "series_rate", over_seeds=True),
+    FigureKind("window", "mean congestion window of each group's flows against time", "series_window", over_seeds=True),
     FigureKind("marks", "a dot for each marked packet, by time and flow", "events"),
     FigureKind("drops", "a dot for each dropped packet, by time and flow", "events"),
-    FigureKind("delay", "distribution of each group's one-way delay", "distributions"),
-    FigureKind("rtt", "distribution of each group's round-trip time", "distributions"),
-    FigureKind("sojourn", "distribution of the time in each queue, of each band if it has several", "distributions"),
+    FigureKind("delay", "distribution of each group's one-way delay", "distributions", over_seeds=True),
+    FigureKind("rtt", "distribution of each group's round-trip time", "distributions", over_seeds=True),
+    FigureKind("sojourn", "distribution of the time in each queue, of each band if it has several", "distributions", over_seeds=True),
     FigureKind("completions", "mean time of a transaction by its size, a line for each group", "completions", needs_rows=True),
 )
 

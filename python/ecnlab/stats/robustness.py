@@ -36,6 +36,8 @@ class Robustness:
         Whether all seeds are one and the same run.
     measure_from_s : float
         Where the measured interval begins.
+    switched_off : str
+        The settings of the scenario that switch off the series for the steady state; "" where none does.
     """
 
     steady: SteadyState | None
@@ -44,6 +46,7 @@ class Robustness:
     estimate: Estimate
     is_identical: bool
     measure_from_s: float
+    switched_off: str = ""
 
     def __str__(self) -> str:
         """The summary in one line."""
@@ -94,7 +97,7 @@ class Robustness:
 
     def _steady_state_text(self) -> str:
         if self.steady is None:
-            return "steady state not checked"
+            return f"steady state not checked{f' (fix: omit {self.switched_off})' if self.switched_off else ''}"
         if self.steady.reason:
             return f"no steady state, as {self.steady.reason}"
         if self.steady.from_s is None:
@@ -122,4 +125,5 @@ def robustness_of_result(result: Result, of: str = precision.DEFAULT_MEASURE, ph
     """
     measure = precision.parse_measure(of, result.group_names, result.queue_names)
     steady = result.steady_state() if steady_series.has_steady_state_series(result) else None
-    return Robustness(steady, phase, measure, measure.estimate(result), result.alike, result.header["measure_from_s"])
+    off = "" if steady else steady_series.switched_off_recordings_text(result)
+    return Robustness(steady, phase, measure, measure.estimate(result), result.alike, result.header["measure_from_s"], off)

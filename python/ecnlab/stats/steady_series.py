@@ -5,10 +5,12 @@ Recording changes neither results nor keys, so a few recorded seeds take their p
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ecnlab.backends.base import SIMULATOR_NAME
 from ecnlab.errors import ResultsError, ScenarioError, require_known_name
 from ecnlab.scenarios.units import parse_quantity
 from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, arithmetic_mean, steady_state_of_run
@@ -16,6 +18,7 @@ from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, a
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
     from ecnlab.storage.results import Result
+    from ecnlab.storage.tables import Recording
 
 OBSERVED_SEEDS = 5
 
@@ -26,27 +29,60 @@ _MAX_ROWS = 200_000
 _MIN_INTERVAL_S = 1e-6
 _MIN_BATCHES_OF_FIVE = 100  # a series with fewer batches has one observation per batch
 _FINAL_SHARE = 0.1
+_SWITCHED_OFF_TEXTS = {"queue": 'record.queue = "off"', "rates": "record.rates = false"}
 _QUEUE_TABLE, _RATE_TABLE = "series_queue", "series_rate"
 
 
 def with_steady_state_recording(scenario: Scenario) -> Scenario | None:
-    """The scenario with its queues and rates recorded, unless it records them already; None where nothing can be added.
+    """The scenario with its queues and rates recorded, unless it sets these recordings itself; None where nothing can be added.
 
     Only the simulator is observed: hosts in real time would be late by it.
     """
-    if scenario.backend.name != "sim" or scenario.resolved.get("change"):
+    if scenario.backend.name != SIMULATOR_NAME or scenario.resolved.get("change"):
         return None
     changes: dict[str, Any] = {}
+    off = _recordings_switched_off(scenario.record, scenario.form, scenario.text, scenario.overrides)
     samples = min(_SAMPLES_PER_SERIES, _MAX_ROWS // max(1, len(scenario.queue_names)))
     interval_s = scenario.duration_s / samples if samples >= _MIN_SAMPLES else 0.0
-    if scenario.record["queue"] == "off" and scenario.queue_names and interval_s >= _MIN_INTERVAL_S:
+    if scenario.record["queue"] == "off" and "queue" not in off and scenario.queue_names and interval_s >= _MIN_INTERVAL_S:
         changes["record.queue"] = f"{interval_s:.9g} s"
-    if not scenario.record["rates"] and scenario.duration_s * len(scenario.group_names) <= _MAX_ROWS:
+    if not scenario.record["rates"] and "rates" not in off and scenario.duration_s * len(scenario.group_names) <= _MAX_ROWS:
         changes["record.rates"] = True
     try:
         return scenario.changed(changes) if changes else None
     except ScenarioError:  # the scenario's own recording leaves too little memory
         return None
+
+
+def switched_off_recordings_text(result: Result) -> str:
+    """The recordings for the check that a simulated scenario switches off, e.g. `record.rates = false`; "" if it does not."""
+    if result.backend["name"] != SIMULATOR_NAME:
+        return ""
+    source = result.header["scenario"]
+    off = _recordings_switched_off(result.header["parameters"]["record"], source["form"], source["text"], source["overrides"])
+    return " and ".join(text for name, text in _SWITCHED_OFF_TEXTS.items() if name in off)
+
+
+def _recordings_switched_off(record: Recording, form: str, text: str, overrides: Mapping[str, str]) -> set[str]:
+    """Which of `queue` and `rates` a scenario itself sets to off. Its text is only parsed if it has such a word."""
+    off = {name for name, is_off in (("queue", record["queue"] == "off"), ("rates", not record["rates"])) if is_off}
+    set_by_option = {name for name in off if f"record.{name}" in overrides}
+    words = {"queue": "off", "rates": "rates"}
+    if all(name in set_by_option or words[name] not in text for name in off) and "record" not in overrides:
+        return set_by_option
+    return set_by_option | (off & _keys_of_record_table(form, text, overrides.get("record")))
+
+
+def _keys_of_record_table(form: str, text: str, override: str | None) -> set[str]:
+    """The keys of [record] in the text of a valid scenario, or in the override of the whole table."""
+    import tomllib
+
+    try:
+        if override is not None:
+            return set(tomllib.loads(f"record = {override}")["record"])
+        return set((tomllib.loads(text) if form == "toml" else json.loads(text)).get("record", {}))
+    except (ValueError, RecursionError):  # the engine reads a later version of TOML
+        return set()
 
 
 def has_steady_state_series(result: Result) -> bool:

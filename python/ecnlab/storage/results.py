@@ -16,6 +16,7 @@ from ecnlab.display import html
 from ecnlab.display.json_values import non_finite_to_none
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError, require_known_name
 from ecnlab.scenarios import catalog
+from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.scenarios.units import unit_of
 from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval
 from ecnlab.stats.steady_series import steady_state_of
@@ -45,6 +46,8 @@ _RECORD_OPTION_OF_SERIES = {
     "arrivals": "record.arrivals = true",
 }
 _TABLE_OF_SERIES = {name: f"series_{name}" for name in ("queue", "band", "gauge", "rate", "window")}
+# The option in [record] for each table of a series.
+RECORD_OPTION_OF_TABLE = {_TABLE_OF_SERIES.get(name, name): option for name, option in _RECORD_OPTION_OF_SERIES.items()}
 _IDENTICAL_SEEDS_WARNING = (
     "all seeds are identical, because nothing in this scenario is random, so they have no interval; "
     'fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed'
@@ -54,7 +57,8 @@ _IDENTICAL_SEEDS_WARNING = (
 class RecordedSeries:
     """Series recorded by the scenario's [record], each a polars frame with a seed column; `"queue" in series` tests for one.
 
-    Every property raises ResultsError if it was not recorded.
+    A frame has the seeds that have the series: `ecnlab run` records queues and rates of the first five seeds only, unless the scenario
+    asks for all. Every property raises ResultsError if no seed has it.
     """
 
     def __init__(self, result: Result) -> None:
@@ -111,9 +115,13 @@ class RecordedSeries:
         return self["arrivals"]
 
     def __repr__(self) -> str:
-        return (
-            f"<Series of {self._result.name!r}: {', '.join(name for name in _RECORD_OPTION_OF_SERIES if name in self) or 'none recorded'}>"
-        )
+        names_by_seeds: dict[str, list[str]] = {}
+        for name in _RECORD_OPTION_OF_SERIES:
+            if name in self:
+                some = self._result.some_seeds_text(_TABLE_OF_SERIES.get(name, name))
+                names_by_seeds.setdefault(f" of {some}" if some else "", []).append(name)
+        recorded = "; ".join(f"{', '.join(names)}{seeds}" for seeds, names in names_by_seeds.items())
+        return f"<Series of {self._result.name!r}: {recorded or 'none recorded'}>"
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         """A series by name. Raises UnknownName, ResultsError."""
@@ -329,16 +337,26 @@ class Result:
 
     @property
     def tables(self) -> frozenset[str]:
-        """Names of the tables that all seeds have."""
-        every = [part.table_names for part in self._part_by_seed.values()]
-        return frozenset.intersection(*every) if every else frozenset()
+        """Names of the tables that at least one seed has."""
+        return frozenset().union(*(part.table_names for part in self._part_by_seed.values()))
 
     def has(self, table: str) -> bool:
-        """Whether all seeds have this table, and there is at least one."""
+        """Whether at least one seed has this table."""
         return table in self.tables
 
+    def seeds_with(self, table: str) -> list[int]:
+        """The seeds that have this table: a series may be recorded for some of them only."""
+        return [seed for seed, part in self._part_by_seed.items() if table in part.table_names]
+
+    def some_seeds_text(self, table: str) -> str:
+        """The seeds that have this table for readers, e.g. "seeds 1..5 of 20"; "" if all have it."""
+        seeds = self.seeds_with(table)
+        if len(seeds) == len(self.seeds):
+            return ""
+        return f"seed{'s' if len(seeds) > 1 else ''} {seeds_as_text(seeds)} of {len(self.seeds)}"
+
     def table(self, name: str) -> pl.DataFrame:
-        """A table over all seeds, by its name in `catalog.tables()`.
+        """A table over all seeds that have it, by its name in `catalog.tables()`.
 
         Raises UnknownName for an unknown table, ResultsError if no seed finished or the table was not recorded.
         """
@@ -352,14 +370,17 @@ class Result:
     def tables_of_seeds(self, seeds: Sequence[int], name: str, columns: Sequence[str] | None = None) -> list[_core.Table]:
         """A table of each seed in the engine's form, with all columns or at least these. A stored part is read once.
 
-        Raises as `table`, and UnknownName for an unfinished seed or an unknown column.
+        Raises as `table`, also if one of the seeds lacks the table, and UnknownName for an unfinished seed or an unknown column.
         """
         declared = catalog.table(name)
         known = [column.name for column in declared.columns]
         for column in columns or ():
             require_known_name(f"column of the table {declared.name}", column, known)
+        chosen = self._only_seeds(seeds)
+        if chosen.has(declared.name) and (lacking := set(seeds) - set(chosen.seeds_with(declared.name))):
+            raise ResultsError(f"{self.name}: there is no table {declared.name!r} of seed {seeds_as_text(lacking)}")
         found: dict[int, _core.Table] = {}
-        for part, own in self._only_seeds(seeds)._seeds_grouped_by_part(declared.name):
+        for part, own in chosen._seeds_grouped_by_part(declared.name):
             found.update(part.table(name, columns).split_by_seed(own))
         return [found[seed] for seed in seeds]
 
@@ -498,16 +519,14 @@ class Result:
         return self._columns[table]
 
     def _seeds_grouped_by_part(self, table: str) -> list[tuple[FinishedSeeds, list[int]]]:
-        """The stored parts and the seeds to read from each. Raises ResultsError if a seed lacks the table."""
+        """The stored parts with the table, and the seeds to read from each. Raises ResultsError if no seed has the table."""
         if not self.has(table):
-            raise ResultsError(
-                f"{self.name}: no finished seed has a table {table!r}"
-                if not self._part_by_seed
-                else f"{self.name}: not every seed has a table {table!r}; there are {', '.join(sorted(self.tables))}"
-            )
+            there = f"; there are {', '.join(sorted(self.tables))}" if self._part_by_seed else ""
+            raise ResultsError(f"{self.name}: no finished seed has a table {table!r}{there}")
         seeds: dict[int, tuple[FinishedSeeds, list[int]]] = {}
         for seed, part in self._part_by_seed.items():
-            seeds.setdefault(id(part), (part, []))[1].append(seed)
+            if table in part.table_names:
+                seeds.setdefault(id(part), (part, []))[1].append(seed)
         return list(seeds.values())
 
 

@@ -224,7 +224,7 @@ class SweepTablesOfRuns:
     @cached_property
     def table_names(self) -> Sequence[str]:
         """Tables with rows, and additionally requested tables."""
-        there = {name for result in self._results.values() for name in result.tables}
+        there = {name for result in self._results.values() for name in result.tables if _all_seeds_have(result, name)}
         full = [name for name in MEASURE_TABLES if name in there and self.table(name).height]
         return [*full, *(name for name in self._more if name in there)]
 
@@ -248,7 +248,7 @@ class SweepTablesOfRuns:
         if name not in self._frames:
             taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
             self._frames[name] = self._join_frames_of_points(
-                {key: found.table(name) for key, found in self._results.items() if found.has(name)}, taken
+                {key: found.table(name) for key, found in self._results.items() if _all_seeds_have(found, name)}, taken
             )
         return self._frames[name]
 
@@ -278,6 +278,11 @@ class SweepTablesOfRuns:
 
         types: dict[str, Any] = {"flag": pl.Boolean, "whole": pl.Int64, "real": pl.Float64}
         return pl.Series([one.convert_to_cell(point.values[one.name]) for point in self._points], dtype=types.get(one.kind, pl.String))
+
+
+def _all_seeds_have(result: Result, table: str) -> bool:
+    """Whether a point has a table. Seeds may have more than the point records, if another request stored them."""
+    return bool(result.seeds) and result.seeds_with(table) == result.seeds
 
 
 def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
