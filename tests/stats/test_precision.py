@@ -1,4 +1,5 @@
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,12 @@ def test_missing_measures_are_reported_with_the_existing_ones() -> None:
         ("10 kbps", "goodput", 1e4, False),
         ("0.1ms", "delay_mean", 1e-4, False),
         ("20", "marks", 20.0, False),
+        ("20 packets", "marks", 20.0, False),
+        ("2 flows", "locked_out_flows", 2.0, False),
+        ("3 bit/s^2", "power", 3.0, False),
+        ("0.01", "jain_goodput", 0.01, False),
         (5e3, "goodput", 5e3, False),
+        (1234567.0, "goodput", 1234567.0, False),
     ],
 )
 def test_a_bound_is_a_share_or_a_value_in_the_measure_s_unit(until: str | float, of: str, bound: float, is_relative: bool) -> None:
@@ -68,7 +74,36 @@ def test_an_invalid_bound_of_a_measure_is_refused_with_an_example(until: str) ->
         precision.parse_precision_target(until, "goodput", GROUPS, QUEUES)
 
 
-@pytest.mark.parametrize("until", ["0%", "0", 0, -1.0, math.inf])
+@pytest.mark.parametrize(
+    ("until", "of", "message"),
+    [
+        ("5", "goodput", 'until: \'5\' has no unit, and goodput is in bit/s; fix: write it as in "1%" or "10 kbps"'),
+        ("5", "delay_mean", 'until: \'5\' has no unit, and delay mean is in s; fix: write it as in "1%" or "1 ms"'),
+        ("5 ms", "jain_goodput", 'until: \'5 ms\' is not a bound of jain goodput; fix: write it as in "1%" or "0.01"'),
+        ("5 ms", "marks", 'until: \'5 ms\' is not a bound of marks (packets); fix: write it as in "1%" or "5"'),
+    ],
+)
+def test_a_bound_without_the_unit_in_which_the_measure_is_compared_is_refused(until: str, of: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        precision.parse_precision_target(until, of, GROUPS, QUEUES)
+
+
+@pytest.mark.parametrize(
+    ("until", "of", "found", "what"),
+    [
+        ("1%", "goodput", Estimate(1e6, 1.0, 2e4, 10), "goodput is known to ± 2.0 % after 10 seeds, the maximum, and not to 1 %"),
+        ("10 kbps", "goodput", Estimate(1e6, 1.0, 2e4, 10), "known to ± 20 kbit/s after 10 seeds, the maximum, and not to 10 kbit/s"),
+        ("10 us", "delay_mean", Estimate(0.1, 1.0, 1.5e-3, 10), "known to ± 1.5 ms after 10 seeds, the maximum, and not to 10 µs"),
+        ("0.01", "jain_goodput", Estimate(0.9, 1.0, 0.02, 10), "known to ± 0.020 after 10 seeds, the maximum, and not to 0.01"),
+        ("5", "marks", Estimate(100.0, 1.0, 7.0, 10), "known to ± 7.0 packets after 10 seeds, the maximum, and not to 5 packets"),
+        ("5", "marks", Estimate(100.0, math.nan, math.nan, 1), "known to ± ? after 1 seeds, the maximum, and not to 5 packets"),
+    ],
+)
+def test_a_precision_that_is_not_reached_is_reported_in_the_unit_of_the_bound(until: str, of: str, found: Estimate, what: str) -> None:
+    assert what in precision.parse_precision_target(until, of, [], []).shortfall_problem(found).message
+
+
+@pytest.mark.parametrize("until", ["0%", "0 kbps", 0, -1.0, math.inf])
 def test_no_number_of_seeds_reaches_a_bound_of_zero(until: str | float) -> None:
     with pytest.raises(UsageError, match=r"until: .*fix:"):
         precision.parse_precision_target(until, "goodput", GROUPS, QUEUES)

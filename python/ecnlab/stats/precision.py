@@ -27,6 +27,9 @@ MIN_SEEDS = 10
 MAX_SEEDS = 1000
 
 _STAGE_GROWTH = 1.5
+_RATIO = "1"
+# Units of columns that tables show in another one, such as Mbit/s.
+_UNITS_SHOWN_IN_OTHERS = ("bit/s", "s")
 _UNIT_SUFFIXES = ("", "_bps", "_s", "_packets")
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
 
@@ -73,11 +76,13 @@ class PrecisionTarget:
 
     def shortfall_problem(self, found: Estimate) -> Problem:
         """Warning that the maximum number of seeds did not reach the precision."""
-        what = (
-            f"{self.measure.readable_name} is known to ± {relative_half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
-        )
-        factor, unit = (100, "%") if self.is_relative else display_unit_for_values(self.measure.quantity, [self.bound])
-        asked = f"{self.bound * factor:g} {unit}"
+        if self.is_relative:
+            known, asked = relative_half_width_text(self.measure, found), f"{self.bound * 100:g} %"
+        else:
+            known = _half_width_in_unit_text(self.measure, found.half_width) if math.isfinite(found.half_width) else "?"
+            factor, unit = display_unit_for_values(self.measure.quantity, [self.bound])
+            asked = _with_unit(f"{self.bound * factor:g}", unit)
+        what = f"{self.measure.readable_name} is known to ± {known} after {found.n} seeds, the maximum"
         return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
 
 
@@ -99,9 +104,18 @@ def relative_half_width_text(measure: MeasureSelector, found: Estimate) -> str:
     if not math.isfinite(found.half_width):
         return "?"
     if found.mean == 0:
-        factor, unit = display_unit_for_values(measure.quantity, [found.half_width])
-        return f"{_rounded_up_text(found.half_width * factor)} {unit}"
+        return _half_width_in_unit_text(measure, found.half_width)
     return f"{_rounded_up_text(100 * found.half_width / abs(found.mean))} %"
+
+
+def _half_width_in_unit_text(measure: MeasureSelector, half_width: float) -> str:
+    factor, unit = display_unit_for_values(measure.quantity, [half_width])
+    return _with_unit(_rounded_up_text(half_width * factor), unit)
+
+
+def _with_unit(number: str, unit: str) -> str:
+    """A number with its unit; a ratio has none."""
+    return number if unit == _RATIO else f"{number} {unit}"
 
 
 def _rounded_up_text(value: float) -> str:
@@ -113,25 +127,43 @@ def _rounded_up_text(value: float) -> str:
 
 
 def parse_precision_target(until: str | float, of: str, groups: Sequence[str], queues: Sequence[str]) -> PrecisionTarget:
-    """Parse a target precision: "1%" of the mean, "10 kbit/s", "0.1 ms", or a number in the measure's own unit.
+    """Parse a target precision: "1%" of the mean, "10 kbit/s", "0.1 ms", "5 packets", "0.01", or a number in the column's own unit.
 
-    Raises UsageError for a bound that cannot be read, is not above 0 or has another unit than the measure, and UnknownName for a measure.
+    A rate or time as text has its unit, since tables show them in others than the column's. Raises UsageError for a bound that cannot be
+    read, is not above 0 or has another unit than the measure, and UnknownName for a measure.
     """
     measure = parse_measure(of, groups, queues)
-    text = f"{until:g}" if isinstance(until, (int, float)) and not isinstance(until, bool) else until
-    if not isinstance(text, str):
+    unit = unit_of(measure.quantity)
+    example = {"bit/s": "10 kbps", "s": "1 ms", _RATIO: "0.01"}.get(unit, "5")
+    fix = f'fix: write it as in "1%" or "{example}"'
+    if isinstance(until, (int, float)) and not isinstance(until, bool):
+        bound, is_relative = float(until), False
+    elif not isinstance(until, str):
         raise UsageError(f'until: {until!r} is not a bound; fix: write it as in "1%" or "10 kbps"')
-    if (percent := _PERCENT.fullmatch(text)) is not None:
+    elif (percent := _PERCENT.fullmatch(until)) is not None:
         bound, is_relative = float(percent[1]) / 100, True
     else:
-        found, unit = quantity_of(text), unit_of(measure.quantity)
-        if found is None or (found[1] and found[1] != unit):
-            example = {"bit/s": "10 kbps", "s": "1 ms"}.get(unit, "5")
-            raise UsageError(f'until: {text!r} is not a bound of {measure.readable_name} ({unit}); fix: write it as in "1%" or "{example}"')
+        found = _quantity_in_unit(until, unit)
+        if found is None:
+            raise UsageError(f"until: {until!r} is not a bound of {measure.readable_name}{_unit_text(unit)}; {fix}")
+        if not found[1] and unit in _UNITS_SHOWN_IN_OTHERS:
+            raise UsageError(f"until: {until!r} has no unit, and {measure.readable_name} is in {unit}; {fix}")
         bound, is_relative = found[0], False
     if not (bound > 0 and math.isfinite(bound)):
-        raise UsageError(f'until: {text!r} must be above 0; fix: write it as in "1%"')
+        raise UsageError(f'until: {until!r} must be above 0; fix: write it as in "1%"')
     return PrecisionTarget(measure, bound, is_relative)
+
+
+def _quantity_in_unit(text: str, unit: str) -> tuple[float, str] | None:
+    """Parse a number without a unit, or with this one in any spelling; None if it is neither."""
+    found = quantity_of(text)
+    if found is None and (bare := quantity_of(text.strip().removesuffix(unit))) is not None and not bare[1]:
+        return bare[0], unit
+    return None if found is None or found[1] not in ("", unit) else found
+
+
+def _unit_text(unit: str) -> str:
+    return "" if unit == _RATIO else f" ({unit})"
 
 
 def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> MeasureSelector:
