@@ -1,6 +1,8 @@
 """Sweeps run, stopped, extended and read back; equal sweeps have equal bytes."""
 
 import json
+import re
+import resource
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ import ecnlab
 from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import Interrupted, ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import catalog
+from ecnlab.storage import atomic
 from ecnlab.sweeps import folder as sweep_folder
 from ecnlab.sweeps import run, summary
 from helpers import SMALL
@@ -216,46 +219,100 @@ def test_a_file_that_is_not_what_was_written_is_refused_with_the_remedy(small_fi
     assert ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "store", out=out).groups.equals(ecnlab.open_sweep(out).groups)
 
 
-def test_a_full_disk_is_reported_with_a_remedy_and_no_partial_file_is_read(
-    small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["total.parquet", "sweep.json"])
+def test_a_full_disk_is_reported_with_a_remedy_and_leaves_the_folder_as_it_was(
+    small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    from ecnlab.sweeps import folder
-
-    whole = folder.write_atomically
+    whole = atomic.write_unflushed
 
     def raise_disk_full(path: Path, data: bytes) -> None:
-        if path.name == "queues.parquet":
+        if path.name.startswith(f".{name}"):
             raise OSError(28, "No space left on device")
         whole(path, data)
 
-    monkeypatch.setattr(folder, "write_atomically", raise_disk_full)
-    with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored; the same sweep continues from there"):
-        ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
-    monkeypatch.undo()
-    with pytest.raises(ResultsError, match="run the same sweep again"):
-        _ = ecnlab.open_sweep(tmp_path / "out").points
-    assert ecnlab.sweep(small_file, GRID, store=tmp_path / "store").total.height == 4
+    def sweep_into_full_disk(seeds: int) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(atomic, "write_unflushed", raise_disk_full)
+            with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored; the same sweep continues from there"):
+                ecnlab.sweep(small_file, GRID, seeds=seeds, store=tmp_path / "store", out=tmp_path / "out")
+
+    sweep_into_full_disk(seeds=1)
+    assert list((tmp_path / "out").iterdir()) == []
+    first = ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
+    sweep_into_full_disk(seeds=2)
+    assert ecnlab.open_sweep(tmp_path / "out").total.equals(first.total)
+    assert ecnlab.sweep(small_file, GRID, seeds=2, store=tmp_path / "store", out=tmp_path / "out").total.height == 8
+
+
+def test_a_disk_that_is_full_in_earnest_leaves_no_sweep_and_the_same_command_goes_on(small_file: Path, tmp_path: Path) -> None:
+    ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, store=tmp_path / "store")
+    places = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "ecnlab", "sweep", str(small_file), "--vary", f"{MAX_P}=0.1,0.5", *places, "--quiet"]
+
+    def limit_file_size() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
+
+    full = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit_file_size, check=False)
+    assert full.returncode == 2, full.stderr
+    assert full.stderr == f"cannot write to {tmp_path / 'out'}: File too large; the runs are stored; the same sweep continues from there\n"
+    assert list((tmp_path / "out").iterdir()) == []
+    assert subprocess.run(command, check=False).returncode == 0
+    assert ecnlab.open_sweep(tmp_path / "out").total.height == 2
 
 
 def test_a_folder_that_was_killed_while_it_was_written_is_rewritten(small_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     code = (
-        "import os, signal, sys, ecnlab; from ecnlab.sweeps import folder; whole = folder.write_atomically\n"
-        "def die(path, data):\n"
+        "import os, signal, sys, ecnlab; from ecnlab.storage import atomic; whole = atomic.rename_with_retries\n"
+        "def die(partial, path):\n"
         "    path.name == 'queues.parquet' and os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    whole(path, data)\n"
-        "folder.write_atomically = die\n"
+        "    whole(partial, path)\n"
+        "atomic.rename_with_retries = die\n"
         f"ecnlab.sweep(sys.argv[1], {GRID!r}, store=sys.argv[2], out=sys.argv[3])"
     )
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code, str(small_file), str(tmp_path / "store"), str(out)], check=False)
         assert done.returncode == -9
-        assert {path.name for path in out.iterdir()} == {"points.parquet", "total.parquet", "groups.parquet", "sweep.json"}
+        named = {path.name for path in out.iterdir() if not path.name.endswith(".partial")}
+        assert named == {"sweep.json", "points.parquet", "total.parquet", "groups.parquet"}
         with pytest.raises(ResultsError, match="run the same sweep again"):
-            _ = ecnlab.open_sweep(out).points
+            _ = ecnlab.open_sweep(out).queues
     ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=out)
     ecnlab.sweep(small_file, GRID, store=None, out=tmp_path / "fresh")
     assert _file_contents(out) == _file_contents(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize(
+    ("changes", "grid", "seeds", "lacking"),
+    [
+        ({}, {MAX_P: [0.1]}, 2, r"its point 2 \(link\.bottleneck\.queue\.max_p = 0\.5\) is none of this one's"),
+        ({}, {MAX_P: [0.1, 0.5]}, 1, "it has seed 2, which this one lacks"),
+        ({}, {"flows.far.count": [1]}, 2, r"its point 1 \(flows\.far\.count = 3, .*max_p = 0\.1\) is none of this one's"),
+        ({"duration": "7 s"}, {MAX_P: [0.1, 0.5]}, 2, r"its point 1 \(duration = 6 s\) is none of this one's"),
+    ],
+)
+def test_a_sweep_that_would_replace_another_one_is_refused_with_the_folder_and_the_fix(
+    small_file: Path, tmp_path: Path, changes: dict[str, str], grid: dict[str, list[Any]], seeds: int, lacking: str
+) -> None:
+    first = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, name="first", store=tmp_path / "s", out=tmp_path / "out")
+    before = _file_contents(tmp_path / "out")
+    fix = r"fix: choose another folder with --out \(in Python out=\), or delete this one, whose runs stay in the store"
+    with pytest.raises(ResultsError, match=f"^{re.escape(str(tmp_path / 'out'))} has another sweep, 'first': {lacking}; {fix}$"):
+        ecnlab.sweep(ecnlab.load(small_file, changes), grid, seeds=seeds, store=tmp_path / "s", out=tmp_path / "out")
+    assert _file_contents(tmp_path / "out") == before
+    titled = ecnlab.load(small_file, {"name": "another title", "record.rates": False})
+    more = ecnlab.sweep(titled, {MAX_P: [0.1, 0.3, 0.5]}, seeds=3, store=tmp_path / "s", out=tmp_path / "out")
+    assert more.total.height == 9 > first.total.height
+
+
+def test_a_sweep_of_another_build_is_rewritten_if_its_scenario_is_the_same(small_file: Path, tmp_path: Path) -> None:
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps(stored | {"build": "0123456789abcdef", "in_force": {"older": 1}}))
+    with pytest.raises(ResultsError, match="has another sweep, 'small': its scenario is another one; fix"):
+        ecnlab.sweep(ecnlab.load(small_file, {"duration": "7 s"}), {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    assert ecnlab.open_sweep(tmp_path / "out").about == stored
 
 
 def test_ctrl_c_keeps_finished_runs(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

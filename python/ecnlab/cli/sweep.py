@@ -74,7 +74,7 @@ def sweep(
     with options.name_set_option_in_problems(overrides):
         made = run.plan_parsed_sweep_file(asked)
     output.print_warnings(made.warnings, str(asked.scenario))
-    folder = prepare_sweep_folder(out or Path("results") / f"sweep-{safe_file_name(asked.name)}")
+    folder = prepare_sweep_folder(out or Path("results") / f"sweep-{safe_file_name(asked.name)}", made, chosen)
     with options.open_store(store) as kept:
         if not (quiet or as_json):
             output.print_to_stderr(_planned_runs_text(made, chosen, kept))

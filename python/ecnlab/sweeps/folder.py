@@ -1,6 +1,6 @@
 """A sweep's folder: its definition, its points, and one Parquet file for each table over all points.
 
-DIR/sweep.json         definition; once complete, also the digest of each other file
+DIR/sweep.json         definition, and the digest of each other file
 DIR/points.parquet     a row for each point
 DIR/TABLE.parquet      total, groups, queues, ...: point, the parameters, seed, the table's own columns
 DIR/summary.parquet    all quantities at all points with intervals; summary.csv has the same
@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecnlab import _core
+from ecnlab.backends.base import backend_to_dict
 from ecnlab.errors import ResultsError
 from ecnlab.scenarios import catalog
+from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.storage import atomic
-from ecnlab.storage.atomic import open_regular_file, write_atomically
+from ecnlab.storage.atomic import open_regular_file
 from ecnlab.storage.folders import (
     parse_folder_argument,
     read_json_object,
@@ -32,6 +36,7 @@ from ecnlab.storage.folders import (
     to_json_bytes,
     unreadable_file_error,
 )
+from ecnlab.sweeps.plan import SweepPlan, parameters_in_force
 from ecnlab.sweeps.sweep import Sweep, SweepParameter
 
 if TYPE_CHECKING:
@@ -42,6 +47,10 @@ if TYPE_CHECKING:
 SWEEP_FORMAT = 3
 SWEEP_FILE = "sweep.json"
 _REMEDY = "fix: run the same sweep again, which rewrites the folder"
+
+# The keys of sweep.json by which a stored sweep is compared with the one that is to replace it.
+_COMPARED_KEYS = {"name", "backend", "build", "scenario", "seeds", "in_force", "in_force_at"}
+_MAX_SHOWN_DIFFERENCES = 2
 
 _POINTS_FILE = {
     "point": "Number of the point, from 1.",
@@ -62,11 +71,12 @@ _SUMMARY_FILE = {
 }
 
 
-def prepare_sweep_folder(path: Path) -> Path:
+def prepare_sweep_folder(path: Path, plan: SweepPlan, seeds: Sequence[int]) -> Path:
     """Create a sweep's folder if required, and remove partial files of killed processes.
 
-    Raises ResultsError if it cannot be created or has foreign files.
+    Raises ResultsError if it cannot be created, has foreign files, or has a sweep with points or seeds that this one lacks.
     """
+    _require_continuation_of_stored_sweep(path, plan, seeds)
     try:
         path.mkdir(parents=True, exist_ok=True)
         atomic.remove_abandoned_partials(path)
@@ -78,24 +88,82 @@ def prepare_sweep_folder(path: Path) -> Path:
     return path
 
 
+def _require_continuation_of_stored_sweep(path: Path, plan: SweepPlan, seeds: Sequence[int]) -> None:
+    """Check that a sweep has everything of the one in its folder, which it replaces. Raises ResultsError.
+
+    A sweep that cannot be read, or is of another build, is the same one if its scenario is.
+    """
+    try:
+        about = _read_sweep_header(path)
+    except (FileNotFoundError, NotADirectoryError, ResultsError):
+        return
+    if about.get("format") != SWEEP_FORMAT or not about.keys() >= _COMPARED_KEYS:
+        return
+    lacking = _part_of_stored_sweep_that_plan_lacks(about, plan, seeds)
+    if lacking:
+        raise ResultsError(
+            f"{path} has another sweep, {about['name']!r}: {lacking}; fix: choose another folder with --out (in Python out=), or delete "
+            "this one, whose runs stay in the store"
+        )
+
+
+def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepPlan, seeds: Sequence[int]) -> str:
+    """What a stored sweep has and a plan lacks, for a message; "" if the plan has all of it."""
+    if about["backend"] != backend_to_dict(plan.base.backend):
+        return f"its backend is {about['backend'].get('name')} with another identity or name"
+    if about["build"] != _core.BUILD:
+        source, own = about["scenario"], plan.to_dict()["scenario"]
+        return "" if all(source.get(key) == own[key] for key in ("form", "text", "overrides")) else "its scenario is another one"
+    if missing := sorted(set(about["seeds"]) - set(seeds)):
+        return f"it has {'seed' if len(missing) == 1 else 'the seeds'} {seeds_as_text(missing)}, which this one lacks"
+    points = [parameters_in_force(point) for point in plan.points]
+    known = {_parameters_as_text(point) for point in points}
+    for number, differing in enumerate(about["in_force_at"], 1):
+        stored = {**about["in_force"], **differing}
+        if _parameters_as_text(stored) not in known:
+            alone = [key for key, value in stored.items() if key != "name" and all(point.get(key) != value for point in points)]
+            values = ", ".join(f"{key} = {stored[key]}" for key in alone[:_MAX_SHOWN_DIFFERENCES])
+            return f"its point {number}{f' ({values})' if values else ''} is none of this one's"
+    return ""
+
+
+def _parameters_as_text(parameters: Mapping[str, Any]) -> str:
+    """The parameters of a point without the title, to compare them."""
+    return json.dumps({key: value for key, value in parameters.items() if key != "name"}, sort_keys=True)
+
+
 def write_sweep(sweep: Sweep, path: Path) -> Sweep:
-    """Write a sweep's files; returns the sweep with its folder. Raises ResultsError if a write fails."""
+    """Write a sweep's files; returns the sweep with its folder.
+
+    All are complete on the disk before the first one gets its name, so a full disk leaves the folder as it was. sweep.json is renamed
+    first: after a kill in between, its digests show which tables are missing. Raises ResultsError if a write fails.
+    """
     digests: dict[str, dict[str, Any]] = {}
     try:
-        if not is_sweep_folder(path):
-            write_atomically(path / SWEEP_FILE, to_json_bytes({**sweep.about, "files": {}}))
-        for name, data in _contents_of_sweep_files(sweep):
-            digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
-            write_atomically(path / name, data)
-        about = {**sweep.about, "files": digests}
-        earlier = _files_of_earlier_sweep(path)
-        write_atomically(path / SWEEP_FILE, to_json_bytes(about))
+        with ExitStack() as stack:
+            partials: dict[str, Path] = {}
+            for name, data in _contents_of_sweep_files(sweep):
+                digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
+                partials[name] = _write_partial_file(stack, path / name, data)
+            about = {**sweep.about, "files": digests}
+            partials = {SWEEP_FILE: _write_partial_file(stack, path / SWEEP_FILE, to_json_bytes(about)), **partials}
+            atomic.fsync_files(list(partials.values()))
+            earlier = _files_of_earlier_sweep(path)
+            for name, partial in partials.items():
+                atomic.rename_with_retries(partial, path / name)
         for name in earlier - set(digests):
             (path / name).unlink(missing_ok=True)
     except OSError as error:
         why = error.strerror or str(error)
         raise ResultsError(f"cannot write to {path}: {why}; the runs are stored; the same sweep continues from there") from None
     return Sweep(about, sweep._tables, path)
+
+
+def _write_partial_file(stack: ExitStack, path: Path, data: bytes) -> Path:
+    """Write the partial file for `path`, which is removed at the end of the context unless renamed. Raises OSError."""
+    partial = stack.enter_context(atomic.locked_temporary_path(atomic.partial_path(path)))
+    atomic.write_unflushed(partial, data)
+    return partial
 
 
 def open_sweep(path: str | Path) -> Sweep:

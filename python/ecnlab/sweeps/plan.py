@@ -81,14 +81,14 @@ class SweepPlan:
 
     def shared_and_differing_parameters_to_dict(self) -> dict[str, Any]:
         """Parameters shared by all points, parameters that differ by point, and measured seconds of each."""
-        shared = _parameters_in_force_at_point(self.points[0])
+        shared = parameters_in_force(self.points[0])
         for point in self.points:
-            there = _parameters_in_force_at_point(point)
+            there = parameters_in_force(point)
             shared = {key: value for key, value in shared.items() if key in there and there[key] == value}
         return {
             "in_force": shared,
             "in_force_at": [
-                {key: value for key, value in _parameters_in_force_at_point(point).items() if key not in shared} for point in self.points
+                {key: value for key, value in parameters_in_force(point).items() if key not in shared} for point in self.points
             ],
             "measured_s": [point.scenario.duration_s - point.scenario.measure_from_s for point in self.points],
         }
@@ -123,7 +123,8 @@ def plan_sweep(base: Scenario, grid: Values | None, points: Sequence[Values] | N
     return SweepPlan(base, renamed, rules, _SweepPointBuilder(base, axes, short, rules).build_points(values))
 
 
-def _parameters_in_force_at_point(point: SweepPoint) -> dict[str, Any]:
+def parameters_in_force(point: SweepPoint) -> dict[str, Any]:
+    """All parameters of a point by key, without the recordings."""
     return {key: value for key, value in leaf_values_with_paths(point.scenario.resolved) if not key.startswith("record.")}
 
 

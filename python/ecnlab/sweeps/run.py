@@ -89,7 +89,7 @@ def sweep(
     UsageError
         An argument is out of range or of the wrong type.
     ResultsError
-        A folder cannot be written, has foreign files, or is damaged.
+        A folder cannot be written, has foreign files or another sweep, or is damaged.
     ClusterError
         The cluster cannot be reached or used.
     Interrupted
@@ -141,7 +141,7 @@ def run_sweep_plan(
 ) -> Sweep:
     """Run a plan over seeds; arguments, result and errors as for `sweep`."""
     more = _require_recorded_tables(tables, plan)
-    home = None if out is None else folder.prepare_sweep_folder(parse_folder_argument("out", out))
+    home = None if out is None else folder.prepare_sweep_folder(parse_folder_argument("out", out), plan, seeds)
     unlike = {point.scenario.hash: point.scenario for point in plan.points}
     requests = [Request(scenario, seeds) for scenario in unlike.values()]
     outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
