@@ -1,6 +1,7 @@
 //! Exceptions of the engine; `ecnlab.errors` translates them for users.
 
 use ecnlab_scenario::Problem;
+use ecnlab_sim::RecordingLimitReached;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -17,10 +18,14 @@ pub fn problem_tuples(problems: &[Problem]) -> Vec<ProblemTuple> {
     problems.iter().map(|problem| (problem.place.clone(), problem.line, problem.message.clone())).collect()
 }
 
-pub fn scenario_error(py: Python<'_>, problems: Vec<Problem>) -> PyErr {
+pub fn scenario_error(problems: &[Problem]) -> PyErr {
     let text: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
     let error = ScenarioError::new_err(text.join("\n"));
-    error.value(py).setattr("problems", problem_tuples(&problems)).err().unwrap_or(error)
+    Python::attach(|py| error.value(py).setattr("problems", problem_tuples(problems))).err().unwrap_or(error)
+}
+
+pub fn recording_limit_error(reached: &RecordingLimitReached) -> PyErr {
+    scenario_error(&[Problem::new("record", reached.to_string())])
 }
 
 pub fn engine_fault(py: Python<'_>, hash: &str, seed: u64, message: &str) -> PyErr {

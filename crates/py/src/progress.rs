@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
+use crate::errors::Interrupted;
+
 /// Wall time between two reports.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -12,7 +14,7 @@ pub struct ProgressWatch {
     callable: Option<Py<PyAny>>,
     last_poll: Instant,
     /// Exception of the callable, or Ctrl-C.
-    pub failure: Option<PyErr>,
+    failure: Option<PyErr>,
 }
 
 impl ProgressWatch {
@@ -30,6 +32,11 @@ impl ProgressWatch {
             self.failure = Some(failure);
             true
         })
+    }
+
+    /// Why the work was stopped: the exception of the callable, or `Interrupted` with this text.
+    pub fn into_exception(self, text: &'static str) -> PyErr {
+        self.failure.unwrap_or_else(|| Interrupted::new_err(text))
     }
 
     fn check_signals_and_call(&self, py: Python<'_>, done: f64) -> PyResult<bool> {

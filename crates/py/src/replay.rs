@@ -33,7 +33,7 @@ pub fn replay_queues(
         (outcome, failure::take_failure())
     });
     match outcome {
-        (_, Some(failure)) => Err(failure::into_exception(py, seed, failure)),
+        (_, Some(failure)) => Err(failure::into_exception(seed, failure)),
         (Err(message), None) => Err(engine_fault(py, &scenario.0.hash(), seed, &message)),
         (Ok(Err(unplayable)), None) => Err(PyValueError::new_err(unplayable.to_string())),
         (Ok(Ok(outcomes)), None) => Ok(outcomes.into_iter().map(|(name, outcome)| (name, outcome.map(to_python))).collect()),

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{FileReader, Problem, Registry, Scenario as ValidScenario};
 use ecnlab_sim::measures;
-use ecnlab_sim::{NoProbe, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingLimitReached, Run, Simulation, Tracer};
+use ecnlab_sim::{NoProbe, Probe, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, Tracer};
 use ecnlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::aqm::failure::{self, Failure};
+use crate::aqm::failure;
 use crate::aqm::{UserAqm, registry_with};
-use crate::errors::{Interrupted, engine_fault, scenario_error};
+use crate::errors::{engine_fault, recording_limit_error, scenario_error};
 use crate::file_io;
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
@@ -162,37 +162,17 @@ impl Scenario {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
         let needs_kernel = self.0.problems_without_kernel();
         if !needs_kernel.is_empty() {
-            return Err(scenario_error(py, needs_kernel));
+            return Err(scenario_error(&needs_kernel));
         }
-        let mut watch = ProgressWatch::new(watch);
+        let watch = ProgressWatch::new(watch);
         let (outcome, cpu_s) = py.detach(|| {
             let began = ThreadTime::now();
-            let outcome = catch_panic(|| self.run_to_end(seed, &mut watch, trace.as_ref()));
+            let outcome = catch_panic(|| self.run_to_end(seed, watch, trace.as_ref()));
             (outcome, began.elapsed().as_secs_f64())
         });
-        match outcome {
-            Ok(Ok((run, extra_tables))) => RunResult::new(py, seed, run, extra_tables, cpu_s),
-            Ok(Err(RunFailure::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
-            Ok(Err(RunFailure::AqmFailed(failure))) => Err(failure::into_exception(py, seed, *failure)),
-            Ok(Err(RunFailure::TraceNotWritten(error))) => Err(error.into()),
-            Ok(Err(RunFailure::RecordingLimit(reached))) => Err(recording_limit_error(py, &reached)),
-            Err(message) => Err(engine_fault(py, &self.0.hash(), seed, &message)),
-        }
+        let (run, extra_tables) = outcome.map_err(|message| engine_fault(py, &self.0.hash(), seed, &message))??;
+        RunResult::new(py, seed, run, extra_tables, cpu_s)
     }
-}
-
-pub fn recording_limit_error(py: Python<'_>, reached: &RecordingLimitReached) -> PyErr {
-    scenario_error(py, vec![Problem::new("record", reached.to_string())])
-}
-
-/// Reason for which a run ended early.
-enum RunFailure {
-    Stopped,
-    RecordingLimit(RecordingLimitReached),
-    /// The trace could not be written.
-    TraceNotWritten(io::Error),
-    /// A user's AQM failed.
-    AqmFailed(Box<Failure>),
 }
 
 type Tables = Vec<(&'static str, measures::Table)>;
@@ -213,14 +193,14 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let registry = registry_with(aqms)?;
         let read = py.detach(|| reader(text, &overrides, &registry, &|name| file_io::read_file_in_folder(folder, name)));
-        let mut scenario = read.map_err(|problems| scenario_error(py, problems))?;
+        let mut scenario = read.map_err(|problems| scenario_error(&problems))?;
         if let Some(original) = &changed_from {
             scenario.share_network(&original.get().0);
         }
         Ok(Scenario(scenario))
     }
 
-    fn run_to_end(&self, seed: u64, watch: &mut ProgressWatch, trace: Option<&TraceFileOptions>) -> Result<(Run, Tables), RunFailure> {
+    fn run_to_end(&self, seed: u64, watch: ProgressWatch, trace: Option<&TraceFileOptions>) -> PyResult<(Run, Tables)> {
         let recording = self.0.record.recording();
         if trace.is_none() && recording == RecordingConfig::default() {
             let (run, NoProbe) = self.run_in_slices(seed, NoProbe, watch, SLICE_EVENTS, |_| Ok(()))?;
@@ -231,24 +211,18 @@ impl Scenario {
             None => self.run_in_slices(seed, recorder, watch, SLICE_EVENTS, |_| Ok(()))?,
             Some(to) => self.run_traced(seed, recorder, watch, to)?,
         };
-        let extra_tables = recorder.tables(&run.names).map_err(RunFailure::RecordingLimit)?;
+        let extra_tables = recorder.tables(&run.names).map_err(|reached| recording_limit_error(&reached))?;
         Ok((run, extra_tables))
     }
 
     /// Runs the scenario with a packet trace in a file.
-    fn run_traced(
-        &self,
-        seed: u64,
-        recorder: Recorder,
-        watch: &mut ProgressWatch,
-        to: &TraceFileOptions,
-    ) -> Result<(Run, Recorder), RunFailure> {
-        let mut file = to.create().map_err(RunFailure::TraceNotWritten)?;
+    fn run_traced(&self, seed: u64, recorder: Recorder, watch: ProgressWatch, to: &TraceFileOptions) -> PyResult<(Run, Recorder)> {
+        let mut file = to.create()?;
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
         let (run, mut probe) =
             self.run_in_slices(seed, probe, watch, TRACED_SLICE_EVENTS, |probe| file.write_pending(&mut probe.tracer))?;
         probe.tracer.write_remaining_transmissions(Time::ZERO + self.0.duration);
-        file.finish(&mut probe.tracer).map_err(RunFailure::TraceNotWritten)?;
+        file.finish(&mut probe.tracer)?;
         Ok((run, probe.recorder))
     }
 
@@ -257,10 +231,10 @@ impl Scenario {
         &self,
         seed: u64,
         probe: P,
-        watch: &mut ProgressWatch,
+        mut watch: ProgressWatch,
         slice: u64,
         mut between: impl FnMut(&mut P) -> io::Result<()>,
-    ) -> Result<(Run, P), RunFailure> {
+    ) -> PyResult<(Run, P)> {
         let times = self.0.times_and_seed(seed);
         let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE_EVENTS };
         drop(failure::take_failure());
@@ -268,17 +242,17 @@ impl Scenario {
         loop {
             let over = simulation.advance_with_event_limit(times.duration, slice);
             if let Some(failure) = failure::take_failure() {
-                return Err(RunFailure::AqmFailed(Box::new(failure)));
+                return Err(failure::into_exception(seed, failure));
             }
-            between(simulation.probe_mut()).map_err(RunFailure::TraceNotWritten)?;
+            between(simulation.probe_mut())?;
             if over {
                 return Ok(simulation.finish());
             }
             if let Some(reached) = simulation.probe().recording_limit_reached() {
-                return Err(RunFailure::RecordingLimit(reached));
+                return Err(recording_limit_error(&reached));
             }
             if watch.report_and_ask_stop(simulation.now().seconds()) {
-                return Err(RunFailure::Stopped);
+                return Err(watch.into_exception("the run was stopped"));
             }
         }
     }

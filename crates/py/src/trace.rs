@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 
-use crate::errors::{Interrupted, TraceError};
+use crate::errors::TraceError;
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
 use crate::table::tables_to_dict;
@@ -103,7 +103,7 @@ fn read_without_gil<T: Send>(
     let watch = ProgressWatch::new(watch);
     let outcome = py.detach(|| {
         catch_panic(|| {
-            let reader = Reader::from_reader(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(read_error_to_open_error)?;
+            let reader = Reader::from_reader(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(exception_of_unreadable)?;
             let mut input = TraceInput {
                 reader,
                 bytes_read,
@@ -115,35 +115,20 @@ fn read_without_gil<T: Send>(
                 more_errors: 0,
             };
             let worked = work(&mut input);
-            Ok((worked, input.is_stopped, input.watch))
+            if input.is_stopped {
+                return Err(input.watch.into_exception("the reading was stopped"));
+            }
+            worked.map_err(TraceError::new_err)
         })
     });
-    let (worked, is_stopped, watch) = outcome.map_err(TraceError::new_err)?.map_err(OpenError::into_exception)?;
-    if is_stopped {
-        return Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the reading was stopped")));
-    }
-    worked.map_err(TraceError::new_err)
+    outcome.map_err(TraceError::new_err)?
 }
 
-/// Reason for which a file cannot be read at all.
-enum OpenError {
-    Unreadable(String),
-    Failed(io::Error),
-}
-
-fn read_error_to_open_error(error: ReadError) -> OpenError {
+/// The exception for a file that cannot be read at all.
+fn exception_of_unreadable(error: ReadError) -> PyErr {
     match error.kind {
-        ecnlab_wire::ReadErrorKind::Input(error) => OpenError::Failed(error),
-        _ => OpenError::Unreadable(error.to_string()),
-    }
-}
-
-impl OpenError {
-    fn into_exception(self) -> PyErr {
-        match self {
-            OpenError::Unreadable(report) => TraceError::new_err(report),
-            OpenError::Failed(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
-        }
+        ecnlab_wire::ReadErrorKind::Input(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
+        _ => TraceError::new_err(error.to_string()),
     }
 }
 

@@ -74,7 +74,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult
     });
     match failure::take_failure() {
         Some(failure) if is_interrupt(&failure) => Err(failure.error),
-        Some(failure) => Err(failure::into_exception(py, 0, failure)),
+        Some(failure) => Err(failure::into_exception(0, failure)),
         None => Ok(cost_ns),
     }
 }

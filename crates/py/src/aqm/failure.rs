@@ -50,17 +50,18 @@ pub fn take_failure() -> Option<Failure> {
 pyo3::create_exception!(_core, AqmFailure, pyo3::exceptions::PyException, "A user's AQM raised, or answered what cannot be.");
 
 /// The failure as an exception with `aqm`, `hook`, `seed`, `time_s` and `packet`; its cause is the original exception.
-pub fn into_exception(py: Python<'_>, seed: u64, failure: Failure) -> PyErr {
+pub fn into_exception(seed: u64, failure: Failure) -> PyErr {
     let Failure { aqm, hook, now, packet, error } = failure;
-    let into_exception = AqmFailure::new_err(error.to_string());
-    into_exception.set_cause(py, Some(error));
-    let about = PyDict::new(py);
-    let told = about
-        .set_item("aqm", aqm)
-        .and_then(|()| about.set_item("hook", hook))
-        .and_then(|()| about.set_item("seed", seed))
-        .and_then(|()| about.set_item("time_s", now.map(Time::seconds)))
-        .and_then(|()| about.set_item("packet", packet))
-        .and_then(|()| into_exception.value(py).setattr("about", about));
-    told.err().unwrap_or(into_exception)
+    let exception = AqmFailure::new_err(error.to_string());
+    let completed = Python::attach(|py| {
+        exception.set_cause(py, Some(error));
+        let about = PyDict::new(py);
+        about.set_item("aqm", aqm)?;
+        about.set_item("hook", hook)?;
+        about.set_item("seed", seed)?;
+        about.set_item("time_s", now.map(Time::seconds))?;
+        about.set_item("packet", packet)?;
+        exception.value(py).setattr("about", about)
+    });
+    completed.err().unwrap_or(exception)
 }

@@ -14,10 +14,10 @@ use pyo3::prelude::*;
 
 use crate::aqm::failure;
 use crate::backends::SystemRefusal;
-use crate::errors::{Interrupted, engine_fault, scenario_error};
+use crate::errors::{engine_fault, recording_limit_error, scenario_error};
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
-use crate::scenario::{RunResult, Scenario, recording_limit_error};
+use crate::scenario::{RunResult, Scenario};
 use crate::tracing::{TraceFile, TraceFileOptions};
 
 /// Runs a scenario on this machine's kernel; returns the run, and facts known only for a live run as JSON. The process must be
@@ -45,19 +45,14 @@ pub fn run_live(
         capture: None,
         record_connections: false,
     };
-    let mut watch = ProgressWatch::new(watch);
+    let watch = ProgressWatch::new(watch);
     let (outcome, cpu_s) = py.detach(|| {
         let began = ThreadTime::now();
-        let outcome = catch_panic(|| unshare_and_run(scenario, options, trace.as_ref(), &mut watch));
+        let outcome = catch_panic(|| unshare_and_run(scenario, options, trace.as_ref(), watch));
         (outcome, began.elapsed().as_secs_f64())
     });
-    let RunOutcome { run, tables, metadata, .. } = match outcome {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(LiveRunFailure::AqmFailed(failure))) => return Err(failure::into_exception(py, seed, *failure)),
-        Ok(Err(LiveRunFailure::CaptureNotWritten(error))) => return Err(error.into()),
-        Ok(Err(LiveRunFailure::RunError(error))) => return Err(into_exception(py, error, watch)),
-        Err(told) => return Err(engine_fault(py, &scenario.0.hash(), seed, &told)),
-    };
+    let outcome = outcome.map_err(|message| engine_fault(py, &scenario.0.hash(), seed, &message))?;
+    let RunOutcome { run, tables, metadata, .. } = outcome?;
     Ok((RunResult::new(py, seed, run, tables, cpu_s)?, metadata.json().to_string()))
 }
 
@@ -79,58 +74,45 @@ pub fn set_realtime_scheduling() -> io::Result<()> {
     process::set_realtime_scheduling(process::REALTIME_PRIORITY)
 }
 
-/// Reason for which a run ended early.
-enum LiveRunFailure {
-    RunError(RunError),
-    /// The capture could not be written.
-    CaptureNotWritten(io::Error),
-    /// A user's AQM failed.
-    AqmFailed(Box<failure::Failure>),
-}
-
-impl From<io::Error> for LiveRunFailure {
-    fn from(error: io::Error) -> LiveRunFailure {
-        LiveRunFailure::RunError(RunError::System(error))
-    }
-}
-
 fn unshare_and_run(
     scenario: &Scenario,
     mut options: RunOptions,
     trace: Option<&TraceFileOptions>,
-    watch: &mut ProgressWatch,
-) -> Result<RunOutcome, LiveRunFailure> {
+    mut watch: ProgressWatch,
+) -> PyResult<RunOutcome> {
     if !caps::has_capabilities() {
-        userns::unshare_as_root()?;
+        userns::unshare_as_root().map_err(system_refusal)?;
     }
     // A change of credentials clears the parent-death signal, so it is set after that.
-    process::die_with_parent()?;
+    process::die_with_parent().map_err(system_refusal)?;
     options.kernel = run::probe_kernel("live", true);
-    let trace_file = trace.map(SharedTraceFile::create).transpose().map_err(LiveRunFailure::CaptureNotWritten)?;
+    let trace_file = trace.map(SharedTraceFile::create).transpose()?;
     options.capture = trace_file.as_ref().zip(trace).map(|(trace_file, to)| to.to_capture_options(Box::new(trace_file.clone())));
     drop(failure::take_failure());
+    let seed = options.seed;
     let mut failed = None;
     let outcome = run::run(&scenario.0, options, &mut |over_s| {
         failed = failure::take_failure();
         failed.is_some() || watch.report_and_ask_stop(over_s)
     });
     if let Some(failure) = failed.or_else(failure::take_failure) {
-        return Err(LiveRunFailure::AqmFailed(Box::new(failure)));
+        return Err(failure::into_exception(seed, failure));
     }
     match (outcome, trace_file) {
-        (Ok(outcome), Some(trace_file)) => trace_file.finish().map(|()| outcome).map_err(LiveRunFailure::CaptureNotWritten),
-        (Err(RunError::System(error)), Some(trace_file)) if trace_file.has_failed() => Err(LiveRunFailure::CaptureNotWritten(error)),
-        (outcome, _) => outcome.map_err(LiveRunFailure::RunError),
+        (Ok(outcome), Some(trace_file)) => Ok(trace_file.finish().map(|()| outcome)?),
+        // The run could not write the capture.
+        (Err(RunError::System(error)), Some(trace_file)) if trace_file.has_failed() => Err(error.into()),
+        (outcome, _) => outcome.map_err(|error| match error {
+            RunError::Unsupported(problems) => scenario_error(&problems),
+            RunError::Stopped => watch.into_exception("the run was stopped"),
+            RunError::RecordingLimitReached(reached) => recording_limit_error(&reached),
+            RunError::System(error) => system_refusal(error),
+        }),
     }
 }
 
-fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyErr {
-    match error {
-        RunError::Unsupported(problems) => scenario_error(py, problems),
-        RunError::Stopped => watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped")),
-        RunError::RecordingLimitReached(reached) => recording_limit_error(py, &reached),
-        RunError::System(error) => SystemRefusal::new_err(error.to_string()),
-    }
+fn system_refusal(error: io::Error) -> PyErr {
+    SystemRefusal::new_err(error.to_string())
 }
 
 /// Trace file of a capture, shared with the run's thread.

@@ -148,7 +148,7 @@ impl Shell {
         self.view.stop.store(true, Ordering::Relaxed);
         let (failure, carried) = py.detach(|| loop_thread.join()).map_err(|_| PyRuntimeError::new_err("the links' thread panicked"))?;
         if let Some(failure) = failure {
-            return Err(failure::into_exception(py, seed, failure));
+            return Err(failure::into_exception(seed, failure));
         }
         let (run, info) = carried.map_err(|message| engine_fault(py, &self.hash, seed, &message))??;
         Ok((tables_to_dict(py, run.report.tables)?, info.to_string()))
