@@ -52,6 +52,15 @@ const fn mapping_row(name: &'static str, means: KernelKnob) -> TcpParameterMappi
     TcpParameterMapping { name, means, refusal_reason: |_| None, is_read: |_| true }
 }
 
+/// A parameter of which a kernel refuses some settings.
+const fn refused_row(
+    name: &'static str,
+    means: KernelKnob,
+    refusal_reason: fn(&TcpSettings) -> Option<&'static str>,
+) -> TcpParameterMapping {
+    TcpParameterMapping { refusal_reason, ..mapping_row(name, means) }
+}
+
 const fn fixed_value_row(name: &'static str, why: &'static str) -> TcpParameterMapping {
     mapping_row(name, KernelKnob::FixedValue(None, why))
 }
@@ -75,19 +84,19 @@ const REASON_FIXED_NEWRENO: &str = "the kernel's NewReno is as it is";
 /// Every parameter of TCP, once.
 #[rustfmt::skip]
 pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
-    TcpParameterMapping { refusal_reason: refuse_congestion_control, ..mapping_row("congestion_control", KernelKnob::CongestionControl) },
-    TcpParameterMapping { refusal_reason: refuse_recovery, ..mapping_row("recovery", KernelKnob::Sysctl("tcp_sack, tcp_recovery")) },
-    TcpParameterMapping { refusal_reason: refuse_ecn_response, ..mapping_row("ecn_response", KernelKnob::CongestionControl) },
+    refused_row("congestion_control", KernelKnob::CongestionControl, refuse_congestion_control),
+    refused_row("recovery", KernelKnob::Sysctl("tcp_sack, tcp_recovery"), refuse_recovery),
+    refused_row("ecn_response", KernelKnob::CongestionControl, refuse_ecn_response),
     mapping_row("ecn", KernelKnob::Sysctl("tcp_ecn")),
     mapping_row("receiver_ecn", KernelKnob::Sysctl("tcp_ecn")),
     mapping_row("receiver_accurate_ecn", KernelKnob::Sysctl("tcp_ecn")),
     mapping_row("accecn_option", KernelKnob::Sysctl("tcp_ecn_option")),
     hardcoded_row("accecn_rules"),
     mapping_row("ecn_fallback", KernelKnob::Sysctl("tcp_ecn_fallback")),
-    TcpParameterMapping { refusal_reason: refuse_ect_codepoint, ..mapping_row("ect_codepoint", KernelKnob::HostEdge("ECT(0) becomes ECT(1) in packets that leave the host")) },
+    refused_row("ect_codepoint", KernelKnob::HostEdge("ECT(0) becomes ECT(1) in packets that leave the host"), refuse_ect_codepoint),
     hardcoded_row("ect_on_retransmission"),
     hardcoded_row("first_packet_offers_ecn"),
-    TcpParameterMapping { refusal_reason: refuse_ecn_echo, ..mapping_row("ecn_echo", KernelKnob::CongestionControlOrSysctl("tcp_ecn")) },
+    refused_row("ecn_echo", KernelKnob::CongestionControlOrSysctl("tcp_ecn"), refuse_ecn_echo),
     hardcoded_row("ece_on_ect_only"),
     known_fixed_value_row("abe_beta", "0.8", REASON_MODULE_PARAMETER),
     known_fixed_value_row("dctcp_g", "0.0625", REASON_MODULE_PARAMETER),
@@ -111,7 +120,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     hardcoded_row("cwnd_increase"),
     hardcoded_row("integer_cwnd"),
     hardcoded_row("cwnd_validation"),
-    TcpParameterMapping { refusal_reason: refuse_slow_start_after_idle, ..mapping_row("slow_start_after_idle", KernelKnob::Sysctl("tcp_slow_start_after_idle")) },
+    refused_row("slow_start_after_idle", KernelKnob::Sysctl("tcp_slow_start_after_idle"), refuse_slow_start_after_idle),
     hardcoded_row("reduce_from"),
     hardcoded_row("min_cwnd"),
     hardcoded_row("repeated_rto_keeps_ssthresh"),
@@ -130,11 +139,11 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value_row("partial_window_deflation", REASON_FIXED_NEWRENO),
     fixed_value_row("cwnd_on_exit", REASON_FIXED_NEWRENO),
     mapping_row("max_rwnd", KernelKnob::Socket("TCP_WINDOW_CLAMP")),
-    TcpParameterMapping { refusal_reason: refuse_packet_size, ..mapping_row("packet_size", KernelKnob::Device("MTU")) },
+    refused_row("packet_size", KernelKnob::Device("MTU"), refuse_packet_size),
     derived_value_row("ack_size", data_header_bytes, "timestamps and the version of IP"),
     derived_value_row("syn_size", syn_packet_bytes, "recovery, timestamps, quirks.window_scaling and the version of IP"),
     derived_value_row("header_size", data_header_bytes, "timestamps and the version of IP"),
-    TcpParameterMapping { refusal_reason: refuse_initial_window, ..mapping_row("initial_window", KernelKnob::Route("initcwnd")) },
+    refused_row("initial_window", KernelKnob::Route("initcwnd"), refuse_initial_window),
     hardcoded_row("handshake"),
     hardcoded_row("fin"),
     hardcoded_row("fin_beyond_cwnd"),
@@ -161,7 +170,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     hardcoded_row("idle_rto_keeps_ssthresh"),
     fixed_value_row("tick", "CONFIG_HZ, which it was built with"),
     hardcoded_row("timer_wheel"),
-    TcpParameterMapping { refusal_reason: refuse_rto_min, ..mapping_row("rto_min", KernelKnob::Route("rto_min")) },
+    refused_row("rto_min", KernelKnob::Route("rto_min"), refuse_rto_min),
     fixed_value_row("rto_max", "TCP_RTO_MAX, which it was built with"),
     fixed_value_row("rto_initial", "TCP_TIMEOUT_INIT, which it was built with"),
     hardcoded_row("rto_order"),
@@ -175,7 +184,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     hardcoded_row("delay_dup_acks"),
     fixed_value_row("max_quickacks", "TCP_MAX_QUICKACKS, which it was built with"),
     hardcoded_row("piggyback_acks"),
-    TcpParameterMapping { refusal_reason: refuse_sack_blocks, ..mapping_row("sack_blocks", KernelKnob::Sysctl("tcp_sack")) },
+    refused_row("sack_blocks", KernelKnob::Sysctl("tcp_sack"), refuse_sack_blocks),
     hardcoded_row("sack_option_size"),
     mapping_row("comp_sack", KernelKnob::Sysctl("tcp_comp_sack_nr")),
     mapping_row("pingpong", KernelKnob::Socket("TCP_QUICKACK")),
