@@ -77,12 +77,7 @@ fn make_entry(declaration: &Json) -> Result<&'static AqmEntry, String> {
     let name = leak_json_member(declaration, "name");
     let parameters: Vec<_> = array_or_empty(declaration, "parameters").iter().map(parse_parameter).collect::<Result<_, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();
-    let gauge = |of: &Json| Gauge {
-        name: leak_json_member(of, "name"),
-        unit: leak_json_member(of, "unit"),
-        doc: leak_json_member(of, "doc"),
-        symbol: "",
-    };
+    let gauge = |of: &Json| Gauge::new(leak_json_member(of, "name"), leak_json_member(of, "unit"), leak_json_member(of, "doc"));
     let gauges: &'static [Gauge] = array_or_empty(declaration, "gauges").iter().map(gauge).collect::<Vec<_>>().leak();
     let groups = declaration["groups"].as_u64().unwrap_or(0) as usize;
     if groups > host::MAX_AQM_GROUPS || gauges.len() > INITIAL_SLOT_VALUES.len() {

@@ -172,11 +172,8 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
     }
     let parameters = declaration.parameters.into_iter().map(parse_parameter).collect::<Result<Vec<_>, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();
-    let gauges: Vec<_> = declaration
-        .gauges
-        .into_iter()
-        .map(|(name, unit, doc)| Gauge { name: leak_str(name), unit: leak_str(unit), doc: leak_str(doc), symbol: "" })
-        .collect();
+    let gauges: Vec<_> =
+        declaration.gauges.into_iter().map(|(name, unit, doc)| Gauge::new(leak_str(name), leak_str(unit), leak_str(doc))).collect();
     let gauges: &'static [Gauge] = gauges.leak();
     let test_params: Vec<_> = declaration.test_params.into_iter().map(|(name, text)| (leak_str(name), leak_str(text))).collect();
     check_test_params(parameters, &test_params)?;

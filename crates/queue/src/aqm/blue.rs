@@ -22,7 +22,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Signals with a probability that rises at packet losses and falls while the link is idle.",
     source: "Feng, Shin, Kandlur and Saha 2002",
     parameters: Settings::PARAMETERS,
-    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
+    gauges: &[Gauge::new("probability", "1", "Probability of a signal")],
     lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     test_params: &[("threshold", "5"), ("increment", "0.05"), ("freeze_time", "1 us")],
     make: &|values, _| Box::new(Blue::new(Settings::from_values(values))),

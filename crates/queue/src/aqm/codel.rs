@@ -32,8 +32,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "RFC 8289; Nichols and Jacobson 2012",
     parameters: Settings::PARAMETERS,
     gauges: &[
-        Gauge { name: "sojourn", unit: "s", doc: "Sojourn time of the packet that was checked last", symbol: "" },
-        Gauge { name: "count", unit: "packets", doc: "Signals counted for the time to the next one; 0 outside the drop state", symbol: "" },
+        Gauge::new("sojourn", "s", "Sojourn time of the packet that was checked last"),
+        Gauge::new("count", "packets", "Signals counted for the time to the next one; 0 outside the drop state"),
     ],
     lowest_mark: |values| Settings::from_values(values).written_congestion_level(),
     marks_ect1_earlier: |values| Settings::from_values(values).is_ce_threshold_ect1_only(),

@@ -46,9 +46,9 @@ pub static ENTRY: AqmEntry = AqmEntry {
 };
 
 const GAUGES: &[Gauge] = &[
-    Gauge { name: AVERAGE_GAUGE_NAME, unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge::new(AVERAGE_GAUGE_NAME, "packets", "Average queue length"),
     Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1", symbol: "avgcq" },
-    Gauge { name: "flows", unit: "flows", doc: "Flows with queued packets", symbol: "" },
+    Gauge::new("flows", "flows", "Flows with queued packets"),
 ];
 
 parameters! {

@@ -39,7 +39,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: |values, limit| Settings::from_values(values).contradictions(limit),
     test_params: &[("q_ref", "2"), ("a", "0.011"), ("b", "0.01")],
-    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
+    gauges: &[Gauge::new("probability", "1", "Probability of a signal")],
     make: &|values, link| Box::new(Pi::new(Settings::from_values(values), link.rate)),
     ..AqmEntry::DEFAULTS
 };

@@ -46,10 +46,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
         ("floor", "0 B"),
         ("mark_limit", "1"),
     ],
-    gauges: &[
-        Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" },
-        Gauge { name: "delay", unit: "s", doc: "Last measured queueing delay", symbol: "" },
-    ],
+    gauges: &[Gauge::new("probability", "1", "Probability of a signal"), Gauge::new("delay", "s", "Last measured queueing delay")],
     make: &|values, link| Box::new(Pie::new(Settings::from_values(values), link.limit)),
     ..AqmEntry::DEFAULTS
 };
@@ -241,8 +238,7 @@ impl Pie {
             self.controller.scale_probability(self.settings.decay);
         }
         self.controller.set_previous_sample(self.delay);
-        let left = self.burst_allowance.picos().saturating_sub(self.settings.t_update.picos());
-        self.burst_allowance = Span::from_picos(left);
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.settings.t_update);
     }
 
     fn is_uncongested_delay(&self, delay: f64) -> bool {

@@ -33,10 +33,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     ..AqmEntry::DEFAULTS
 };
 
-const GAUGES: &[Gauge] = &[
-    Gauge { name: "price", unit: "1", doc: "The link's price", symbol: "" },
-    Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" },
-];
+const GAUGES: &[Gauge] = &[Gauge::new("price", "1", "The link's price"), Gauge::new("probability", "1", "Probability of a signal")];
 
 parameters! {
     /// REM as a scenario sets it.

@@ -22,12 +22,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Step marking for DCTCP: marks every packet while the queue length or the sojourn time is above a threshold.",
     source: "Alizadeh and others 2010; RFC 8257, section 3.1",
     parameters: Settings::PARAMETERS,
-    gauges: &[Gauge {
-        name: "above",
-        unit: "1",
-        doc: "1 if the packet that was checked last found the queue above its threshold",
-        symbol: "",
-    }],
+    gauges: &[Gauge::new("above", "1", "1 if the packet that was checked last found the queue above its threshold")],
     lowest_mark: AqmEntry::MARK_LEVEL_CONGESTED_IF_ECN,
     check: check_threshold_below_limit,
     test_params: &[("threshold", "2")],

@@ -37,12 +37,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     source: "Floyd and Jacobson 1995; Linux, sch_cbq",
     parameters: Settings::PARAMETERS,
     child: ChildKind::Queue,
-    gauges: &[Gauge {
-        name: "avgidle",
-        unit: "s",
-        doc: "Average idle time between packets; the class is over its limit if it is not above 0",
-        symbol: "",
-    }],
+    gauges: &[Gauge::new("avgidle", "s", "Average idle time between packets; the class is over its limit if it is not above 0")],
     kind: DisciplineKind::Cbq,
     ..DisciplineEntry::DEFAULTS
 };

@@ -31,12 +31,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     source: "tc-tbf(8); RFC 2697, section 3",
     parameters: Settings::PARAMETERS,
     child: ChildKind::Queue,
-    gauges: &[Gauge {
-        name: "tokens",
-        unit: "bytes",
-        doc: "Tokens in the bucket when a packet was last dequeued or had to wait",
-        symbol: "",
-    }],
+    gauges: &[Gauge::new("tokens", "bytes", "Tokens in the bucket when a packet was last dequeued or had to wait")],
     check: Settings::check_peak_rate,
     kind: DisciplineKind::TokenBucket,
     ..DisciplineEntry::DEFAULTS

@@ -71,8 +71,7 @@ parameters! {
 }
 
 /// Gauges of algorithms with a changing max_p.
-pub const GAUGES: &[Gauge] =
-    &[red::GAUGES[0], red::GAUGES[1], Gauge { name: "max_p", unit: "1", doc: "Current value of the probability at max_th", symbol: "" }];
+pub const GAUGES: &[Gauge] = &[red::GAUGES[0], red::GAUGES[1], Gauge::new("max_p", "1", "Current value of the probability at max_th")];
 
 impl AutoThresholdSettings {
     /// RED's law as these settings have it on a link of this rate; `least` is the smallest min_th that auto gives.

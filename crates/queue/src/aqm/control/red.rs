@@ -276,7 +276,7 @@ impl ProbabilityRamp {
 
 /// Gauges of algorithms based on RED.
 pub const GAUGES: &[Gauge] = &[
-    Gauge { name: AVERAGE_GAUGE_NAME, unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge::new(AVERAGE_GAUGE_NAME, "packets", "Average queue length"),
     Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out", symbol: "p_b" },
 ];
 

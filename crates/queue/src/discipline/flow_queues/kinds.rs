@@ -45,10 +45,7 @@ pub static DRR: DisciplineEntry = DisciplineEntry {
 
 /// Defaults that the three kinds share.
 const FLOW_QUEUE_BASE_ENTRY: DisciplineEntry = DisciplineEntry {
-    gauges: &[
-        Gauge { name: "flows", unit: "1", doc: "Flow queues with packets", symbol: "" },
-        Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
-    ],
+    gauges: &[Gauge::new("flows", "1", "Flow queues with packets"), Gauge::new("longest", "packets", "Length of the longest flow queue")],
     lowest_mark: |values| values.get_as::<OrOff<Span>>("l4s_step").0.map(|_| CongestionLevel::Congested),
     test_params: &[("flows", "16")],
     ..DisciplineEntry::DEFAULTS
