@@ -126,9 +126,9 @@ pub fn simulate_bottleneck(dut: &DeviceUnderTest, params: &BottleneckParams) -> 
         sums: Totals::starting_at(Time::ZERO, params.sizes.len()),
     };
     for flow in 0..flows {
-        simulation.schedule(Time::ZERO + Span::from_picos(START_SPREAD.picos() / flows as u64 * flow as u64), FlowEvent::Start { flow });
+        simulation.schedule(Time::ZERO + START_SPREAD / flows as u64 * flow as u64, FlowEvent::Start { flow });
     }
-    let half = Span::from_picos(params.duration.picos() / 2);
+    let half = params.duration / 2;
     simulation.run_until(Time::ZERO + half);
     simulation.sums = Totals::starting_at(simulation.bench.now, params.sizes.len());
     simulation.run_until(Time::ZERO + half + half);

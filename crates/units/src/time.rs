@@ -3,7 +3,7 @@
 //! A `u64` of picoseconds spans 213 days. One bit lasts 2.5 ps at 400 Gbps, and a 1000-byte packet
 //! at 1.5 Mbps is cut by a third of one, which links carry over to the next packet.
 
-use std::ops::{Add, AddAssign, Mul, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
@@ -37,6 +37,11 @@ impl Time {
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// The instant that is `span` earlier, at least the start.
+    pub fn saturating_sub(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
 }
 
 impl Span {
@@ -66,6 +71,16 @@ impl Span {
 
     pub const fn picos(self) -> u64 {
         self.0
+    }
+
+    /// Whole microseconds.
+    pub const fn micros(self) -> u64 {
+        self.0 / (PICOS_PER_SECOND / 1_000_000)
+    }
+
+    /// The rest without `other`, at least zero.
+    pub fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
     }
 
     pub fn seconds(self) -> f64 {
@@ -119,6 +134,13 @@ impl Mul<u64> for Span {
     type Output = Span;
     fn mul(self, factor: u64) -> Span {
         Span(self.0.saturating_mul(factor))
+    }
+}
+
+impl Div<u64> for Span {
+    type Output = Span;
+    fn div(self, divisor: u64) -> Span {
+        Span(self.0 / divisor)
     }
 }
 

@@ -63,7 +63,7 @@ impl<'q> QdiscArgumentReader<'q> {
     }
 
     pub fn read_micros(&mut self, name: &str) -> Option<u32> {
-        self.read(name, |text| Ok((quantity::parse_span(text)?.picos() / 1_000_000) as u32))
+        self.read(name, |text| Ok(quantity::parse_span(text)?.micros() as u32))
     }
 
     pub fn read_nanos(&mut self, name: &str) -> Option<i64> {

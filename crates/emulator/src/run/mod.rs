@@ -251,5 +251,5 @@ fn default_lateness_budget(scenario: &Scenario, settings: &[HostSettings]) -> Sp
         PipeOrQueue::Pipe { .. } => None,
     });
     let narrowest: Option<Rate> = rates.min();
-    narrowest.map_or(MIN_LATENESS_BUDGET, |rate| Span::from_picos(rate.transmission_time(full).picos() / 4).max(MIN_LATENESS_BUDGET))
+    narrowest.map_or(MIN_LATENESS_BUDGET, |rate| (rate.transmission_time(full) / 4).max(MIN_LATENESS_BUDGET))
 }

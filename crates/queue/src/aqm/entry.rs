@@ -72,6 +72,13 @@ pub struct Gauge {
     pub symbol: &'static str,
 }
 
+impl Gauge {
+    /// A value without a symbol.
+    pub const fn new(name: &'static str, unit: &'static str, doc: &'static str) -> Gauge {
+        Gauge { name, unit, doc, symbol: "" }
+    }
+}
+
 impl AqmEntry {
     /// Defaults of an entry's fields; with nothing else set, the AQM is plain drop-tail.
     pub const DEFAULTS: AqmEntry = AqmEntry {

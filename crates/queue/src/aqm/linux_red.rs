@@ -187,7 +187,7 @@ impl LinuxRed {
     }
 
     fn scaled_average_at(&self, now: Time) -> u64 {
-        self.idle_since.map_or(self.average, |since| self.params.idle_decay.decay(self.average, whole_micros(now.since(since))))
+        self.idle_since.map_or(self.average, |since| self.params.idle_decay.decay(self.average, now.since(since).micros()))
     }
 
     /// The average in bytes.
@@ -272,10 +272,6 @@ fn scaled_max_p(settings: &Settings, threshold_distance: u64) -> u32 {
         (SlopeRounding::PowerOfTwo, Some(log)) => (u64::from(u32::MAX >> log) * threshold_distance).min(u64::from(u32::MAX)) as u32,
         _ => exact,
     }
-}
-
-fn whole_micros(span: Span) -> u64 {
-    span.picos() / 1_000_000
 }
 
 impl Aqm for LinuxRed {

@@ -182,7 +182,7 @@ impl VideoClient {
             calls.finish_flow(self.exchange.server);
         } else {
             let filled = self.player.buffered + self.spec.segment;
-            self.next = Some(now + Span::from_picos(filled.picos().saturating_sub(self.spec.buffer.picos())));
+            self.next = Some(now + filled.saturating_sub(self.spec.buffer));
         }
     }
 }
@@ -226,7 +226,7 @@ impl VideoSpec {
 impl VideoPlayer {
     /// Buffered video at time `now`.
     fn buffered_at(&self, now: Time) -> Span {
-        Span::from_picos(self.buffered.picos().saturating_sub(now.since(self.at).picos()))
+        self.buffered.saturating_sub(now.since(self.at))
     }
 
     fn add_throughput(&mut self, throughput: f64) {

@@ -197,7 +197,7 @@ mod tests {
             let acknowledgements = self.window.cwnd as u64 / segments_at_a_time;
             for _ in 0..acknowledgements {
                 self.deliver_ack(segments_at_a_time);
-                self.now += Span::from_picos(self.rtt.picos() / acknowledgements);
+                self.now += self.rtt / acknowledgements;
             }
         }
 

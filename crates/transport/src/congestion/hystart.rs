@@ -114,7 +114,7 @@ impl HyStart {
     /// Delay of segmentation in the network card at the pacing rate of cwnd (Linux hystart_ack_delay).
     fn nic_segmentation_delay(&self, window: &CongestionWindow, srtt: Span) -> u64 {
         // Linux keeps srtt in eighths of a microsecond.
-        let eight = (srtt * 8).picos() / Span::from_micros(1).picos();
+        let eight = (srtt * 8).micros();
         let rate = linux::pacing_rate(self.segment_payload, window.cwnd as u64, window, eight).unwrap_or(0);
         FOUR_BUNDLES_BYTE_MICROS.checked_div(rate).map_or(0, |delay| delay.min(MAX_NIC_DELAY))
     }
@@ -182,7 +182,7 @@ mod tests {
             self.deliver_ack(0, 40);
             let began = self.now;
             let ends = (0..100).find(|_| !self.deliver_ack(apart_micros, 40));
-            ends.map(|_| self.now.since(began).picos() / Span::from_micros(1).picos())
+            ends.map(|_| self.now.since(began).micros())
         }
     }
 

@@ -110,7 +110,7 @@ impl HyStartPlusPlus {
 }
 
 fn rtt_threshold(last: Span) -> Span {
-    Span::from_picos(last.picos() / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+    (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
 #[cfg(test)]

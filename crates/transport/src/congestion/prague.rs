@@ -120,7 +120,7 @@ impl Prague {
         let path_mtu = u64::from(settings.packet_size);
         Prague {
             clock,
-            target_micros: settings.quirks.prague_rtt_target.picos() / ecnlab_units::Span::from_micros(1).picos(),
+            target_micros: settings.quirks.prague_rtt_target.micros(),
             transition_rounds: settings.quirks.prague_rtt_transition,
             has_rate_mode: settings.quirks.prague_rate_mode,
             header: u64::from(settings.quirks.header_size),

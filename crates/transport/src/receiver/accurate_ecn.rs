@@ -112,7 +112,7 @@ impl AccurateReceiver {
             ce,
             feedback: ReportedMarkCounters::new(0, seen, 0),
             demanded_options: OPTIONS_AFTER_BYTES,
-            handshake_rtt: rtt.map(micros_of_span),
+            handshake_rtt: rtt.map(Span::micros),
             is_open: true,
             ..AccurateReceiver::new(settings, &Segment { ecn: ect, ..Segment::plain(0, 0) }, ect)
         }
@@ -144,7 +144,7 @@ impl AccurateReceiver {
 
     /// Sets the RTT of the handshake, by which minimal use repeats the option.
     pub fn set_handshake_rtt(&mut self, rtt: Span) {
-        self.handshake_rtt = Some(micros_of_span(rtt));
+        self.handshake_rtt = Some(rtt.micros());
     }
 
     /// Whether an ACK that is sent now has the option, if the hosts use it.
@@ -305,10 +305,6 @@ impl AccurateReceiver {
         }
         self.last_option_with_dsack = counters.is_some() && has_dsack;
     }
-}
-
-fn micros_of_span(span: Span) -> u64 {
-    span.picos() / Span::from_micros(1).picos()
 }
 
 fn sack_option_bytes(blocks: usize) -> u32 {

@@ -49,7 +49,7 @@ impl AckDelay {
     fn adapt_to_interval(&mut self, now: Time) {
         if let Some(before) = self.last_arrival.replace(now) {
             let ticks = now.since(before).picos() / self.tick.picos();
-            let half = Span::from_picos(self.delay.picos() / 2);
+            let half = self.delay / 2;
             self.delay = (half + self.tick * ticks.max(1)).min(MAX_ACK_DELAY);
         }
     }

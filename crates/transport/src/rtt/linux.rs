@@ -29,7 +29,7 @@ impl LinuxEstimator {
     /// Adds a sample, with all segments before `snd_una` acknowledged and all before `snd_max` sent. `smallest` gives the host's minimum
     /// RTO. Returns the RTO before rounding.
     pub(super) fn on_rtt_sample(&mut self, m: u64, snd_una: u64, snd_max: u64, smallest: impl Fn() -> Span) -> Span {
-        let least = || smallest().picos() / Span::from_micros(1).picos();
+        let least = || smallest().micros();
         if self.srtt == 0 {
             self.init_from_first_sample(m, snd_max, least());
         } else {

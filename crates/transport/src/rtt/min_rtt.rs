@@ -56,7 +56,7 @@ impl MinRtt {
 
     #[inline(never)]
     fn insert_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
-        let rtt = if rtt == 0 { clock.tick().picos() / Span::from_micros(1).picos() } else { rtt };
+        let rtt = if rtt == 0 { clock.tick().micros() } else { rtt };
         let new = MinRttSample { at: now, rtt };
         let nothing_left = self.ticks_between(&new, &self.best[2], clock) > clock.ticks_in_span(MIN_RTT_WINDOW);
         match self.best.iter().position(|known| new.rtt <= known.rtt) {

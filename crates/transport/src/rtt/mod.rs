@@ -158,8 +158,7 @@ impl RttEstimator {
     /// Adds an RTT sample in microseconds of the host clock.
     pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: RttSampleContext, settings: &TcpSettings) {
         let RtoAlgorithm::Linux(samples) = &mut self.algorithm else {
-            let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
-            return self.on_rtt_sample(Time::from_picos(sent), now, point, settings);
+            return self.on_rtt_sample(now.saturating_sub(Span::from_micros(rtt)), now, point, settings);
         };
         let rto = samples.linux.on_rtt_sample(rtt, point.snd_una, point.snd_max, || settings.rto_min_rounded_to_ticks());
         self.rto = settings.quirks.tick * self.clock.ticks_in_span(rto);
@@ -172,7 +171,7 @@ impl RttEstimator {
             let eighths = samples.linux.srtt_eighths();
             return (eighths > 0).then_some(eighths * trips / 8);
         }
-        self.srtt(settings).map(|srtt| (srtt * trips).picos() / Span::from_micros(1).picos())
+        self.srtt(settings).map(|srtt| (srtt * trips).micros())
     }
 
     /// Smoothed RTT, after the first sample.

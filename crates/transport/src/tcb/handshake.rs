@@ -98,7 +98,7 @@ impl Tcb {
     /// 6.2, step 1): otherwise a retransmission with a shorter RTT than the first flight would not count as delivered.
     fn sample_handshake_rtt(&mut self, sent: Time, answered: Time, now: Time) {
         if self.settings.quirks.handshake_rtt_sample {
-            self.update_min_rtt(answered.since(sent).picos() / Span::from_micros(1).picos(), false, now);
+            self.update_min_rtt(answered.since(sent).micros(), false, now);
             self.rtt_estimator.on_rtt_sample(sent, answered, self.sample_context(), &self.settings);
         }
     }

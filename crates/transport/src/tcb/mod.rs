@@ -600,7 +600,7 @@ impl Tcb {
     fn pass_rtt_to_control(&mut self, ack: &Ack, newly: u64, now: Time) {
         let acked = self.ack_sample(ack, newly, now);
         if let Some(rtt) = acked.rtt {
-            let rtt = rtt.picos() / Span::from_micros(1).picos();
+            let rtt = rtt.micros();
             if self.control.on_rtt_sample(&self.window, rtt, now) {
                 let acked = self.ack_sample_with_estimator_srtt(ack, newly, now);
                 self.control.check_slow_start_exit(&mut self.window, rtt, &acked);

@@ -58,8 +58,8 @@ impl Tcb {
 
     /// Adds an RTT sample to the estimator and to the minimum RTT. Ends the RTO backoff.
     pub fn on_rtt_sample(&mut self, sample: Span, now: Time) {
-        self.update_min_rtt(sample.picos() / Span::from_micros(1).picos(), false, now);
-        let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
+        self.update_min_rtt(sample.micros(), false, now);
+        let sent = now.saturating_sub(sample);
         self.rtt_estimator.on_rtt_sample(sent, now, self.sample_context(), &self.settings);
         self.rtt_estimator.end_backoff();
     }

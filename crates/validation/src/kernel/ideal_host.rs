@@ -47,7 +47,7 @@ impl IdealHostModel<'_> {
         let last = came.max_by_key(|(real, _)| *real);
         match last {
             Some((real, ideal)) if packet.sent.since(*real) <= MAX_REACTION_TIME => *ideal,
-            Some((real, ideal)) if !self.is_at_tick_or_app_call(packet.sent) => subtract_span(packet.sent, real.since(*ideal)),
+            Some((real, ideal)) if !self.is_at_tick_or_app_call(packet.sent) => packet.sent.saturating_sub(real.since(*ideal)),
             _ => packet.sent,
         }
     }
@@ -90,8 +90,4 @@ impl IdealHostModel<'_> {
         let near = |delay: &Span| later.max(*delay) - later.min(*delay) < MAX_DELIVERY_LATENESS;
         delays.filter(near).max().unwrap_or(Span::ZERO)
     }
-}
-
-fn subtract_span(time: Time, span: Span) -> Time {
-    Time::from_picos(time.picos().saturating_sub(span.picos()))
 }

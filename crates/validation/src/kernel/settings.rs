@@ -89,7 +89,7 @@ pub fn clock_age_at_start(case: &Case) -> Span {
 }
 
 fn clock_tick(case: &Case) -> Span {
-    Span::from_picos(Span::from_secs(1).picos() / case.clock.hz)
+    Span::from_secs(1) / case.clock.hz
 }
 
 /// The settings of a case.

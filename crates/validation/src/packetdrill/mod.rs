@@ -108,7 +108,7 @@ fn expect(script: &Script, expected: &Expectation, host: &mut Host, (from, to): 
     let Some(sent) = sent else {
         return Err(Stop::Failed(format!("expected {}, got nothing", expected.packet)));
     };
-    let earliest = Time::from_picos(from.picos().saturating_sub(script.tolerance.picos()));
+    let earliest = from.saturating_sub(script.tolerance);
     let differs = expected.first_differing_field(&sent.packet);
     if let Some(field) = differs {
         return Err(Stop::Failed(format!("{field}: expected {}, got {}", expected.packet, sent.packet)));

@@ -296,7 +296,7 @@ mod tests {
         }
 
         fn deliver_ack(&mut self) {
-            self.cubic.on_rtt_sample(self.rtt.picos() / Span::from_micros(1).picos(), self.now);
+            self.cubic.on_rtt_sample(self.rtt.micros(), self.now);
             self.cubic.on_ack(&mut self.window, &ack_sample(1, self.now, self.rtt));
         }
 
@@ -305,7 +305,7 @@ mod tests {
             let acknowledgements = self.window.cwnd as u64;
             for _ in 0..acknowledgements {
                 self.deliver_ack();
-                self.now += Span::from_picos(self.rtt.picos() / acknowledgements);
+                self.now += self.rtt / acknowledgements;
             }
         }
 

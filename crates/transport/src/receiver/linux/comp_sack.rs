@@ -37,7 +37,7 @@ impl CompressedSacks {
         }
         self.compressed_count += 1;
         if self.deadline.is_none() {
-            self.deadline = Some(now + MAX_COMPRESSION_DELAY.min(Span::from_picos(rtt.picos() / 20)) + TIMER_SLACK);
+            self.deadline = Some(now + MAX_COMPRESSION_DELAY.min(rtt / 20) + TIMER_SLACK);
         }
         false
     }

@@ -44,10 +44,6 @@ struct SentAckTimestamp {
     timestamp: Time,
 }
 
-fn span_micros(span: Span) -> u64 {
-    span.picos() / Span::from_micros(1).picos()
-}
-
 impl RcvRttEstimator {
     /// Takes the memory of the estimator of a connection that is over.
     pub fn reuse_memory_of(&mut self, past: &mut RcvRttEstimator) {
@@ -101,7 +97,7 @@ impl RcvRttEstimator {
             if next < end {
                 return;
             }
-            let sample = span_micros(now.since(since)).max(1);
+            let sample = now.since(since).micros().max(1);
             if self.srtt_eighths == 0 || sample * 8 < self.srtt_eighths {
                 self.srtt_eighths = sample * 8;
             }
@@ -116,7 +112,7 @@ impl RcvRttEstimator {
 
     /// The estimate, zero before the first sample.
     pub fn srtt(&self) -> Span {
-        Span::from_picos(self.srtt_eighths * Span::from_micros(1).picos() / 8)
+        Span::from_micros(self.srtt_eighths) / 8
     }
 }
 

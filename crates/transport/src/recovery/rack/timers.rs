@@ -72,8 +72,7 @@ impl Rack {
     /// Remaining RTO of the first segment.
     fn remaining_rto(&self, tcb: &Tcb, micros: u64) -> Span {
         let sent = self.scoreboard.first_segment().map_or(0, |segment| segment.last_sent_at);
-        let at = Span::from_micros(sent) + tcb.rto();
-        Span::from_picos(at.picos().saturating_sub(Span::from_micros(micros).picos()))
+        (Span::from_micros(sent) + tcb.rto()).saturating_sub(Span::from_micros(micros))
     }
 
     /// Whether a tail loss probe may be sent: data is outstanding, and no segment is known to be missing.

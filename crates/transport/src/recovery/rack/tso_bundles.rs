@@ -59,8 +59,8 @@ impl Rack {
         let enough = free >= most || !is_last && free >= whole || free >= tcb.window().cwnd as u64 / TSO_WIN_DIVISOR;
         let (Some(srtt), Some(head)) = (tcb.srtt(), self.scoreboard.first_segment()) else { return false };
         let answered = Span::from_micros(head.last_sent_at) + srtt;
-        let away = answered.picos().saturating_sub(Span::from_micros(tcb.host_clock_micros_at(now)).picos());
-        let near = away <= MAX_DEFERRAL_SINCE_LAST_SEND.picos().min(srtt.picos() / 2);
+        let away = answered.saturating_sub(Span::from_micros(tcb.host_clock_micros_at(now)));
+        let near = away <= MAX_DEFERRAL_SINCE_LAST_SEND.min(srtt / 2);
         self.state < CaState::Recovery && recent && !enough && near && (free <= whole || !tcb.is_app_closed())
     }
 }
