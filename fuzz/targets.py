@@ -216,13 +216,8 @@ def _sound_batch() -> dict[str, bytes]:
     from ecnlab import _core
     from ecnlab.storage import segments
 
-    counts = struct.pack("<2Q", 1, 2)
-    columns = [
-        ("key", "name", struct.pack("<2I", 0, 0), ["k"]),
-        ("seed", "count", counts, []),
-        ("x", "real", struct.pack("<2d", 1, 2), []),
-    ]
-    data, extents = _core.write_parquet([_core.Table(columns)], [])
+    runs = [(seed, _core.Table([("x", "real", struct.pack("<d", seed), [])])) for seed in (1, 2)]
+    data, extents = _core.write_parquet([("k", runs)], [])
     seed = {"fingerprint": "0", "events": 1, "packet_hops": 1, "cpu_s": 0.5}
     runs = [{"key": "k", "record": {}, "tables": ["total"], "seeds": {"1": seed, "2": seed}}]
     files = {"total": segments._describe_table_file(data, extents)}

@@ -2,6 +2,7 @@ import math
 import pickle
 import struct
 
+import polars as pl
 import pytest
 
 import ecnlab
@@ -34,8 +35,9 @@ def test_tables_that_are_joined_have_key_and_seed_in_front_and_can_be_taken_apar
 def test_each_row_group_of_a_parquet_file_is_read_back_from_its_bytes_alone(small: ecnlab.Scenario) -> None:
     runs = [small._core.run(seed) for seed in (4, 2)]
     for name in runs[0].tables:
-        tables = [_core.join(f"k{run.seed}", [(run.seed, run.tables[name])]) for run in runs]
-        data, extents = _core.write_parquet(tables, [])
+        scenarios = [(f"k{run.seed}", [(run.seed, run.tables[name])]) for run in runs]
+        tables = [_core.join(*scenario) for scenario in scenarios]
+        data, extents = _core.write_parquet(scenarios, [])
         footer = _core.Footer(data[sum(extents[-1]) :])
         for at, (begin, size) in enumerate(extents):
             assert _column_values(footer.table(at, data[begin : begin + size])) == _column_values(tables[at])
@@ -48,7 +50,7 @@ def test_columns_of_each_kind_and_size_are_read_back(rows: int, number_of_names:
     columns: list[tuple[str, str, bytes, list[str]]] = [
         ("time_s", "real", struct.pack(f"<{rows}d", *(row * 0.01 for row in numbers)), []),
         ("root", "real", struct.pack(f"<{rows}d", *(math.sqrt(row) for row in numbers)), []),
-        ("seed", "count", struct.pack("<Q", 2**64 - 1) * rows, []),
+        ("most", "count", struct.pack("<Q", 2**64 - 1) * rows, []),
         ("large", "count", struct.pack(f"<{rows}Q", *(row << 40 for row in numbers)), []),
         ("length", "index", struct.pack(f"<{rows}I", *(row * row % 97 for row in numbers)), []),
         (
@@ -58,9 +60,13 @@ def test_columns_of_each_kind_and_size_are_read_back(rows: int, number_of_names:
             [f"{name} {'x' * (name % 100)}" for name in range(number_of_names)],
         ),
     ]
-    table = _core.Table(columns)
-    data, [(begin, size)] = _core.write_parquet([table], [])
-    assert _column_values(_core.Footer(data[begin + size :]).table(0, data[begin : begin + size])) == _column_values(table)
+    runs = [(seed, _core.Table(columns)) for seed in (3, 2**64 - 1)]
+    data, [(begin, size)] = _core.write_parquet([("k", runs)], [])
+    assert _column_values(_core.Footer(data[begin + size :]).table(0, data[begin : begin + size])) == _column_values(_core.join("k", runs))
+    frame = pl.read_parquet(data)
+    assert {name: frame[name].to_list() for name in frame.columns} == {
+        name: _core.join("k", runs).column(name) for name in _core.join("k", runs).columns
+    }
 
 
 def test_a_table_goes_through_pickle(small: ecnlab.Scenario) -> None:
@@ -85,7 +91,7 @@ def test_columns_that_are_no_table_are_a_value_error(columns: list[tuple[str, st
 def test_tables_with_unlike_columns_do_not_go_into_one_file_or_table(small: ecnlab.Scenario) -> None:
     run = small._core.run(1)
     with pytest.raises(ValueError, match="the same columns"):
-        _core.write_parquet([run.tables["total"], run.tables["queues"]], [])
+        _core.write_parquet([("k", [(1, run.tables["total"])]), ("l", [(1, run.tables["queues"])])], [])
     with pytest.raises(ValueError, match="the same columns"):
         _core.join("k", [(1, run.tables["total"]), (2, run.tables["queues"])])
     with pytest.raises(ValueError, match="no table"):
@@ -98,7 +104,7 @@ def test_tables_with_unlike_columns_do_not_go_into_one_file_or_table(small: ecnl
 
 @pytest.mark.parametrize("cut", [0, 3, 100, -1, -9])
 def test_a_parquet_file_that_was_cut_is_an_os_error(small: ecnlab.Scenario, cut: int) -> None:
-    data, (extent,) = _core.write_parquet([_core.join("k", [(1, small._core.run(1).tables["total"])])], [])
+    data, (extent,) = _core.write_parquet([("k", [(1, small._core.run(1).tables["total"])])], [])
     with pytest.raises(OSError, match=r"."):
         _core.Footer(data[sum(extent) :][:cut])
     footer = _core.Footer(data[sum(extent) :])
@@ -115,7 +121,7 @@ def test_no_damage_to_a_parquet_file_takes_the_process_down(rows: int) -> None:
         ("time_s", "real", struct.pack("<d", 0.01) * rows, []),
         ("queue", "name", struct.pack("<I", 0) * rows, ["bottleneck"]),
     ]
-    data, ((begin, size),) = _core.write_parquet([_core.join("k", [(1, _core.Table(columns))])], [])
+    data, ((begin, size),) = _core.write_parquet([("k", [(1, _core.Table(columns))])], [])
     refused = 0
     for at in range(0, len(data), 7):
         damaged = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
@@ -137,7 +143,7 @@ def test_a_seed_below_zero_is_a_value_error(small: ecnlab.Scenario) -> None:
 
 @pytest.mark.parametrize("rows", [4, 1 << 33, 1 << 62])
 def test_a_footer_that_promises_more_rows_than_there_are_is_damaged_and_takes_no_memory(rows: int) -> None:
-    data, [(begin, size)] = _core.write_parquet([_core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])])], [])
+    data, [(begin, size)] = _core.write_parquet([("k", [(1, _core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])]))])], [])
     footer = data[begin + size : -8]
     # The third field of a row group, a zigzag number (parquet.thrift, RowGroup; Thrift's compact protocol).
     at = footer.rindex(b"\x16\x06") + 1
@@ -164,7 +170,7 @@ def test_a_footer_that_promises_more_rows_than_there_are_is_damaged_and_takes_no
     ],
 )
 def test_a_footer_with_a_field_that_no_table_has_is_damaged(field: bytes, what: str) -> None:
-    data, [(begin, size)] = _core.write_parquet([_core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])])], [])
+    data, [(begin, size)] = _core.write_parquet([("k", [(1, _core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])]))])], [])
     footer = data[begin + size : -8]
     forged = footer[:-1] + field + footer[-1:]
     with pytest.raises(OSError, match=what):

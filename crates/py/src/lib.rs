@@ -21,12 +21,13 @@ mod validation;
 
 use std::borrow::Cow;
 
+use ::parquet::errors::ParquetError;
 use ecnlab_scenario::registry;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::aqm::{UserAqm, registry_with};
-use crate::table::Table;
+use crate::table::{RunTables, Table};
 
 /// A file, and the extents of its row groups.
 type ParquetFile = (Cow<'static, [u8]>, Vec<parquet::RowGroupExtent>);
@@ -55,21 +56,30 @@ fn units_text() -> String {
     registry::units().to_string()
 }
 
+/// Tables of one scenario: its key, and each run's seed and table.
+type PyRunTables = (String, Vec<(u64, Py<Table>)>);
+
+fn run_tables<'t>(key: &str, runs: &'t [(u64, Py<Table>)]) -> Result<RunTables<'t>, ParquetError> {
+    RunTables::new(key, &runs.iter().map(|(seed, table)| (*seed, &table.get().0)).collect::<Vec<_>>())
+}
+
 /// Concatenates the tables of several runs of one scenario, with the columns `key` and `seed` in front.
 #[pyfunction]
 #[pyo3(name = "join")]
 fn join_run_tables(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
-    let tables: Vec<_> = tables.iter().map(|(seed, table)| (*seed, &table.get().0)).collect();
-    let joined = py.detach(|| table::concatenate_run_tables(key, &tables));
+    let joined = py.detach(|| run_tables(key, &tables).map(|tables| tables.concatenate()));
     joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Writes tables as one Parquet file with a row group each and `metadata` in its footer; returns it with offset and size of each row group.
+/// Writes the tables of each scenario's runs, with the columns `key` and `seed` in front, as one Parquet file with a row group for each
+/// scenario and `metadata` in its footer; returns it with offset and size of each row group.
 #[pyfunction]
-fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, String)>) -> PyResult<ParquetFile> {
-    let tables: Vec<_> = tables.iter().map(|table| &table.get().0).collect();
-    let (data, extents) =
-        py.detach(|| parquet::write_tables(&tables, metadata)).map_err(|error| PyValueError::new_err(error.to_string()))?;
+fn write_parquet(py: Python<'_>, scenarios: Vec<PyRunTables>, metadata: Vec<(String, String)>) -> PyResult<ParquetFile> {
+    let write = || {
+        let tables: Vec<_> = scenarios.iter().map(|(key, runs)| run_tables(key, runs)).collect::<Result<_, _>>()?;
+        parquet::write_tables(&tables, metadata)
+    };
+    let (data, extents) = py.detach(write).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((Cow::Owned(data), extents))
 }
 

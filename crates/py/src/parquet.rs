@@ -12,16 +12,22 @@ use bytes::buf::Reader;
 use bytes::{Buf, Bytes};
 use ecnlab_sim::measures::{Column, Table};
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::column::writer::ColumnWriter;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::properties::{EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::{
+    DEFAULT_DATA_PAGE_ROW_COUNT_LIMIT, EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr,
+};
 use parquet::file::reader::{ChunkReader, Length, RowGroupReader};
 use parquet::file::serialized_reader::SerializedRowGroupReader;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, Type, TypePtr};
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
+
+use crate::table::RunTables;
 
 /// Columns in front of those of a run in a file of several runs: the scenario's key, and the seed.
 pub const RUN_COLUMNS: [&str; 2] = ["key", "seed"];
@@ -41,20 +47,31 @@ const FOOTER_TRAILER_BYTES: usize = 8;
 /// Offset and length of a row group in its file.
 pub type RowGroupExtent = (u64, u64);
 
-/// Writes the tables as one file with a row group each; returns the file and the row groups' extents. All tables have the same columns;
-/// `metadata` is stored in the footer.
+/// A column of a row group: its name, and its values in one or several pieces, which are all of one kind.
+pub struct ColumnPieces<'t> {
+    pub name: &'t str,
+    pub pieces: Vec<&'t Column>,
+}
+
+/// Writes the tables as one file with a row group for each scenario; returns the file and the row groups' extents. All tables have the same
+/// columns; `metadata` is stored in the footer.
 ///
 /// # Errors
 /// If the tables' columns differ.
-pub fn write_tables(tables: &[&Table], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<RowGroupExtent>)> {
-    let Some(first) = tables.first() else { return Err(ParquetError::General("no table to write".to_owned())) };
-    if tables.iter().any(|table| !have_same_columns(first, table)) {
+pub fn write_tables(scenarios: &[RunTables<'_>], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<RowGroupExtent>)> {
+    let Some(first) = scenarios.first() else { return Err(ParquetError::General("no table to write".to_owned())) };
+    if scenarios.iter().any(|scenario| !have_same_columns(first.tables[0], scenario.tables[0])) {
         return Err(ParquetError::General("tables of one file must have the same columns".to_owned()));
     }
-    let height = tables.iter().map(|table| table.height()).sum();
-    let mut file = TableWriter::of(first, height, metadata, Vec::new())?;
-    let extents = tables.iter().map(|table| file.write_row_group(table)).collect::<Result<_>>()?;
+    let height = scenarios.iter().map(RunTables::height).sum();
+    let mut file = TableWriter::of(&first.columns(), height, metadata, Vec::new())?;
+    let extents = scenarios.iter().map(|scenario| file.write_row_group(&scenario.columns())).collect::<Result<_>>()?;
     Ok((file.finish()?, extents))
+}
+
+/// The columns of a table, each in one piece.
+pub fn columns_of_table(table: &Table) -> Vec<ColumnPieces<'_>> {
+    table.columns.iter().map(|(name, column)| ColumnPieces { name, pieces: vec![column] }).collect()
 }
 
 /// Whether two tables have the same columns.
@@ -64,8 +81,8 @@ pub fn have_same_columns(one: &Table, other: &Table) -> bool {
         && kinds.into_iter().all(|((name, a), (known, b))| name == known && std::mem::discriminant(a) == std::mem::discriminant(b))
 }
 
-fn schema(table: &Table) -> Result<TypePtr> {
-    let fields = table.columns.iter().map(|(name, column)| parquet_field(name, column)).collect::<Result<_>>()?;
+fn schema(columns: &[ColumnPieces<'_>]) -> Result<TypePtr> {
+    let fields = columns.iter().map(|column| parquet_field(column.name, column.pieces[0])).collect::<Result<_>>()?;
     Ok(Arc::new(Type::group_type_builder("table").with_fields(fields).build()?))
 }
 
@@ -77,19 +94,23 @@ pub struct TableWriter<W: Write + Send> {
 impl<W: Write + Send> TableWriter<W> {
     /// Starts a file of tables with the columns of `template` and many rows.
     pub fn with_columns_of(template: &Table, out: W) -> Result<TableWriter<W>> {
-        TableWriter::of(template, MIN_COMPRESSED_ROWS, Vec::new(), out)
+        TableWriter::of(&columns_of_table(template), MIN_COMPRESSED_ROWS, Vec::new(), out)
     }
 
-    fn of(template: &Table, rows: usize, metadata: Vec<(String, String)>, out: W) -> Result<TableWriter<W>> {
-        Ok(TableWriter { writer: SerializedFileWriter::new(out, schema(template)?, writer_properties(template, rows, metadata))? })
+    fn of(columns: &[ColumnPieces<'_>], rows: usize, metadata: Vec<(String, String)>, out: W) -> Result<TableWriter<W>> {
+        Ok(TableWriter { writer: SerializedFileWriter::new(out, schema(columns)?, writer_properties(columns, rows, metadata))? })
     }
 
-    /// Appends a table as a row group.
-    pub fn write_row_group(&mut self, table: &Table) -> Result<RowGroupExtent> {
+    /// Appends columns as a row group.
+    pub fn write_row_group(&mut self, columns: &[ColumnPieces<'_>]) -> Result<RowGroupExtent> {
+        let descriptors = self.writer.schema_descr().columns().to_vec();
         let mut rows = self.writer.next_row_group()?;
-        for (_, column) in &table.columns {
-            if let Some(mut writer) = rows.next_column()? {
-                write_column(writer.untyped(), column)?;
+        for (column, descriptor) in columns.iter().zip(descriptors) {
+            if let Some(name) = column.repeated_name() {
+                let (bytes, chunk) = encode_repeated_name(name, column.height(), descriptor)?;
+                rows.append_column(&bytes, chunk)?;
+            } else if let Some(mut writer) = rows.next_column()? {
+                column.pieces.iter().try_for_each(|piece| write_column(writer.untyped(), piece))?;
                 writer.close()?;
             }
         }
@@ -117,9 +138,9 @@ fn parquet_field(name: &str, column: &Column) -> Result<TypePtr> {
 }
 
 /// Writer properties. Only names have a dictionary: a dictionary of numbers takes more time than it saves, since compression shrinks repeated
-/// numbers as well. A page of real numbers has the first bytes of all of them, then the second bytes, and so on, which are
-/// compressed in half of the time. For few rows compression does not pay.
-fn writer_properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
+/// numbers as well. A page of numbers has the first bytes of all of them, then the second bytes, and so on, which are
+/// compressed in half of the time or less. For few rows compression does not pay.
+fn writer_properties(columns: &[ColumnPieces<'_>], rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let compression = if rows < MIN_COMPRESSED_ROWS { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let mut builder = WriterProperties::builder()
@@ -128,16 +149,15 @@ fn writer_properties(table: &Table, rows: usize, metadata: Vec<(String, String)>
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true);
-    for (name, column) in &table.columns {
-        let path = ColumnPath::new(vec![name.to_string()]);
-        if matches!(column, Column::Name { .. }) {
+    for ColumnPieces { name, pieces } in columns {
+        let path = ColumnPath::new(vec![(*name).to_owned()]);
+        if matches!(pieces[0], Column::Name { .. }) {
             builder = builder.set_column_dictionary_enabled(path.clone(), true);
-        }
-        if matches!(column, Column::Real(_)) && compression != Compression::UNCOMPRESSED {
+        } else if compression != Compression::UNCOMPRESSED {
             builder = builder.set_column_encoding(path.clone(), Encoding::BYTE_STREAM_SPLIT);
         }
         // Readers skip the row groups of other runs by these statistics.
-        if RUN_COLUMNS.contains(&&**name) {
+        if RUN_COLUMNS.contains(name) {
             builder = builder.set_column_statistics_enabled(path, EnabledStatistics::Chunk);
         }
     }
@@ -159,20 +179,95 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
         }
         (ColumnWriter::ByteArrayColumnWriter(writer), Column::Name { index, names }) => {
             let texts: Vec<ByteArray> = names.iter().map(|name| ByteArray::from(&**name)).collect();
-            let mut rows: Vec<ByteArray> = Vec::new();
-            let mut written: &[u32] = &[];
             for part in index.chunks(NAME_BATCH_ROWS) {
-                // Most columns of names have one name, so that the rows of the part before serve again.
-                if written != part {
-                    rows = part.iter().map(|&at| texts[at as usize].clone()).collect();
-                    written = part;
-                }
+                let rows: Vec<ByteArray> = part.iter().map(|&at| texts[at as usize].clone()).collect();
                 writer.write_batch(&rows, None, None)?;
             }
         }
         _ => unreachable!("the schema is made from the columns"),
     }
     Ok(())
+}
+
+impl ColumnPieces<'_> {
+    fn height(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
+
+    /// The name that all rows have; None for other columns, and without rows.
+    fn repeated_name(&self) -> Option<&str> {
+        let mut repeated = None;
+        for piece in &self.pieces {
+            let Column::Name { index, names } = piece else { return None };
+            let Some(&first) = index.first() else { continue };
+            let name = &*names[first as usize];
+            if *repeated.get_or_insert(name) != name || index.iter().any(|&at| at != first) {
+                return None;
+            }
+        }
+        repeated
+    }
+}
+
+/// Encodes a column whose rows all have one name: a dictionary of it, and pages of one run each. Most columns of names in series are such, and
+/// [`ColumnWriter`] looks up each row in the dictionary, which takes as long as all else.
+fn encode_repeated_name(name: &str, height: usize, descriptor: ColumnDescPtr) -> Result<(Bytes, ColumnCloseResult)> {
+    let mut sink = TrackedWrite::new(Vec::new());
+    let mut pages = SerializedPageWriter::new(&mut sink);
+    let entry = [&(name.len() as u32).to_le_bytes(), name.as_bytes()].concat();
+    let length = entry.len();
+    let dictionary = Page::DictionaryPage { buf: entry.into(), num_values: 1, encoding: Encoding::PLAIN, is_sorted: false };
+    let data_page_offset = pages.write_page(CompressedPage::new(dictionary, length))?.bytes_written;
+    let mut remaining = height;
+    while remaining > 0 {
+        let rows = remaining.min(DEFAULT_DATA_PAGE_ROW_COUNT_LIMIT);
+        let buf = repeated_index_page(rows);
+        let length = buf.len();
+        let page = Page::DataPage {
+            buf,
+            num_values: rows as u32,
+            encoding: Encoding::RLE_DICTIONARY,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        pages.write_page(CompressedPage::new(page, length))?;
+        remaining -= rows;
+    }
+    let bytes = sink.into_inner()?;
+    let (size, value) = (bytes.len() as i64, Some(ByteArray::from(name)));
+    let mut metadata = ColumnChunkMetaData::builder(descriptor.clone())
+        .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
+        .set_num_values(height as i64)
+        .set_total_compressed_size(size)
+        .set_total_uncompressed_size(size)
+        .set_dictionary_page_offset(Some(0))
+        .set_data_page_offset(data_page_offset as i64);
+    if RUN_COLUMNS.contains(&descriptor.name()) {
+        metadata = metadata.set_statistics(Statistics::byte_array(value.clone(), value, None, Some(0), false));
+    }
+    let chunk = ColumnCloseResult {
+        bytes_written: size as u64,
+        rows_written: height as u64,
+        metadata: metadata.build()?,
+        bloom_filter: None,
+        column_index: None,
+        offset_index: None,
+    };
+    Ok((bytes.into(), chunk))
+}
+
+/// Data of a page of indices that are all 0: an index takes 0 bits, and the one run has its length as a varint, shifted to the left by one
+/// (Parquet's "Data Pages" of RLE_DICTIONARY, and its "RLE / Bit-Packing Hybrid").
+fn repeated_index_page(rows: usize) -> Bytes {
+    let mut data = vec![0];
+    let mut remaining = rows << 1;
+    while remaining > 127 {
+        data.push(remaining as u8 | 128);
+        remaining >>= 7;
+    }
+    data.push(remaining as u8);
+    data.into()
 }
 
 /// Parses the footer of a file written by [`write_tables`], from the bytes after its last row group.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyType};
 
 use crate::panic;
-use crate::parquet;
+use crate::parquet::{self, ColumnPieces};
 
 /// Table of one run; or of several, which then starts with the columns `key` and `seed`.
 #[pyclass(frozen, module = "ecnlab._core")]
@@ -131,23 +132,46 @@ pub fn tables_to_dict(py: Python<'_>, tables: impl IntoIterator<Item = (&'static
     Ok(dict.unbind())
 }
 
-/// Concatenates the tables of several runs of one scenario, with its key and each seed in front.
-pub fn concatenate_run_tables(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
-    let Some((_, first)) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
-    if tables.iter().any(|(_, table)| !parquet::have_same_columns(first, table)) {
-        return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
+/// The tables of several runs of one scenario as one, with the columns `key` and `seed` in front.
+pub struct RunTables<'t> {
+    run_columns: [Column; parquet::RUN_COLUMNS.len()],
+    /// Of each run. There is at least one.
+    pub tables: Vec<&'t measures::Table>,
+}
+
+impl<'t> RunTables<'t> {
+    /// # Errors
+    /// Without tables, and if their columns differ.
+    pub fn new(key: &str, runs: &[(u64, &'t measures::Table)]) -> Result<RunTables<'t>> {
+        let tables: Vec<_> = runs.iter().map(|(_, table)| *table).collect();
+        let Some(first) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
+        if tables.iter().any(|table| !parquet::have_same_columns(first, table)) {
+            return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
+        }
+        let seeds: Vec<u64> = runs.iter().flat_map(|(seed, table)| iter::repeat_n(*seed, table.height())).collect();
+        let keys = Column::Name { index: vec![0; seeds.len()], names: [key.into()].into() };
+        Ok(RunTables { run_columns: [keys, Column::Count(seeds)], tables })
     }
-    let height = tables.iter().map(|(_, table)| table.height()).sum();
-    let keys = Column::Name { index: vec![0; height], names: [key.into()].into() };
-    let mut seeds = Vec::with_capacity(height);
-    for (seed, table) in tables {
-        seeds.resize(seeds.len() + table.height(), *seed);
+
+    /// Number of rows.
+    pub fn height(&self) -> usize {
+        self.run_columns[0].len()
     }
-    let mut columns = vec![(parquet::RUN_COLUMNS[0].into(), keys), (parquet::RUN_COLUMNS[1].into(), Column::Count(seeds))];
-    for (at, (name, _)) in first.columns.iter().enumerate() {
-        columns.push((name.clone(), concatenate_columns(tables.iter().map(|(_, table)| &table.columns[at].1))));
+
+    /// The columns, each in a piece for each run where it is of their tables.
+    pub fn columns(&self) -> Vec<ColumnPieces<'_>> {
+        let of_runs =
+            parquet::RUN_COLUMNS.into_iter().zip(&self.run_columns).map(|(name, column)| ColumnPieces { name, pieces: vec![column] });
+        let pieces = |at: usize| self.tables.iter().map(|table| &table.columns[at].1).collect();
+        let own = self.tables[0].columns.iter().enumerate().map(|(at, (name, _))| ColumnPieces { name, pieces: pieces(at) });
+        of_runs.chain(own).collect()
     }
-    Ok(measures::Table { columns })
+
+    /// All in one table.
+    pub fn concatenate(&self) -> measures::Table {
+        let whole = |column: ColumnPieces<'_>| (column.name.to_owned().into(), concatenate_columns(column.pieces.into_iter()));
+        measures::Table { columns: self.columns().into_iter().map(whole).collect() }
+    }
 }
 
 /// Concatenates columns of one kind.

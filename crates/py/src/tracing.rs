@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use pyo3::prelude::*;
 
-use crate::parquet::TableWriter;
+use crate::parquet::{TableWriter, columns_of_table};
 
 /// Rows per row group.
 const ROW_GROUP_ROWS: u64 = 1 << 18;
@@ -150,7 +150,7 @@ impl TraceFile {
                 return Ok(());
             }
         };
-        rows.write_row_group(&table)?;
+        rows.write_row_group(&columns_of_table(&table))?;
         self.sink = Some(TraceFormatWriter::Rows(rows));
         Ok(())
     }

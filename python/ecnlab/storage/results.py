@@ -381,7 +381,7 @@ class Result:
             raise ResultsError(f"{self.name}: there is no table {declared.name!r} of seed {seeds_as_text(lacking)}")
         found: dict[int, _core.Table] = {}
         for part, own in chosen._seeds_grouped_by_part(declared.name):
-            found.update(part.table(name, columns).split_by_seed(own))
+            found.update(part.tables_of_seeds(own, name, columns))
         return [found[seed] for seed in seeds]
 
     def estimate(

@@ -45,7 +45,6 @@ from ecnlab.storage.tables import (
     Recording,
     SeedRunStatistics,
     column_metadata,
-    join_tables,
     recording_as_json,
     recording_includes,
 )
@@ -106,6 +105,10 @@ class StoredSeeds:
             return self.read(name, columns)
         except FileNotFoundError as error:  # merged by another process, perhaps with more seeds
             return _core.join(self.key, self._read_from_other_batch(name, error.filename).split_by_seed(sorted(self.seed_run_statistics)))
+
+    def tables_of_seeds(self, seeds: Sequence[int], name: str, columns: Sequence[str] | None = None) -> list[tuple[int, _core.Table]]:
+        """Each of these seeds and its table, all columns or at least these. Raises ResultsError if the file is damaged."""
+        return self.table(name, columns).split_by_seed(seeds)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> _core.Table:
         """As `table`, but raises FileNotFoundError if the batch is gone."""
@@ -355,8 +358,9 @@ class _SeedsToStore:
         self.records = [run.record for run in runs]
         self.tables = list(runs[0].tables)
 
-    def table(self, name: str) -> _core.Table:
-        return join_tables(self._runs, name)
+    def run_tables(self, name: str) -> list[tuple[int, _core.Table]]:
+        """Each seed and its table, seeds ascending."""
+        return [(run.seed, run.tables[name]) for run in self._runs]
 
 
 class _MergedSeeds(_SeedsToStore):
@@ -370,11 +374,11 @@ class _MergedSeeds(_SeedsToStore):
         self.records = [parts[at].seed_run_statistics[seed] for seed, at in sorted(self._part_index_by_seed.items())]
         self.tables = sorted(parts[0].table_names)
 
-    def table(self, name: str) -> _core.Table:
+    def run_tables(self, name: str) -> list[tuple[int, _core.Table]]:
         runs: list[tuple[int, _core.Table]] = []
         for at in sorted(set(self._part_index_by_seed.values())):
             runs += self._parts[at].read(name).split_by_seed([seed for seed, of in self._part_index_by_seed.items() if of == at])
-        return _core.join(self.key, sorted(runs, key=lambda run: run[0]))
+        return sorted(runs, key=lambda run: run[0])
 
 
 def _merge_parts_of_batches(batches: Sequence[StoredBatch]) -> list[_SeedsToStore]:
@@ -401,7 +405,8 @@ def _write_batch_files(partial: Path, parts: Sequence[_SeedsToStore], scenarios:
     files = {}
     for table in sorted({table for part in parts for table in part.tables}):
         data, extents = _core.write_parquet(
-            [part.table(table) for part in parts if table in part.tables], [*column_metadata(table), *_ENGINE_METADATA]
+            [(part.key, part.run_tables(table)) for part in parts if table in part.tables],
+            [*column_metadata(table), *_ENGINE_METADATA],
         )
         write_unflushed(partial / f"{table}.parquet", data)
         files[table] = _describe_table_file(data, extents)

@@ -80,12 +80,12 @@ class SeedTablesInMemory:
 
         With `columns`, it has at least `seed` and these; others need not be read. In memory it has all columns.
         """
-        return join_tables(self._runs, name)
+        return _core.join(self._runs[0].key, [(run.seed, run.tables[name]) for run in self._runs])
 
-
-def join_tables(runs: Sequence[FinishedRun], table: str) -> _core.Table:
-    """A table of several runs of a scenario, with the first columns `key` and `seed`."""
-    return _core.join(runs[0].key, [(run.seed, run.tables[table]) for run in runs])
+    def tables_of_seeds(self, seeds: Sequence[int], name: str, columns: Sequence[str] | None = None) -> list[tuple[int, _core.Table]]:
+        """Each of these seeds and its table."""
+        by_seed = {run.seed: run for run in self._runs}
+        return [(seed, by_seed[seed].tables[name]) for seed in seeds]
 
 
 def column_metadata(table: str) -> list[tuple[str, str]]:
