@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 _POLL_INTERVAL_S = 0.1
 _FLUSH_INTERVAL_S = 1.0
 _FLUSH_BYTES = 256 << 20
+_MAX_OBSERVED_BYTES = 128 << 20
 
 # Kinds of failures that concern one seed only.
 _FAILURES_OF_ONE_SEED = (CONTROL, ENGINE, LATENESS)
@@ -72,7 +74,8 @@ class Request:
     tracing : Tracing or None
         The traces to write.
     observed : Scenario or None
-        The same scenario with more recordings, which the first five seeds use unless they are stored.
+        The same scenario, perhaps with more recordings, which the first five seeds use unless they are stored. The result has their tables
+        in memory, as far as they fit.
     """
 
     scenario: Scenario
@@ -81,11 +84,14 @@ class Request:
     tracing: TraceOutput | None = None
     observed: Scenario | None = None
 
+    @property
+    def observed_seeds(self) -> Sequence[int]:
+        """The seeds that are observed."""
+        return self.seeds[: steady_series.OBSERVED_SEEDS] if self.observed is not None else ()
+
     def job(self, seed: int) -> Job:
         """The job for one of its seeds."""
-        return Job(
-            self.observed if self.observed is not None and seed in self.seeds[: steady_series.OBSERVED_SEEDS] else self.scenario, seed
-        )
+        return Job(self.observed if self.observed is not None and seed in self.observed_seeds else self.scenario, seed)
 
 
 @dataclass(frozen=True)
@@ -209,7 +215,7 @@ def run(
     if asked:
         _require_options_fit_until(chosen, trace)
     tracing = _trace_output(trace, scenario, chosen)
-    watched = steady_series.with_steady_state_recording(scenario) if observe else None
+    watched = (steady_series.with_steady_state_recording(scenario) or scenario) if observe else None
     request = Request(scenario, chosen, None if out is None else parse_folder_argument("out", out), tracing, watched)
     resolved_workers = _resolve_workers(workers, threads)
     try:
@@ -464,11 +470,20 @@ class _OnDiskRunStore(_RunStore):
 
 
 class _ResultsFolderRunStore(_OnDiskRunStore):
-    """Runs in a results folder."""
+    """Runs in a results folder. Those of observed seeds remain in memory too: their series are read for the steady state."""
 
-    def __init__(self, folder: ScenarioResultsFolder) -> None:
+    def __init__(self, folder: ScenarioResultsFolder, observed_seeds: Iterable[int]) -> None:
         super().__init__(folder.open_batches())
         self._folder = folder
+        self._observed_seeds = frozenset(observed_seeds)
+        self._observed_runs: list[FinishedRun] = []
+        self._observed_size_bytes = 0
+
+    def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
+        super().add_run(run, scenario)
+        if run.seed in self._observed_seeds and self._observed_size_bytes + run.tables_size_bytes <= _MAX_OBSERVED_BYTES:
+            self._observed_runs.append(run)
+            self._observed_size_bytes += run.tables_size_bytes
 
     def prepare_for_new_runs(self) -> None:
         """Check that runs can be stored, before they are made. Raises ResultsError."""
@@ -479,9 +494,12 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
 
     def result_of_request(self, request: Request) -> Result:
         self._write_results_summary()
-        return _result_from_seed_tables(
-            request, self.batches.parts_of_scenario(request.scenario.hash), self._folder.path, self.batches.warnings
-        )
+        return _result_from_seed_tables(request, self._parts(self.batches), self._folder.path, self.batches.warnings)
+
+    def _parts(self, batches: BatchCollection) -> list[FinishedSeeds]:
+        """All finished seeds: those in memory, which need not be read, and those in the folder."""
+        kept = (SeedTablesInMemory(runs) for _, runs in groupby(self._observed_runs, lambda run: recording_as_json(run.recording)))
+        return [*kept, *batches.parts_of_scenario(self._folder.header["hash"])]
 
     def _write_results_summary(self) -> None:
         """Write the summary of all runs in the folder.
@@ -490,11 +508,7 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
         """
         batches = self._folder.open_batches()
         while batches.batches:
-            whole = Result(
-                self._folder.header,
-                choose_part_for_each_seed(batches.parts_of_scenario(self._folder.header["hash"]), {}),
-                self._folder.path,
-            )
+            whole = Result(self._folder.header, choose_part_for_each_seed(self._parts(batches), {}), self._folder.path)
             self._folder.write_summary(whole.summary_json())
             seen, batches = batches, self._folder.open_batches()
             if [batch.path for batch in batches.batches] == [batch.path for batch in seen.batches]:
@@ -520,7 +534,7 @@ def _store_of_each_request(requests: Sequence[Request], store: Store | None, mem
             continue
         folder = ScenarioResultsFolder.open_or_create(request.out, request.scenario)
         if request.out not in folders:
-            folders[request.out] = _ResultsFolderRunStore(folder)
+            folders[request.out] = _ResultsFolderRunStore(folder, request.observed_seeds)
         yield folders[request.out]
 
 
