@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from time import monotonic
 from types import TracebackType
@@ -51,11 +50,14 @@ class ProgressLine:
 
     def _replace_line(self, text: str) -> None:
         """Overwrite the line."""
+        if not (text or self._width):
+            return
+        import shutil
+
         text = text[: shutil.get_terminal_size().columns - 1]
-        if text or self._width:
-            sys.stderr.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
-            sys.stderr.flush()
-            self._width = len(text)
+        sys.stderr.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
+        sys.stderr.flush()
+        self._width = len(text)
 
 
 def format_progress_line(verb: str, done: float, total: int, elapsed_s: float) -> str:

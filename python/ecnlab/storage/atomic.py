@@ -198,13 +198,13 @@ def _is_same_file(handle: int, path: Path) -> bool:
 
 
 def _unlink_partial(path: Path, folder: bool) -> None:
-    if folder:
+    if not folder:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    elif path.exists():
         import shutil
 
         shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
 
 
 def remove_folder(folder: Path) -> None:
