@@ -1,3 +1,7 @@
+import shutil
+from itertools import product
+from pathlib import Path
+
 import pytest
 
 import ecnlab
@@ -143,6 +147,19 @@ def test_a_run_that_is_observed_records_five_seeds_and_changes_nothing_else(tmp_
     assert ecnlab.open_result(f"{tmp_path}/r").header["parameters"]["record"]["queue"] == "off", (
         "the folder has the scenario as it was written"
     )
+
+
+def test_tables_of_observed_seeds_are_in_memory_and_equal_those_in_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    seen = ecnlab.run(_result_without_series("ecn.toml", duration="30 s", measure_from="5 s"), 6, observe=True, out=folder)
+    stored = ecnlab.open_result(folder)
+    for seed, name in product(seen.seeds, seen.tables):
+        kept, read = seen.table_of_seed(seed, name), stored.table_of_seed(seed, name)
+        assert repr([(column, kept.column(column)) for column in kept.columns]) == repr([(one, read.column(one)) for one in read.columns])
+    shutil.rmtree(folder)
+    assert seen.steady_state().seeds == [1, 2, 3, 4, 5]
+    with pytest.raises(ResultsError, match="does not exist"):
+        seen.table_of_seed(6, "total")
 
 
 def test_seeds_that_are_stored_are_not_run_again_to_be_observed(tmp_path: object) -> None:
