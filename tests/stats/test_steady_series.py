@@ -152,9 +152,10 @@ def test_tables_of_observed_seeds_are_in_memory_and_equal_those_in_the_folder(tm
     folder = tmp_path / "r"
     seen = ecnlab.run(_scenario_without_record("ecn.toml", duration="30 s", measure_from="5 s"), 6, observe=True, out=folder)
     stored = ecnlab.open_result(folder)
-    for seed, name in [(seed, name) for seed in seen.seeds for name in seen.only(seed).tables]:
-        kept, read = seen.table_of_seed(seed, name), stored.table_of_seed(seed, name)
-        assert repr([(column, kept.column(column)) for column in kept.columns]) == repr([(one, read.column(one)) for one in read.columns])
+    for seed in seen.seeds:
+        for name in seen.only(seed).tables:
+            kept, read = seen.table_of_seed(seed, name), stored.table_of_seed(seed, name)
+            assert repr([(one, kept.column(one)) for one in kept.columns]) == repr([(one, read.column(one)) for one in read.columns])
     shutil.rmtree(folder)
     assert seen.steady_state().seeds == [1, 2, 3, 4, 5]
     with pytest.raises(ResultsError, match="does not exist"):
