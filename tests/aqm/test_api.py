@@ -7,7 +7,7 @@ import pytest
 
 import ecnlab
 from ecnlab import _core
-from ecnlab.aqm import PASS, Aqm, Arrival, Idling, Line, TimerContext, Verdict, drop, exp, ln, mark, plugins, powi
+from ecnlab.aqm import PASS, Aqm, Arrival, Idling, Line, TimerContext, Verdict, drop, exp, gauge, ln, mark, plugins, powi
 from ecnlab.aqm.fingerprint import load_aqm_class
 from helpers import EXAMPLES
 from own_aqms import RED_BY_HAND, Departing, Grouping, Passes, Ticking, counted, run_with, scenario_with
@@ -202,14 +202,67 @@ def test_an_answer_that_is_not_a_verdict_ends_the_run(answer: Any, told: str) ->
         ecnlab.run(scenario_with(Wrong))
 
 
-@pytest.mark.parametrize("due", [-1.0, float("nan"), float("inf"), 0.25])
-def test_a_deadline_that_is_not_a_later_time_ends_the_run(due: float) -> None:
+@pytest.mark.parametrize(
+    ("due", "told"),
+    [
+        (-1.0, "the deadline -1 s is not a time; fix: give seconds since the start of the run, or None"),
+        (float("nan"), "the deadline NaN s is not a time; fix: "),
+        (float("inf"), "the deadline inf s is not a time; fix: "),
+        (0.25, "the deadline 0.25 s is not later than now, 0.5 s; fix: give a later time since the start of the run, or None"),
+        ("soon", "TypeError: 'soon' is not a deadline; fix: return a number of seconds since the start of the run, or None"),
+        ((1, 2), r"TypeError: \(1, 2\) is not a deadline; fix: return a number"),
+    ],
+)
+def test_a_deadline_that_is_not_a_later_time_ends_the_run(due: Any, told: str) -> None:
     class Early(Ticking):
-        def on_deadline(self, context: TimerContext) -> float | None:
+        def on_deadline(self, context: TimerContext) -> Any:
             return due
 
-    with pytest.raises(ecnlab.AqmError, match=r"failed in on_deadline .*a deadline at .* s is (not a time|in the past)"):
+    with pytest.raises(ecnlab.AqmError, match=rf"failed in on_deadline .*: {told}"):
         ecnlab.run(scenario_with(Early))
+
+
+@pytest.mark.parametrize("due", ["soon", [0.1]])
+def test_a_first_deadline_that_is_no_number_is_reported(due: Any) -> None:
+    class Starting(Ticking):
+        def on_start(self) -> Any:
+            return due
+
+    with pytest.raises(ecnlab.AqmError, match=r"failed in on_start \(seed 1\): TypeError: .* is not a deadline; fix: return a number"):
+        ecnlab.run(scenario_with(Starting))
+
+
+@pytest.mark.parametrize(("name", "hook"), [("level", "its gauges"), ("average", "on_arrival")])
+def test_a_gauge_that_is_no_number_is_reported_by_its_name(name: str, hook: str) -> None:
+    class Worded(Aqm):
+        level: float = gauge(0.0)
+        average: float = gauge(0.0)
+
+        def on_arrival(self, arrival: Arrival) -> Verdict:
+            setattr(self, name, "high")
+            return PASS
+
+    told = f"TypeError: the gauge {name} is 'high' and not a number; fix: set self.{name} to a number"
+    with pytest.raises(ecnlab.AqmError, match=rf"failed in {hook} .*: {told}"):
+        ecnlab.run(scenario_with(Worded))
+
+
+@pytest.mark.parametrize(
+    ("group", "told"),
+    [
+        (5, "unknown group 5: the class has groups = 2; fix: give a group from 0 to 1"),
+        ("a", "'a' is not a group; fix: return a whole number from 0 to 1"),
+    ],
+)
+def test_a_group_that_there_is_not_is_reported_with_the_groups_that_there_are(group: Any, told: str) -> None:
+    class Grouped(Passes):
+        groups = 2
+
+        def group(self, packet: Any) -> Any:
+            return group
+
+    with pytest.raises(ecnlab.AqmError, match=rf"failed in group .*: {told}"):
+        ecnlab.run(scenario_with(Grouped))
 
 
 def test_errors_in_on_start_and_on_idle_are_reported_too() -> None:

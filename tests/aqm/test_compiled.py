@@ -280,7 +280,7 @@ def test_a_compiled_deadline_that_is_not_a_later_time_ends_the_run(due: float) -
         def on_deadline(self, context: TimerContext) -> float | None:
             return self.next_s
 
-    _assert_compile_error(Early, "a deadline at")
+    _assert_compile_error(Early, "the deadline ")
 
 
 def test_without_numba_a_compiled_class_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
+from collections.abc import Callable
+
 import pytest
 
 from ecnlab.cli import options
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.netshell.links import ShellLink
+from helpers import Outcome
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,13 @@ def test_errors_in_a_shell_s_link_are_reported_by_option() -> None:
     assert [problem.place for problem in refused.value.problems] == ["--rate", "--delay", "--queue max_tj", "--limit"]
     with pytest.raises(ScenarioError, match=r"link\.path\.queue\.max_p: 7 must be 0 \.\. 1"):
         ShellLink("10Mbps", aqm="ecn").scenario({"link.path.queue.max_p": "7"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["lab", "--out", ""], ["run", "example:ecn", "--out", ""], ["sweep", "x.toml", "--store", ""], ["example", "ecn", "--out", ""]],
+)
+def test_an_empty_path_is_not_the_current_folder(command: Callable[..., Outcome], arguments: list[str]) -> None:
+    refused = command(*arguments)
+    assert (refused.code, refused.err) == (2, f"{arguments[-2]}: is empty; fix: name a file or folder; that of the command is .\n")
+    assert command("plot", "").err == "DIR: is empty; fix: name a file or folder; that of the command is .\n"

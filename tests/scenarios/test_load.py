@@ -180,3 +180,21 @@ def test_what_an_author_hardly_meant_is_a_warning_with_its_place(small_file: Pat
     warnings = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0}).warnings
     assert warnings
     assert all(warning.place == "link.bottleneck.queue.max_p" and warning.message for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("response", "echo", "fix"),
+    [
+        ("dctcp", "classic", 'ecn_echo = "dctcp" or "accurate"'),
+        ("dctcp", "mecn", 'ecn_echo = "dctcp" or "accurate"'),
+        ("mecn", "accurate", 'ecn_echo = "mecn"'),
+    ],
+)
+def test_a_response_that_its_echo_does_not_serve_is_refused_with_all_that_do(small_file: Path, response: str, echo: str, fix: str) -> None:
+    changes = {"profile": "linux", "ecn": True, "ecn_response": response, "ecn_echo": echo}
+    with pytest.raises(ecnlab.ScenarioError) as refused:
+        ecnlab.load(small_file, {"flows.far.tcp": changes})
+    (problem,) = refused.value.problems
+    assert problem.message == f'{response} cannot use ecn_echo = "{echo}"; fix: give {fix}'
+    accepted = ecnlab.load(small_file, {"flows.far.tcp": changes | {"ecn_echo": fix.split('"')[-2]}})
+    assert accepted.group_names == ["far", "near"]

@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,14 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
 def test_an_invalid_seed_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_seeds(text)
+
+
+@pytest.mark.parametrize("text", ["0", "2000000"])
+def test_a_last_seed_out_of_range_is_refused_with_text_for_the_command(text: str) -> None:
+    fix = f'fix: write a number from 1 to 1000000, or "{text}..{text}" for that one seed'
+    with pytest.raises(UsageError, match=f"^{re.escape(f'seeds {text!r}: stands for the seeds 1 to {text}; {fix}')}$"):
+        parse_seeds(text)
+    assert parse_seeds(f"{text}..{text}") == [int(text)]
 
 
 @given(st.sets(st.integers(0, SEED_LIMIT - 1), min_size=2, max_size=20))

@@ -84,7 +84,8 @@ fn invalid_verdict(answer: impl Display) -> String {
 
 /// Message for a group that the class does not have.
 pub fn unknown_group(group: impl Display, groups: usize) -> String {
-    format!("unknown group {group}: the class has groups = {groups}")
+    let fix = groups.checked_sub(1).map_or("give the class groups".to_owned(), |last| format!("give a group from 0 to {last}"));
+    format!("unknown group {group}: the class has groups = {groups}; fix: {fix}")
 }
 
 /// A packet in a message.
@@ -99,9 +100,14 @@ pub fn packet_text(packet: &PacketInfo) -> String {
 pub fn parse_deadline(due_s: f64, now: Option<Time>, none: &str) -> Result<Time, String> {
     let due = Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
     let due =
-        due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or {none}"))?;
+        due.ok_or_else(|| format!("the deadline {due_s} s is not a time; fix: give seconds since the start of the run, or {none}"))?;
     match now {
-        Some(now) if due <= now => Err(format!("a deadline at {due_s} s is in the past: now is {} s", now.seconds())),
+        Some(now) if due <= now => {
+            let now_s = now.seconds();
+            Err(format!(
+                "the deadline {due_s} s is not later than now, {now_s} s; fix: give a later time since the start of the run, or {none}"
+            ))
+        }
         _ => Ok(due),
     }
 }

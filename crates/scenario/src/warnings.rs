@@ -46,8 +46,8 @@ fn check_flow_memory(reader: &mut Reader, root: &TableInput, groups: &[Group]) {
     if flows >= MANY_FLOWS {
         let [least, most] = estimated_flow_memory(flows).map(|bytes| bytes as f64 / 1e9);
         let message = format!(
-            "{flows} flows take about {least:.1} to {most:.1} GB of memory in each run, and as many runs go on at a time as there are threads; \
-             fix: give fewer flows, or --threads 1"
+            "{flows} flows take about {least:.1} to {most:.1} GB of memory in each run, and each thread has a run at a time; \
+             fix: give fewer flows if this machine has less memory"
         );
         reader.warn(root, "flows", message);
     }

@@ -16,7 +16,9 @@ _COLUMNS = ("name", "kind", "title")
 @click.command()
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Write all examples.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The folder of the files (default: this one).")
+@click.option(
+    "--out", type=options.NonEmptyPath(path_type=Path, file_okay=False), metavar="DIR", help="The folder of the files (default: this one)."
+)
 @options.json_option
 def example(name: str | None, everything: bool, out: Path | None, as_json: bool) -> None:
     """List the examples, or write one as a file.

@@ -25,7 +25,25 @@ MAX_SIDES = 2
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
-PATH = click.Path(path_type=Path)
+
+class NonEmptyPath(click.Path):
+    """A path; an empty text, such as that of an unset variable of the shell, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises UsageError for an empty text."""
+        if value == "":
+            raise UsageError(f"{_parameter_name(param)}: is empty; fix: name a file or folder; that of the command is .")
+        return super().convert(value, param, ctx)
+
+
+def _parameter_name(param: click.Parameter | None) -> str:
+    """An option as it is written, or the name of an argument."""
+    if isinstance(param, click.Option):
+        return param.opts[-1]
+    return "path" if param is None else param.make_metavar(click.get_current_context())
+
+
+PATH = NonEmptyPath(path_type=Path)
 
 threads_option = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Parallel runs (default: one for each core).")
 cluster_option = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")

@@ -15,7 +15,7 @@ _NUMBER = r"\d{1,20}"
 def parse_seeds(text: str) -> list[int]:
     """Parse "20" (the seeds 1 to 20), "1..20" (inclusive), "1,4,9", or a mixture. Raises UsageError."""
     if re.fullmatch(_NUMBER, text.strip()):
-        return seeds_from_arguments(int(text))
+        return _parse_last_seed(text.strip())
     return sorted_valid_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
 
 
@@ -74,6 +74,15 @@ def _to_whole_number(argument: str, value: object) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"{argument}: {value!r} is not a whole number")
     return int(value.__index__())
+
+
+def _parse_last_seed(text: str) -> list[int]:
+    """Parse "20", the seeds 1 to 20. Raises UsageError."""
+    last = int(text)
+    if not 1 <= last <= _MAX_SEEDS:
+        fix = f'fix: write a number from 1 to {_MAX_SEEDS}, or "{last}..{last}" for that one seed'
+        raise UsageError(f"seeds {text!r}: stands for the seeds 1 to {last}; {fix}")
+    return list(range(1, last + 1))
 
 
 def _parse_range(part: str, text: str) -> Iterable[int]:

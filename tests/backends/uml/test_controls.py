@@ -21,7 +21,7 @@ from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.backends.uml import backend, build, controls, kernels, process, recipe, source
 from ecnlab.backends.uml.backend import Uml
 from ecnlab.cli.root import root
-from ecnlab.errors import BackendError, EngineFault, RunsFailed, ScenarioError
+from ecnlab.errors import BackendError, EngineFault, RunsFailed, ScenarioError, UnknownName
 
 ROOT = Path(__file__).parents[3]
 HOOKS = Path(__file__).with_name("tcp_hooks.c")
@@ -162,6 +162,8 @@ def test_a_kernel_with_controls_is_made_from_the_plain_one_and_is_chosen_by_thei
     assert sorted(file.name for file in made.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
     assert (kernels.find_built_kernel(), kernels.find_built_kernel("6.1")) == (plain, plain)
     assert [kernels.find_built_kernel(name) for name in (made.name, "mine", "other")] == [made] * 3
+    with pytest.raises(UnknownName, match="unknown UML kernel ''; fix: use one of"):
+        kernels.find_built_kernel("")
     assert kernels.newest_plain_kernel("6.1")
     assert build.build_kernel(kernels.find_buildable_kernel("6.1"), control_files=files) == made
     changed = control_file(tmp_path, VALID + "/* */", "tcp_mine.c")

@@ -123,8 +123,7 @@ impl InterpretedAqm {
 
     fn extract_verdict_code(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
         if !answer.get_type().is(self.user_aqm.verdict.bind(py)) {
-            let repr = answer.repr()?.to_string();
-            return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", truncate_text(&repr))));
+            return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", repr_text(answer)?)));
         }
         answer.extract()
     }
@@ -134,13 +133,29 @@ impl InterpretedAqm {
         if !self.user_aqm.keeps_average {
             return Ok(None);
         }
-        self.instance.bind(py).getattr(intern!(py, "average"))?.extract().map(Some)
+        gauge_value(&self.instance.bind(py).getattr(intern!(py, "average"))?, "average").map(Some)
     }
 }
 
 /// A deadline in seconds, if there is one.
 pub fn parse_deadline(due_s: Option<f64>, now: Option<Time>) -> PyResult<Option<Time>> {
     due_s.map(|due_s| user_aqm::parse_deadline(due_s, now, "None")).transpose().map_err(PyValueError::new_err)
+}
+
+fn gauge_value(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    extract_or_explain(value, |text| format!("the gauge {name} is {text} and not a number; fix: set self.{name} to a number"))
+}
+
+/// A value of the user's code. A value of another type is a TypeError with the message for its text.
+fn extract_or_explain<'py, T: FromPyObject<'py>>(value: &Bound<'py, PyAny>, message: impl FnOnce(String) -> String) -> PyResult<T> {
+    match value.extract() {
+        Ok(found) => Ok(found),
+        Err(_) => Err(PyTypeError::new_err(message(repr_text(value)?))),
+    }
+}
+
+fn repr_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(truncate_text(&value.repr()?.to_string()))
 }
 
 fn truncate_text(text: &str) -> String {
@@ -156,7 +171,10 @@ impl Aqm for InterpretedAqm {
     fn packet_group_index(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = &self.hooks.group else { return 0 };
         self.call_hook("group", None, Some(packet), 0, |py| {
-            let group: i64 = hook.call1(py, (view::Packet::of(packet),))?.extract(py)?;
+            let answer = hook.call1(py, (view::Packet::of(packet),))?;
+            let last = self.user_aqm.groups.saturating_sub(1);
+            let not_a_group = |text| format!("{text} is not a group; fix: return a whole number from 0 to {last}");
+            let group: i64 = extract_or_explain(answer.bind(py), not_a_group)?;
             if !(0..self.user_aqm.groups as i64).contains(&group) {
                 return Err(PyValueError::new_err(user_aqm::unknown_group(group, self.user_aqm.groups)));
             }
@@ -195,7 +213,10 @@ impl Aqm for InterpretedAqm {
         let now = Some(context.now);
         self.deadline = self.call_hook("on_deadline", now, None, None, |py| {
             let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::TimerContext::of(context),)))?;
-            parse_deadline(answer.extract(py)?, now)
+            let due_s = extract_or_explain(answer.bind(py), |text| {
+                format!("{text} is not a deadline; fix: return a number of seconds since the start of the run, or None")
+            })?;
+            parse_deadline(due_s, now)
         });
     }
 
@@ -212,7 +233,9 @@ impl Aqm for InterpretedAqm {
         for gauge in self.user_aqm.gauges {
             show(
                 gauge.name,
-                self.call_hook("its gauges", None, None, f64::NAN, |py| self.instance.bind(py).getattr(gauge.name)?.extract()),
+                self.call_hook("its gauges", None, None, f64::NAN, |py| {
+                    gauge_value(&self.instance.bind(py).getattr(gauge.name)?, gauge.name)
+                }),
             );
         }
     }

@@ -400,14 +400,16 @@ impl TcpSettings {
         let TcpSettings { rto_min, packet_size, ecn_response: response, recovery, vegas_alpha, vegas_beta, .. } = self;
         let Quirks { rto_max, header_size, .. } = &self.quirks;
         let is_prague = self.congestion_control == CongestionControlName::Prague;
-        let style = match response {
+        let echo = self.ecn_echo;
+        let styles: &[EchoStyle] = match response {
             // The counters of Accurate ECN give the fraction of marks too.
-            EcnResponseName::Dctcp if self.ecn_echo != EchoStyle::Accurate => EchoStyle::Dctcp,
-            EcnResponseName::Mecn => EchoStyle::Mecn,
-            EcnResponseName::Prague => EchoStyle::Accurate,
+            EcnResponseName::Dctcp => &[EchoStyle::Dctcp, EchoStyle::Accurate],
+            EcnResponseName::Mecn => &[EchoStyle::Mecn],
+            EcnResponseName::Prague => &[EchoStyle::Accurate],
             // These responses need no specific echo.
-            EcnResponseName::None | EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => self.ecn_echo,
+            EcnResponseName::None | EcnResponseName::Halve | EcnResponseName::Abe => &[echo],
         };
+        let styles_text = || styles.iter().map(|style| format!("\"{style}\"")).collect::<Vec<_>>().join(" or ");
         let found = [
             (rto_min > rto_max, "rto_min", format!("{} s must be at most quirks.rto_max {} s", rto_min.seconds(), rto_max.seconds())),
             (
@@ -415,7 +417,11 @@ impl TcpSettings {
                 "header_size",
                 format!("{header_size} bytes{} must be below packet_size {packet_size}", self.accecn_option_bytes_text()),
             ),
-            (self.ecn_echo != style, "ecn_response", format!("{response} requires ecn_echo = \"{style}\"")),
+            (
+                !styles.contains(&echo),
+                "ecn_response",
+                format!("{response} cannot use ecn_echo = \"{echo}\"; fix: give ecn_echo = {}", styles_text()),
+            ),
             (
                 self.ect_codepoint == EctCodepoint::Ect1 && self.ecn_semantics() == EcnSemantics::Mecn,
                 "ect_codepoint",

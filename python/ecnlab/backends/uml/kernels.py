@@ -210,7 +210,7 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
     None is the default kernel. The current recipe has precedence, then the newest.
     Raises UnknownName; BackendError if it is not built, is damaged, or can be written by other users.
     """
-    wanted = name or DEFAULT_KERNEL
+    wanted = DEFAULT_KERNEL if name is None else name
     built = built_kernels()
     fitting = [image for image in built if wanted == image.name or (wanted == image.about["kernel"] and not image.user_congestion_controls)]
     fitting = fitting or [image for image in built if wanted in [control["name"] for control in image.user_congestion_controls]]
