@@ -29,15 +29,11 @@ def two_sided_tail_probability(t: float, freedom: float) -> float:
 @lru_cache(maxsize=256)
 def two_sided_t_quantile(confidence: float, freedom: float) -> float:
     """The two-sided quantile: P(|T| <= t) = confidence. NaN if either is NaN."""
-    from statistics import NormalDist
-
     alpha = 1 - confidence
     if math.isnan(alpha) or math.isnan(freedom):
         return math.nan
-    t = NormalDist().inv_cdf(0.5 + confidence / 2) if alpha > 1e-15 else 8.0
-    # The tail is convex in t > 0 and the normal quantile lies left of the root, so Newton's steps approach it from there.
-    # They shrink until only rounding errors remain.
-    previous = math.inf
+    # The tail is convex in t > 0, so Newton's steps approach the root from its left. They shrink until only rounding errors remain.
+    t, previous = 0.0, math.inf
     for _ in range(_MAX_STEPS):
         step = (two_sided_tail_probability(t, freedom) - alpha) / (2 * _density(t, freedom))
         if abs(step) < 1e-6 * t and abs(step) >= previous / 2:
