@@ -26,6 +26,8 @@ pub struct AckState {
     pub window_update: bool,
     /// The ACK is piggybacked on data, so it is not a duplicate (RFC 5681, section 2).
     on_data: bool,
+    /// The ACK counts as a duplicate, for a segment that has arrived out of order.
+    pub is_counted_dupack: bool,
     /// A segment that was sent once, before the state was entered, has arrived.
     pub original_delivered: bool,
     /// A segment newly acknowledged was retransmitted.
@@ -310,12 +312,12 @@ impl Rack {
 impl Rack {
     /// Counts duplicate ACKs, each of which represents an arrived segment.
     #[inline(never)]
-    pub(super) fn count_dupack(&mut self, duplicates: u64) {
-        if duplicates == 0 {
+    pub(super) fn count_dupack(&mut self, ack_state: &AckState) {
+        if !ack_state.is_counted_dupack {
             return;
         }
         let before = self.scoreboard.sacked;
-        self.scoreboard.sacked += duplicates;
+        self.scoreboard.sacked += 1;
         self.limit_dupacks(0);
         self.delivered += self.scoreboard.sacked.saturating_sub(before);
     }

@@ -12,8 +12,9 @@ impl Rack {
     }
 
     /// Whether an ACK triggers loss detection: it is a duplicate, or the highest sacked segment is more than `dup_thresh` above the first.
-    pub(super) fn ack_needs_dupthresh_check(&self, tcb: &Tcb, ack_state: &AckState, duplicates: u64) -> bool {
-        self.options.uses_dupthresh && (duplicates > 0 || ack_state.newly_sacked && self.is_highest_sacked_beyond_dupthresh(tcb))
+    pub(super) fn ack_needs_dupthresh_check(&self, tcb: &Tcb, ack_state: &AckState) -> bool {
+        self.options.uses_dupthresh
+            && (ack_state.is_counted_dupack || ack_state.newly_sacked && self.is_highest_sacked_beyond_dupthresh(tcb))
     }
 
     /// Whether the highest sacked segment is more than `dup_thresh` above the first.

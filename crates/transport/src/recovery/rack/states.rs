@@ -18,13 +18,11 @@ impl Rack {
         now: Time,
         out: &mut impl SenderOutput,
     ) -> RexmitAction {
-        let duplicates = u64::from(
-            !ack_state.advanced
-                && !ack_state.is_old_ack
-                && !ack_state.is_not_dupack()
-                && !ack_state.dsacked
-                && ack_state.prior_outstanding > 0,
-        );
+        ack_state.is_counted_dupack = !ack_state.advanced
+            && !ack_state.is_old_ack
+            && !ack_state.is_not_dupack()
+            && !ack_state.dsacked
+            && ack_state.prior_outstanding > 0;
         if self.scoreboard.outstanding_segments() == 0 && !self.options.uses_sack {
             self.reset_dupacks();
         }
@@ -37,9 +35,9 @@ impl Rack {
             return RexmitAction::None;
         }
         match self.state {
-            CaState::Recovery => self.process_ack_in_recovery(tcb, ack_state, duplicates, now, out),
-            CaState::Loss => self.process_ack_after_rto(tcb, ack_state, duplicates, now, out),
-            CaState::Open | CaState::Disorder | CaState::Cwr => self.enter_recovery_if_lost(tcb, ack_state, duplicates, now, out),
+            CaState::Recovery => self.process_ack_in_recovery(tcb, ack_state, now, out),
+            CaState::Loss => self.process_ack_after_rto(tcb, ack_state, now, out),
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.enter_recovery_if_lost(tcb, ack_state, now, out),
         }
     }
 
@@ -82,15 +80,8 @@ impl Rack {
     }
 
     #[inline(never)]
-    fn process_ack_in_recovery(
-        &mut self,
-        tcb: &mut Tcb,
-        ack_state: &mut AckState,
-        duplicates: u64,
-        now: Time,
-        out: &mut impl SenderOutput,
-    ) -> RexmitAction {
-        let mut asks = self.ack_needs_dupthresh_check(tcb, ack_state, duplicates);
+    fn process_ack_in_recovery(&mut self, tcb: &mut Tcb, ack_state: &mut AckState, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
+        let mut asks = self.ack_needs_dupthresh_check(tcb, ack_state);
         if ack_state.advanced {
             if self.try_undo_partial(tcb, ack_state.prior_snd_una, now, out) {
                 return RexmitAction::None;
@@ -99,7 +90,7 @@ impl Rack {
                 asks = self.is_highest_sacked_beyond_dupthresh(tcb);
             }
         } else if !self.options.uses_sack {
-            self.count_dupack(duplicates);
+            self.count_dupack(ack_state);
         }
         if self.try_undo_by_dsack(tcb, now, out) {
             self.try_exit_recovery(tcb, ack_state, now, out);
@@ -123,18 +114,11 @@ impl Rack {
     }
 
     #[inline(never)]
-    fn process_ack_after_rto(
-        &mut self,
-        tcb: &mut Tcb,
-        ack_state: &mut AckState,
-        duplicates: u64,
-        now: Time,
-        out: &mut impl SenderOutput,
-    ) -> RexmitAction {
-        let resend = self.process_loss_state(tcb, ack_state, duplicates, now, out);
+    fn process_ack_after_rto(&mut self, tcb: &mut Tcb, ack_state: &mut AckState, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
+        let resend = self.process_loss_state(tcb, ack_state, now, out);
         self.detect_lost(tcb, ack_state, now);
         if self.state == CaState::Open || ack_state.retransmission_lost {
-            return match self.enter_recovery_if_lost(tcb, ack_state, duplicates, now, out) {
+            return match self.enter_recovery_if_lost(tcb, ack_state, now, out) {
                 RexmitAction::None => resend,
                 other => other,
             };
@@ -142,14 +126,7 @@ impl Rack {
         resend
     }
 
-    fn process_loss_state(
-        &mut self,
-        tcb: &mut Tcb,
-        ack_state: &mut AckState,
-        duplicates: u64,
-        now: Time,
-        out: &mut impl SenderOutput,
-    ) -> RexmitAction {
+    fn process_loss_state(&mut self, tcb: &mut Tcb, ack_state: &mut AckState, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
         let recovered = tcb.snd_una() >= self.high_seq;
         if ack_state.advanced && self.try_undo_loss(false, tcb, now, out) {
             return RexmitAction::None;
@@ -160,7 +137,7 @@ impl Rack {
                 return RexmitAction::None;
             }
             if tcb.snd_max() > self.high_seq {
-                self.frto_active &= !(ack_state.newly_sacked || duplicates > 0);
+                self.frto_active &= !(ack_state.newly_sacked || ack_state.is_counted_dupack);
             } else if ack_state.advanced && !recovered {
                 self.high_seq = tcb.snd_max();
                 if tcb.has_new_segment() {
@@ -174,8 +151,8 @@ impl Rack {
             return RexmitAction::None;
         }
         if !self.options.uses_sack {
-            if tcb.snd_max() > self.high_seq && duplicates > 0 {
-                self.count_dupack(duplicates);
+            if tcb.snd_max() > self.high_seq && ack_state.is_counted_dupack {
+                self.count_dupack(ack_state);
             } else if ack_state.advanced {
                 self.reset_dupacks();
             }
@@ -183,19 +160,12 @@ impl Rack {
         RexmitAction::Lost
     }
 
-    fn enter_recovery_if_lost(
-        &mut self,
-        tcb: &mut Tcb,
-        ack_state: &mut AckState,
-        duplicates: u64,
-        now: Time,
-        out: &mut impl SenderOutput,
-    ) -> RexmitAction {
+    fn enter_recovery_if_lost(&mut self, tcb: &mut Tcb, ack_state: &mut AckState, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
         if !self.options.uses_sack {
             if ack_state.advanced {
                 self.reset_dupacks();
             }
-            self.count_dupack(duplicates);
+            self.count_dupack(ack_state);
         }
         if self.state <= CaState::Disorder {
             self.try_undo_by_dsack(tcb, now, out);
@@ -205,7 +175,7 @@ impl Rack {
             self.try_exit_recovery(tcb, ack_state, now, out);
             return RexmitAction::None;
         }
-        let asks = self.ack_needs_dupthresh_check(tcb, ack_state, duplicates);
+        let asks = self.ack_needs_dupthresh_check(tcb, ack_state);
         self.enter_recovery(ack_state.ece, tcb, now, out);
         if asks {
             self.mark_lost_by_dupthresh(tcb, true);
