@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use ecnlab_units::{CongestionLevel, Ecn, Time};
+use ecnlab_units::{CongestionLevel, Time};
 
 use super::model::QueueEventOrAnswer;
 use crate::packet::Packet;
@@ -12,7 +12,7 @@ use ecnlab_queue::{Limit, QueueCounters};
 impl Display for Packet {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Packet { number, flow, size, ecn, rtt, .. } = self;
-        write!(f, "packet {number} (flow {flow}, {size} bytes, {}, RTT {} s)", codepoint_text(*ecn), rtt.seconds())
+        write!(f, "packet {number} (flow {flow}, {size} bytes, {}, RTT {} s)", ecn.rfc_name(), rtt.seconds())
     }
 }
 
@@ -33,7 +33,7 @@ impl Display for QueueEventOrAnswer {
         match self {
             QueueEventOrAnswer::Stored(number) => write!(f, "stored packet {number}"),
             QueueEventOrAnswer::Marked(number, ecn, cause) => {
-                write!(f, "marked packet {number} with {} (cause {})", codepoint_text(*ecn), cause.word())
+                write!(f, "marked packet {number} with {} (cause {})", ecn.rfc_name(), cause.word())
             }
             QueueEventOrAnswer::Dropped(number, cause) => write!(f, "dropped packet {number} (cause {})", cause.word()),
             QueueEventOrAnswer::Sent(number, band) => write!(f, "sent packet {number} of band {band}"),
@@ -63,16 +63,6 @@ pub fn congestion_level_text(level: Option<CongestionLevel>) -> &'static str {
         None => "none",
         Some(CongestionLevel::Incipient) => "incipient",
         Some(CongestionLevel::Congested) => "congested",
-    }
-}
-
-/// A codepoint as RFC 3168 writes it.
-fn codepoint_text(ecn: Ecn) -> &'static str {
-    match ecn {
-        Ecn::NotEct => "Not-ECT",
-        Ecn::Ect1 => "ECT(1)",
-        Ecn::Ect0 => "ECT(0)",
-        Ecn::Ce => "CE",
     }
 }
 

@@ -24,6 +24,16 @@ impl Ecn {
         }
     }
 
+    /// As RFC 3168 writes it.
+    pub const fn rfc_name(self) -> &'static str {
+        match self {
+            Ecn::NotEct => "Not-ECT",
+            Ecn::Ect1 => "ECT(1)",
+            Ecn::Ect0 => "ECT(0)",
+            Ecn::Ce => "CE",
+        }
+    }
+
     /// Whether a router may mark this packet instead of dropping it.
     pub fn is_capable(self) -> bool {
         self != Ecn::NotEct

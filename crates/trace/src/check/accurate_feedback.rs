@@ -155,10 +155,8 @@ impl AccurateFeedback {
             let Some(counter) = counter.map(u64::from) else { continue };
             if !bounds.update_if_within_bounds(initial, counter, OPTION_COUNTER_MODULUS) && wrong.is_none() {
                 let expected = bounds.range_text(initial, OPTION_COUNTER_MODULUS);
-                wrong = Some(format!(
-                    "its counter of bytes with {} is {counter}, and by what has arrived it is {expected}",
-                    super::ecn_name(ecn)
-                ));
+                wrong =
+                    Some(format!("its counter of bytes with {} is {counter}, and by what has arrived it is {expected}", ecn.rfc_name()));
             }
         }
         wrong
@@ -180,7 +178,7 @@ impl AccurateFeedback {
     }
 
     fn syn_text(&self, packet: &str) -> String {
-        let names: Vec<&str> = self.syn_codepoints.iter().map(|&ecn| super::ecn_name(ecn)).collect();
+        let names: Vec<&str> = self.syn_codepoints.iter().map(|&ecn| ecn.rfc_name()).collect();
         format!("the {packet} arrived with {}", names.join(" and "))
     }
 }

@@ -512,7 +512,7 @@ impl CheckedConnection {
     fn check_routers(&mut self, packet_event: &PacketEvent, observation: HopObservation, log: &mut ViolationLog) {
         let now = packet_event.event.packet.ecn;
         let Some(previous) = observation.previous.map(|previous| previous.ecn).filter(|&previous| previous != now) else { return };
-        let found = format!("it had {} before and has {} now", ecn_name(previous), ecn_name(now));
+        let found = format!("it had {} before and has {} now", previous.rfc_name(), now.rfc_name());
         match (previous, now) {
             (Ecn::NotEct, Ecn::Ce) => self.report(Rule::MarkOnNotEct, packet_event, &found, log),
             (_, Ecn::Ce) => {}
@@ -591,15 +591,6 @@ fn missing_echo_text((start, end): (u64, u64), what: &str) -> String {
 fn unexpected_ecn_text(ecn: Ecn) -> String {
     match ecn {
         Ecn::Ce => "it has CE: it was sent with ECT, or a router marked what was Not-ECT".to_owned(),
-        _ => format!("it has {}", ecn_name(ecn)),
-    }
-}
-
-fn ecn_name(ecn: Ecn) -> &'static str {
-    match ecn {
-        Ecn::NotEct => "Not-ECT",
-        Ecn::Ect1 => "ECT(1)",
-        Ecn::Ect0 => "ECT(0)",
-        Ecn::Ce => "CE",
+        _ => format!("it has {}", ecn.rfc_name()),
     }
 }
