@@ -78,10 +78,7 @@ impl DeviceUnderTest {
 
     /// Whether a scenario with these values would be refused.
     pub fn has_value_contradictions(&self, values: &DutValues, limit: Limit) -> bool {
-        let amount = match limit {
-            Limit::Packets(packets) => PacketsOrBytes::Packets(f64::from(packets)),
-            Limit::Bytes(bytes) => PacketsOrBytes::Bytes(bytes as f64),
-        };
+        let amount = PacketsOrBytes::from(limit);
         let has_buffer = self.discipline.child != ChildKind::Queue;
         let inside = self.aqm.zip(values.aqm.as_ref()).is_some_and(|(aqm, values)| !aqm.contradictions(values, amount).is_empty());
         inside || !(self.discipline.check)(&values.discipline, has_buffer.then_some(amount)).is_empty()
