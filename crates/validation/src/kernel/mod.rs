@@ -87,6 +87,19 @@ struct Comparison {
     excerpt: Vec<String>,
 }
 
+impl Comparison {
+    /// With the excerpt around the time of the difference.
+    fn new(
+        difference: Option<Difference>,
+        packets: usize,
+        counters: [CaseCounters; 2],
+        excerpt_at: impl FnOnce(Time) -> Vec<String>,
+    ) -> Comparison {
+        let excerpt = difference.as_ref().map(|difference| excerpt_at(difference.time)).unwrap_or_default();
+        Comparison { difference, packets, counters: Some(counters), excerpt }
+    }
+}
+
 /// The kind of cases whose receiver tunes its buffer from the first packets on.
 const AUTOTUNING_KIND: &str = "autotuning";
 
@@ -185,9 +198,8 @@ fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, V
     let ours = receiver::replay(case, settings).map_err(Verdict::NotComparable)?;
     let theirs: Vec<ExpectedPacket> = case.sent_by(Side::B).map(ExpectedPacket::at_recorded_time).collect();
     let difference = compare::first_packet_difference(&ours, &theirs, is_window_compared(case));
-    let excerpt = difference.as_ref().map(|difference| excerpt::of_side(&ours, &theirs, difference.time));
     let counters = [CaseCounters::of(case, ours.iter()), CaseCounters::of(case, case.sent_by(Side::B))];
-    Ok(Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() })
+    Ok(Comparison::new(difference, theirs.len(), counters, |at| excerpt::of_side(&ours, &theirs, at)))
 }
 
 fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
@@ -199,9 +211,8 @@ fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
     let states = states.map(|difference| Difference { agreed: agreed(difference.time), ..difference });
     let stopped = played.stopped.clone().map(|(time, what)| Difference { time, agreed: agreed(time), what });
     let difference = packets.into_iter().chain(states).chain(stopped).min_by_key(|difference| difference.time);
-    let excerpt = difference.as_ref().map(|difference| excerpt::sender_inputs_and_packets(case, &played, difference.time));
     let counters = [CaseCounters::of(case, played.packets.iter()), CaseCounters::of(case, case.sent_by(Side::A))];
-    let comparison = Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() };
+    let comparison = Comparison::new(difference, theirs.len(), counters, |at| excerpt::sender_inputs_and_packets(case, &played, at));
     fail_if_runaway(comparison, played.runaway)
 }
 
@@ -214,12 +225,8 @@ fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison,
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
     let theirs: Vec<ExpectedPacket> = timed.map(|(packet, time)| ExpectedPacket { packet, time }).collect();
     let difference = compare::first_difference_of_both_sides(&ours, &theirs, is_window_compared(case));
-    let excerpt = difference.as_ref().map(|difference| excerpt::of_both(&ours, &theirs, difference.time));
     let counters = [CaseCounters::of(case, ours.iter()), CaseCounters::of(case, case.packets.iter())];
-    Ok(fail_if_runaway(
-        Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() },
-        runaway,
-    ))
+    Ok(fail_if_runaway(Comparison::new(difference, theirs.len(), counters, |at| excerpt::of_both(&ours, &theirs, at)), runaway))
 }
 
 /// Whether the advertised window is compared: not where it depends on how a build lays out its memory.
