@@ -190,16 +190,9 @@ class Idling:
 
 @final
 class Scenario:
-    @staticmethod
-    def from_toml(
-        text: str,
-        overrides: Sequence[tuple[str, str]],
-        aqms: Sequence[BroughtAqm] = ...,
-        folder: Path | str = ...,
-        changed_from: Scenario | None = ...,
-    ) -> Scenario: ...
-    @staticmethod
-    def from_json(
+    def __new__(
+        cls,
+        is_toml: bool,
         text: str,
         overrides: Sequence[tuple[str, str]],
         aqms: Sequence[BroughtAqm] = ...,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cpu_time::ThreadTime;
-use ecnlab_scenario::{FileReader, Problem, Registry, Scenario as ValidScenario};
+use ecnlab_scenario::Scenario as ValidScenario;
 use ecnlab_sim::measures;
 use ecnlab_sim::{NoProbe, Probe, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, Tracer};
 use ecnlab_units::Time;
@@ -47,30 +47,27 @@ pub struct RunResult {
 
 #[pymethods]
 impl Scenario {
-    #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None))]
-    fn from_toml(
+    /// Reads a scenario in TOML, or else in JSON, without the interpreter's lock: a large file takes seconds, in which other threads must
+    /// receive Ctrl-C. A scenario that is another one with changes shares its network if they do not concern it.
+    #[new]
+    #[pyo3(signature = (is_toml, text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None))]
+    fn new(
         py: Python<'_>,
+        is_toml: bool,
         text: &str,
         overrides: Vec<(String, String)>,
         aqms: Vec<Py<UserAqm>>,
         folder: PathBuf,
         changed_from: Option<Py<Scenario>>,
     ) -> PyResult<Scenario> {
-        Scenario::read(py, ValidScenario::from_toml, text, overrides, &aqms, &folder, changed_from)
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None))]
-    fn from_json(
-        py: Python<'_>,
-        text: &str,
-        overrides: Vec<(String, String)>,
-        aqms: Vec<Py<UserAqm>>,
-        folder: PathBuf,
-        changed_from: Option<Py<Scenario>>,
-    ) -> PyResult<Scenario> {
-        Scenario::read(py, ValidScenario::from_json, text, overrides, &aqms, &folder, changed_from)
+        let read = if is_toml { ValidScenario::from_toml } else { ValidScenario::from_json };
+        let registry = registry_with(&aqms)?;
+        let read = py.detach(|| read(text, &overrides, &registry, &|name| file_io::read_file_in_folder(&folder, name)));
+        let mut scenario = read.map_err(|problems| scenario_error(&problems))?;
+        if let Some(original) = &changed_from {
+            scenario.share_network(&original.get().0);
+        }
+        Ok(Scenario(scenario))
     }
 
     #[getter]
@@ -177,29 +174,7 @@ impl Scenario {
 
 type Tables = Vec<(&'static str, measures::Table)>;
 
-type ScenarioReader = fn(&str, &[(String, String)], &Registry, FileReader<'_>) -> Result<ValidScenario, Vec<Problem>>;
-
 impl Scenario {
-    /// Reads a scenario without the interpreter's lock: a large file takes seconds, in which other threads must receive Ctrl-C.
-    /// A scenario that is another one with changes shares its network if they do not concern it.
-    fn read(
-        py: Python<'_>,
-        reader: ScenarioReader,
-        text: &str,
-        overrides: Vec<(String, String)>,
-        aqms: &[Py<UserAqm>],
-        folder: &Path,
-        changed_from: Option<Py<Scenario>>,
-    ) -> PyResult<Scenario> {
-        let registry = registry_with(aqms)?;
-        let read = py.detach(|| reader(text, &overrides, &registry, &|name| file_io::read_file_in_folder(folder, name)));
-        let mut scenario = read.map_err(|problems| scenario_error(&problems))?;
-        if let Some(original) = &changed_from {
-            scenario.share_network(&original.get().0);
-        }
-        Ok(Scenario(scenario))
-    }
-
     fn run_to_end(&self, seed: u64, watch: ProgressWatch, trace: Option<&TraceFileOptions>) -> PyResult<(Run, Tables)> {
         let recording = self.0.record.recording();
         if trace.is_none() && recording == RecordingConfig::default() {

@@ -324,11 +324,10 @@ def _scenario_from_text(
 
     With the same network as `changed_from` it shares that in memory.
     """
-    build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _user_aqm_classes_and_entries(aqms)
     beside = folder or Path(source or "").parent.absolute()
     try:
-        core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside, changed_from))
+        core = _build_interruptibly(lambda: _core.Scenario(form == "toml", text, list(changes.items()), entries, beside, changed_from))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.from_engine, error.problems), source) from None
     except ValueError as error:  # a name already in use
