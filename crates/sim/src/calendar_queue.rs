@@ -41,6 +41,7 @@ use std::collections::BinaryHeap;
 use ecnlab_units::Time;
 
 use crate::component::{ComponentId, ComponentKind};
+use crate::index_vec::IndexVec;
 
 /// Slot 0 is a sentinel that ends each list, so that list updates need no bounds check.
 const SENTINEL_SLOT: u32 = 0;
@@ -72,7 +73,7 @@ impl TieBreak {
 
 /// A priority queue with one deadline for each component; components may be added at any time.
 pub struct CalendarQueue {
-    slots: Vec<Slot>,
+    slots: IndexVec<Slot>,
     /// About the number of components that are added in all.
     expected_components: usize,
     /// The buckets up to a lap ahead of the current one.
@@ -168,7 +169,7 @@ impl CalendarQueue {
 
     /// No deadlines yet, with capacity for about so many components.
     pub fn new(components: usize) -> CalendarQueue {
-        let mut slots = Vec::with_capacity(components + 1);
+        let mut slots = IndexVec::with_capacity(components + 1);
         slots.push(Slot::EMPTY);
         CalendarQueue {
             slots,
@@ -193,8 +194,7 @@ impl CalendarQueue {
 
     /// Adds a component without a deadline; returns the slot by which its deadline is set.
     pub fn add_component(&mut self, component: ComponentId) -> u32 {
-        self.slots.push(Slot { component, ..Slot::EMPTY });
-        (self.slots.len() - 1) as u32
+        self.slots.push(Slot { component, ..Slot::EMPTY })
     }
 
     /// Sets a component's deadline at the time `now`.
@@ -207,7 +207,7 @@ impl CalendarQueue {
     // Runs for every packet: calls are in separate functions, so that no register has to be saved.
     pub fn set_deadline_with_tie_break(&mut self, slot: u32, due: Time, tie_break: TieBreak) {
         debug_assert!(slot != CalendarQueue::NO_SLOT, "the component was not added");
-        let state = &mut self.slots[slot as usize];
+        let state = &mut self.slots[slot];
         state.due = due.picos();
         state.tie_break = tie_break;
         if state.stored_due <= state.due {
@@ -225,7 +225,7 @@ impl CalendarQueue {
 
     /// A component's deadline and its tie-break key, if one is set.
     pub fn deadline_of(&self, slot: u32) -> Option<(Time, TieBreak)> {
-        let state = &self.slots[slot as usize];
+        let state = &self.slots[slot];
         (state.due != NO_DEADLINE).then(|| (Time::from_picos(state.due), state.tie_break))
     }
 
@@ -239,7 +239,7 @@ impl CalendarQueue {
 
     /// Clears a component's deadline.
     pub fn clear_deadline(&mut self, slot: u32) {
-        self.slots[slot as usize].due = NO_DEADLINE;
+        self.slots[slot].due = NO_DEADLINE;
     }
 
     #[cfg(test)]
@@ -260,7 +260,7 @@ impl CalendarQueue {
                     return None;
                 }
                 self.ready.truncate(self.ready.len() - 1);
-                let state = &self.slots[slot as usize];
+                let state = &self.slots[slot];
                 if state.stored_due != due {
                     // The slot has been reinserted at an earlier time since.
                     continue;
@@ -272,7 +272,7 @@ impl CalendarQueue {
                 self.reinsert(slot);
             } else {
                 let first = self.advance_bucket()?;
-                let state = &self.slots[first as usize];
+                let state = &self.slots[first];
                 if state.next != SENTINEL_SLOT || state.stored_due > until.picos() {
                     self.move_to_ready(first);
                 } else if state.stored_due == state.due {
@@ -295,12 +295,12 @@ impl CalendarQueue {
                 self.move_to_ready(first);
                 continue;
             };
-            let state = &self.slots[slot as usize];
+            let state = &self.slots[slot];
             if (state.stored_due, state.due, state.tie_break) == (due, due, tie_break) {
                 return Some(Time::from_picos(due));
             }
             self.ready.truncate(self.ready.len() - 1);
-            if self.slots[slot as usize].stored_due == due {
+            if self.slots[slot].stored_due == due {
                 self.reinsert(slot);
             }
         }
@@ -318,7 +318,7 @@ impl CalendarQueue {
     /// Clears a deadline that has expired.
     #[inline]
     fn fire_deadline(&mut self, slot: u32) -> (Time, ComponentId) {
-        let state = &mut self.slots[slot as usize];
+        let state = &mut self.slots[slot];
         let (due, component) = (state.due, state.component);
         let keys = (state.tie_break, component);
         (state.due, state.stored_due) = (NO_DEADLINE, NO_DEADLINE);
@@ -342,7 +342,7 @@ impl CalendarQueue {
 
     /// Reinserts a slot whose deadline was moved or cleared, and whose stored time has come up.
     fn reinsert(&mut self, slot: u32) {
-        let state = &mut self.slots[slot as usize];
+        let state = &mut self.slots[slot];
         state.stored_due = NO_DEADLINE;
         if state.due != NO_DEADLINE {
             let Slot { due, tie_break, .. } = *state;
@@ -354,7 +354,7 @@ impl CalendarQueue {
     #[cold]
     #[inline(never)]
     fn reinsert_earlier(&mut self, slot: u32) {
-        let Slot { due, tie_break, stored_due, .. } = self.slots[slot as usize];
+        let Slot { due, tie_break, stored_due, .. } = self.slots[slot];
         if stored_due != NO_DEADLINE {
             self.remove_from_bucket(slot);
         }
@@ -363,7 +363,7 @@ impl CalendarQueue {
 
     /// Stores a slot in the container of its deadline.
     fn insert_slot(&mut self, slot: u32, due: u64, tie_break: TieBreak) {
-        let state = &mut self.slots[slot as usize];
+        let state = &mut self.slots[slot];
         let component = state.component;
         state.stored_due = due;
         let bucket = due >> self.bucket_shift;
@@ -389,7 +389,7 @@ impl CalendarQueue {
     /// Removes a slot from its bucket, to be inserted at an earlier time. Its entries in `ready` and `overflow` are recognized as stale by
     /// their time.
     fn remove_from_bucket(&mut self, slot: u32) {
-        let Slot { stored_due, location, .. } = self.slots[slot as usize];
+        let Slot { stored_due, location, .. } = self.slots[slot];
         if location == SlotLocation::Bucket {
             self.buckets.remove(stored_due >> self.bucket_shift, slot, &mut self.slots);
         }
@@ -432,7 +432,7 @@ impl CalendarQueue {
     fn refill_from_overflow(&mut self) {
         while let Some(&Reverse((stored_due, slot))) = self.overflow.peek() {
             let bucket = stored_due >> self.bucket_shift;
-            let state = &mut self.slots[slot as usize];
+            let state = &mut self.slots[slot];
             // Otherwise the slot has been reinserted elsewhere since.
             if state.location == SlotLocation::Overflow && state.stored_due == stored_due {
                 if bucket > self.current_bucket + self.buckets.mask {
@@ -452,7 +452,7 @@ impl CalendarQueue {
     fn move_to_ready(&mut self, mut slot: u32) {
         while slot != SENTINEL_SLOT {
             self.count_visit();
-            let state = &mut self.slots[slot as usize];
+            let state = &mut self.slots[slot];
             state.location = SlotLocation::Ready;
             // A deadline that was moved later comes up at its old time, and is reinserted then.
             let entry = ReadyEntry { due: state.stored_due, tie_break: state.tie_break, component: state.component, slot };
@@ -511,15 +511,10 @@ impl CalendarQueue {
         self.ready_overflow.clear();
         self.bucket_shift = shift;
         self.current_bucket = now >> shift;
-        for slot in 0..self.slots.len() as u32 {
+        for slot in self.slots.numbers() {
             self.count_visit();
-            let state = &mut self.slots[slot as usize];
-            if state.stored_due != NO_DEADLINE {
-                state.stored_due = NO_DEADLINE;
-                if state.due != NO_DEADLINE {
-                    let Slot { due, tie_break, .. } = *state;
-                    self.insert_slot(slot, due, tie_break);
-                }
+            if self.slots[slot].stored_due != NO_DEADLINE {
+                self.reinsert(slot);
             }
         }
     }
@@ -553,20 +548,20 @@ impl BucketRing {
     }
 
     #[inline(always)]
-    fn insert(&mut self, bucket: u64, slot: u32, slots: &mut [Slot]) {
+    fn insert(&mut self, bucket: u64, slot: u32, slots: &mut IndexVec<Slot>) {
         let index = (bucket & self.mask) as usize;
         let next = std::mem::replace(&mut self.heads[index], slot);
         self.occupied[index / 64] |= 1 << (index % 64);
-        slots[next as usize].previous = slot;
-        let state = &mut slots[slot as usize];
+        slots[next].previous = slot;
+        let state = &mut slots[slot];
         (state.next, state.previous) = (next, SENTINEL_SLOT);
     }
 
-    fn remove(&mut self, bucket: u64, slot: u32, slots: &mut [Slot]) {
-        let Slot { next, previous, .. } = slots[slot as usize];
-        slots[next as usize].previous = previous;
+    fn remove(&mut self, bucket: u64, slot: u32, slots: &mut IndexVec<Slot>) {
+        let Slot { next, previous, .. } = slots[slot];
+        slots[next].previous = previous;
         if previous != SENTINEL_SLOT {
-            slots[previous as usize].next = next;
+            slots[previous].next = next;
             return;
         }
         let index = (bucket & self.mask) as usize;

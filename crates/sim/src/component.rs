@@ -42,9 +42,9 @@ impl ComponentId {
     /// # Panics
     /// If the index does not fit, at 268 million of one kind.
     #[inline]
-    pub const fn new(kind: ComponentKind, index: usize) -> ComponentId {
+    pub const fn new(kind: ComponentKind, index: u32) -> ComponentId {
         assert!(index < 1 << INDEX_BITS, "at most 2^28 components of one kind");
-        ComponentId((kind as u32) << INDEX_BITS | index as u32)
+        ComponentId((kind as u32) << INDEX_BITS | index)
     }
 
     #[inline(always)]

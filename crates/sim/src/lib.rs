@@ -10,6 +10,7 @@ mod engine;
 pub mod external_hosts;
 pub mod impairment;
 mod incremental_recorder;
+mod index_vec;
 mod link;
 pub mod measures;
 pub mod network;

@@ -174,7 +174,7 @@ impl Link {
     #[cold]
     #[inline(never)]
     pub fn add_arrival_slot(&mut self, calendar: &mut CalendarQueue) {
-        self.arrival_slot = calendar.add_component(ComponentId::new(ComponentKind::Link, self.number as usize));
+        self.arrival_slot = calendar.add_component(ComponentId::new(ComponentKind::Link, self.number));
     }
 
     /// Removes all packets from the wire; returns the first of their chain.

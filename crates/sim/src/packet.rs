@@ -4,6 +4,7 @@ use ecnlab_transport::{AccEcnOption, Ack, SackOption, Segment, SegmentType};
 use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
 
 use crate::calendar_queue::TieBreak;
+use crate::index_vec::IndexVec;
 
 /// Index of a packet in its arena.
 pub type PacketId = u32;
@@ -190,43 +191,52 @@ pub struct PacketOrigin {
 }
 
 impl Packet {
+    /// A packet of this origin without content and extension.
+    #[inline(always)]
+    fn blank(origin: PacketOrigin) -> Packet {
+        let PacketOrigin { flow, hop_index, connection_id, flags } = origin;
+        Packet {
+            arrives_at: Time::ZERO,
+            tie_break: TieBreak::default(),
+            next: NO_INDEX,
+            hop_index,
+            seq: 0,
+            sent_at: Time::ZERO,
+            flow,
+            size: 0,
+            ext_or_rtt_us: NO_INDEX,
+            ecn: Ecn::NotEct,
+            connection_id,
+            flags,
+        }
+    }
+
     #[inline(always)]
     pub fn from_segment(segment: &Segment, origin: PacketOrigin, sent_at: Time, rtt_us: u32) -> Packet {
         let bits = PacketFlags::new(segment.segment_type, segment.cwr, segment.ece, segment.retransmission);
         let push = if segment.push { PacketFlags::PUSH } else { 0 };
         let accurate = u16::from(segment.ae) << 12 | u16::from(segment.accecn_option) << 13;
         Packet {
-            arrives_at: Time::ZERO,
-            tie_break: TieBreak::default(),
-            next: NO_INDEX,
-            hop_index: origin.hop_index,
             seq: segment.seq,
             sent_at,
-            flow: origin.flow,
             size: segment.size,
             ext_or_rtt_us: rtt_us,
             ecn: segment.ecn,
-            connection_id: origin.connection_id,
             flags: bits.with_bits_set(origin.flags.0 | push | accurate),
+            ..Packet::blank(origin)
         }
     }
 
     #[inline]
     pub fn from_ack(ack: &Ack, origin: PacketOrigin) -> Packet {
         Packet {
-            arrives_at: Time::ZERO,
-            tie_break: TieBreak::default(),
-            next: NO_INDEX,
-            hop_index: origin.hop_index,
             seq: ack.next,
             sent_at: ack.echo,
-            flow: origin.flow,
             size: ack.size,
-            ext_or_rtt_us: NO_INDEX,
             ecn: ack.ecn,
-            connection_id: origin.connection_id,
             flags: PacketFlags::new(ack.segment_type, ack.cwr, ack.ece, ack.echo_retransmission)
                 .with_bits_set(PacketFlags::ACK | u16::from(ack.ae) << 12),
+            ..Packet::blank(origin)
         }
     }
 
@@ -242,18 +252,13 @@ impl Packet {
             Direction::Back => (flags.with_bits_set(PacketFlags::ACK), NO_INDEX),
         };
         Packet {
-            arrives_at: Time::ZERO,
-            tie_break: TieBreak::default(),
-            next: NO_INDEX,
-            hop_index: origin.hop_index,
             seq: u64::from(external.payload) << 32 | u64::from(external.handle),
             sent_at: now,
-            flow: origin.flow,
             size: external.size,
             ext_or_rtt_us,
             ecn: external.ecn,
-            connection_id: origin.connection_id,
             flags,
+            ..Packet::blank(origin)
         }
     }
 
@@ -328,23 +333,18 @@ impl Packet {
         }
     }
 
+    /// The ACK, without its extension.
     #[inline(always)]
-    fn ack_with_ext(&self, sacks: SackOption, window: u32, accecn: AccEcnOption, tsval_ms: u32) -> Ack {
+    fn to_ack(self) -> Ack {
         Ack {
-            next: self.seq,
-            size: self.size,
             segment_type: self.segment_type(),
             ece: self.flags.ece(),
             cwr: self.flags.cwr(),
             echo: self.sent_at,
             echo_retransmission: self.flags.is_retransmission(),
-            window,
             ecn: self.ecn,
-            on_data: false,
             ae: self.flags.ae(),
-            tsval_ms,
-            accecn,
-            sacks,
+            ..Ack::plain(self.seq, self.size)
         }
     }
 }
@@ -383,11 +383,11 @@ impl Default for PacketExt {
 /// All packets in the network.
 #[derive(Default)]
 pub struct PacketArena {
-    packets: Vec<Packet>,
+    packets: IndexVec<Packet>,
     first_free: PacketId,
     live_packets: u32,
     /// Extensions of packets, and the indices of free ones.
-    exts: Vec<PacketExt>,
+    exts: IndexVec<PacketExt>,
     free_exts: Vec<u32>,
 }
 
@@ -400,11 +400,10 @@ impl PacketArena {
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         self.live_packets += 1;
         if self.first_free == NO_INDEX {
-            self.packets.push(packet);
-            return (self.packets.len() - 1) as PacketId;
+            return self.packets.push(packet);
         }
         let id = self.first_free;
-        self.first_free = std::mem::replace(&mut self.packets[id as usize], packet).next;
+        self.first_free = std::mem::replace(&mut self.packets[id], packet).next;
         id
     }
 
@@ -467,7 +466,7 @@ impl PacketArena {
 
     #[inline(never)]
     fn rtt_us_from_ext(&self, packet: &Packet) -> u32 {
-        packet.ext_index().map_or(0, |place| self.exts[place as usize].piggybacked_ack.rtt_us)
+        packet.ext_index().map_or(0, |place| self.exts[place].piggybacked_ack.rtt_us)
     }
 
     /// Inserts a copy of a packet.
@@ -475,7 +474,7 @@ impl PacketArena {
         let mut copy = self[id];
         copy.flags = copy.flags.with_bits_set(PacketFlags::COPY);
         if let Some(place) = copy.ext_index() {
-            copy.ext_or_rtt_us = self.store_ext(self.exts[place as usize].clone());
+            copy.ext_or_rtt_us = self.store_ext(self.exts[place].clone());
         }
         self.insert(copy)
     }
@@ -483,13 +482,11 @@ impl PacketArena {
     /// Removes an ACK from the network.
     #[inline(always)]
     pub fn remove_ack(&mut self, id: PacketId) -> Ack {
-        let ack = match self[id].ext_index() {
-            None => self[id].ack_with_ext(SackOption::default(), Ack::WINDOW_UNLIMITED, AccEcnOption::default(), 0),
-            Some(place) => {
-                let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
-                self[id].ack_with_ext(sacks, window, accecn, tsval_ms)
-            }
-        };
+        let mut ack = self[id].to_ack();
+        if let Some(place) = self[id].ext_index() {
+            let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
+            (ack.sacks, ack.window, ack.accecn, ack.tsval_ms) = (sacks, window, accecn, tsval_ms);
+        }
         self.remove_without_ext(id);
         ack
     }
@@ -497,25 +494,22 @@ impl PacketArena {
     /// Stores an extension until its packet arrives; returns its index.
     #[inline(never)]
     fn store_ext(&mut self, aside: PacketExt) -> u32 {
-        let place = self.free_exts.pop().unwrap_or_else(|| {
-            self.exts.push(PacketExt::default());
-            (self.exts.len() - 1) as u32
-        });
-        self.exts[place as usize] = aside;
+        let place = self.free_exts.pop().unwrap_or_else(|| self.exts.push(PacketExt::default()));
+        self.exts[place] = aside;
         place
     }
 
     #[inline(never)]
     fn remove_ext(&mut self, place: u32) -> PacketExt {
         self.free_exts.push(place);
-        std::mem::take(&mut self.exts[place as usize])
+        std::mem::take(&mut self.exts[place])
     }
 
     /// Removes a packet without an extension from the network.
     #[inline]
     pub fn remove_without_ext(&mut self, id: PacketId) {
         self.live_packets -= 1;
-        self.packets[id as usize].next = std::mem::replace(&mut self.first_free, id);
+        self.packets[id].next = std::mem::replace(&mut self.first_free, id);
     }
 
     /// Number of packets in the network.
@@ -527,13 +521,13 @@ impl PacketArena {
 impl std::ops::Index<PacketId> for PacketArena {
     type Output = Packet;
     fn index(&self, id: PacketId) -> &Packet {
-        &self.packets[id as usize]
+        &self.packets[id]
     }
 }
 
 impl std::ops::IndexMut<PacketId> for PacketArena {
     fn index_mut(&mut self, id: PacketId) -> &mut Packet {
-        &mut self.packets[id as usize]
+        &mut self.packets[id]
     }
 }
 

@@ -4,9 +4,9 @@
 use ecnlab_queue::{QueueItem, SignalCause};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Span, Time, words};
 
+use crate::index_vec::IndexVec;
 use crate::link::QueuedPacket;
 use crate::measures::table::{ColumnNameSource, TableSpec, count_column, index_column, name_column};
-use crate::packet::PacketId;
 
 /// An event of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -128,19 +128,16 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
 #[derive(Default)]
 pub struct PacketNumbering {
     /// Number of arrivals, by queue.
-    arrived_by_queue: Vec<u32>,
+    arrived_by_queue: IndexVec<u32>,
     /// The number of each packet at the queue where it is, by its place in the arena.
-    number_by_packet: Vec<u32>,
+    number_by_packet: IndexVec<u32>,
 }
 
 impl PacketNumbering {
     /// The log entry of an event.
     pub fn log_entry_of_event(&mut self, time: Time, queue: u32, event: MeasuredQueueEvent) -> QueueLogEntry {
-        let at = queue as usize;
-        if self.arrived_by_queue.len() <= at {
-            self.arrived_by_queue.resize(at + 1, 0);
-        }
-        let came = self.arrived_by_queue[at];
+        let arrived_packets = self.arrived_by_queue.get_or_add(queue, u32::default);
+        let came = *arrived_packets;
         let entry_without_packet = |kind, value| QueueLogEntry {
             time,
             kind,
@@ -153,8 +150,8 @@ impl PacketNumbering {
         };
         match event {
             MeasuredQueueEvent::Arrived(frame) => {
-                self.arrived_by_queue[at] += 1;
-                self.set_number(frame.packet, came);
+                *arrived_packets += 1;
+                *self.number_by_packet.get_or_add(frame.packet, u32::default) = came;
                 packet_entry(time, came, QueueLogEntryKind::Arrival, QueueLogCause::None, frame)
             }
             MeasuredQueueEvent::Marked(frame, cause) => {
@@ -173,16 +170,8 @@ impl PacketNumbering {
         }
     }
 
-    fn set_number(&mut self, packet: PacketId, number: u32) {
-        let place = packet as usize;
-        if self.number_by_packet.len() <= place {
-            self.number_by_packet.resize(place + 1, 0);
-        }
-        self.number_by_packet[place] = number;
-    }
-
     fn number_of_packet(&self, frame: &QueuedPacket) -> u32 {
-        self.number_by_packet[frame.packet as usize]
+        self.number_by_packet[frame.packet]
     }
 }
 

@@ -241,6 +241,7 @@ impl Ack {
     }
 
     /// An ACK of all segments before `next`, without options or flags.
+    #[inline]
     pub fn plain(next: u64, size: u32) -> Ack {
         Ack {
             next,

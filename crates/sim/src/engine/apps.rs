@@ -14,6 +14,7 @@ use super::fast_path::AppFlowFastPath;
 use super::flow::{AppWriteTiming, HandshakeResult};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
+use crate::index_vec::IndexVec;
 use crate::network::{AppWithFlows, FlowTemplate, MemberRngRole, PrivateLinkIds};
 use crate::packet::NO_INDEX;
 use crate::probe::Probe;
@@ -36,7 +37,7 @@ pub struct App {
     timer_slot: u32,
     next_deadline: Option<Time>,
     /// Flows of its members.
-    flows: Vec<u32>,
+    flows: IndexVec<u32>,
     member_factory: Option<Box<AppMemberFactory>>,
 }
 
@@ -44,7 +45,7 @@ pub struct App {
 struct AppMemberFactory {
     template: FlowTemplate,
     /// Private links of each member that was added.
-    private_links: Vec<PrivateLinkIds>,
+    private_links: IndexVec<PrivateLinkIds>,
     /// Number of members at the start.
     initial_members: u32,
     /// Where the fast path applies to members that are added.
@@ -64,7 +65,7 @@ impl App {
 
     /// The private links of flows that it has added, which other flows may get while packets are on them.
     pub fn reassignable_private_links(&self) -> impl Iterator<Item = u32> + '_ {
-        let private_links = self.member_factory.iter().flat_map(|factory| &factory.private_links);
+        let private_links = self.member_factory.iter().flat_map(|factory| factory.private_links.iter());
         let is_access_empty_then = self.write_times == WriteTimes::WhileIdle;
         private_links.flat_map(move |links| links.access.filter(|_| !is_access_empty_then).into_iter().chain(links.exit).flatten())
     }
@@ -97,10 +98,10 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If it owns a flow that does not exist, or one that another application owns.
     pub fn add_app(&mut self, spec: &AppWithFlows) -> u32 {
-        let number = self.apps.len() as u32;
-        let group = &self.group_names[spec.group as usize];
+        let number = self.apps.next_number();
+        let group = &self.group_names[spec.group];
         let rng = Rng::for_role(self.options.seed, MemberRngRole { role: "source", member: spec.member, group });
-        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::App, number as usize));
+        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::App, number));
         let start = spec.start.max(self.now);
         self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());
         let initial_members = spec.flows.len() as u32;
@@ -113,10 +114,15 @@ impl<P: Probe> Simulation<P> {
             is_at_timer: false,
             timer_slot,
             next_deadline: Some(start),
-            flows: Vec::with_capacity(spec.flows.len()),
+            flows: IndexVec::with_capacity(spec.flows.len()),
             member_factory: spec.member_template.as_ref().map(|template| {
                 let template = (**template).clone();
-                Box::new(AppMemberFactory { template, private_links: Vec::new(), initial_members, ahead: AppFlowFastPath::default() })
+                Box::new(AppMemberFactory {
+                    template,
+                    private_links: IndexVec::default(),
+                    initial_members,
+                    ahead: AppFlowFastPath::default(),
+                })
             }),
         });
         spec.flows.iter().for_each(|&flow| self.assign_flow_to_app(number, flow));
@@ -126,17 +132,17 @@ impl<P: Probe> Simulation<P> {
 
     /// Makes a flow the application's next member.
     fn assign_flow_to_app(&mut self, app: u32, flow: u32) {
-        let owner = &mut self.apps[app as usize];
-        let member = &mut self.flows[flow as usize];
+        let owner = &mut self.apps[app];
+        let member = &mut self.flows[flow];
         assert_eq!(NO_INDEX, member.app, "a flow belongs to one application");
-        (member.app, member.app_member) = (app, owner.flows.len() as u32);
+        (member.app, member.app_member) = (app, owner.flows.next_number());
         member.app_kind = AppWriteTiming::new(owner.wants_deliveries, owner.write_times, member.sender.as_tcp().is_some());
         owner.flows.push(flow);
     }
 
     /// The timer of an application: its start, later the timer that it has set.
     pub(super) fn on_app_timer(&mut self, app: u32) {
-        let owner = &mut self.apps[app as usize];
+        let owner = &mut self.apps[app];
         owner.next_deadline = None;
         let started = std::mem::replace(&mut owner.started, true);
         self.notify_app(app, if started { AppEvent::Timer } else { AppEvent::Start });
@@ -145,22 +151,22 @@ impl<P: Probe> Simulation<P> {
     /// Delivers an event to the application of a flow.
     #[cold]
     pub(super) fn notify_app_of_flow(&mut self, flow: u32, event: impl FnOnce(FlowIndex) -> AppEvent) {
-        let flow = &self.flows[flow as usize];
+        let flow = &self.flows[flow];
         self.notify_app(flow.app, event(flow.app_member));
     }
 
     /// Delivers an event to an application, and executes its calls.
     pub(super) fn notify_app(&mut self, app: u32, event: AppEvent) {
-        let Some(mut application) = self.apps[app as usize].application.take() else {
-            return self.apps[app as usize].pending_events.push_back(event);
+        let Some(mut application) = self.apps[app].application.take() else {
+            return self.apps[app].pending_events.push_back(event);
         };
         let mut next = Some(event);
         while let Some(event) = next {
-            self.apps[app as usize].is_at_timer = matches!(event, AppEvent::Start | AppEvent::Timer);
+            self.apps[app].is_at_timer = matches!(event, AppEvent::Start | AppEvent::Timer);
             application.on_event(event, self.now, &mut AppCalls { simulation: self, app });
-            next = self.apps[app as usize].pending_events.pop_front();
+            next = self.apps[app].pending_events.pop_front();
         }
-        let (now, owner) = (self.now, &mut self.apps[app as usize]);
+        let (now, owner) = (self.now, &mut self.apps[app]);
         let due = application.deadline().map(|due| due.max(now));
         owner.application = Some(application);
         match std::mem::replace(&mut owner.next_deadline, due) {
@@ -176,16 +182,16 @@ impl<P: Probe> Simulation<P> {
 /// Pairs of flows that are the two directions of one connection, with acknowledgements of the one piggybacked on data of the other.
 impl<P: Probe> Simulation<P> {
     fn pair_directions(&mut self, one: u32, other: u32) {
-        if self.flows[one as usize].piggybacks_acks() {
-            (self.flows[one as usize].reverse_flow, self.flows[other as usize].reverse_flow) = (other, one);
+        if self.flows[one].piggybacks_acks() {
+            (self.flows[one].reverse_flow, self.flows[other].reverse_flow) = (other, one);
         }
     }
 
     /// Ends the pairing of a flow with its reverse flow when its connection is over.
     fn unpair_directions(&mut self, flow: u32) {
-        let reverse_flow = std::mem::replace(&mut self.flows[flow as usize].reverse_flow, NO_INDEX);
+        let reverse_flow = std::mem::replace(&mut self.flows[flow].reverse_flow, NO_INDEX);
         if reverse_flow != NO_INDEX {
-            self.flows[reverse_flow as usize].reverse_flow = NO_INDEX;
+            self.flows[reverse_flow].reverse_flow = NO_INDEX;
         }
     }
 }
@@ -202,18 +208,18 @@ impl<P: Probe> AppCalls<'_, P> {
     /// # Panics
     /// If the member does not exist and the application may not add members.
     fn get_or_add_member_flow(&mut self, member: FlowIndex) -> u32 {
-        while member as usize >= self.simulation.apps[self.app as usize].flows.len() {
+        while member >= self.simulation.apps[self.app].flows.next_number() {
             self.add_group_member();
         }
-        self.simulation.apps[self.app as usize].flows[member as usize]
+        self.simulation.apps[self.app].flows[member]
     }
 
     /// # Panics
     /// If flows are added faster than the network completes them, up to `MAX_MEMBERS`.
     fn add_group_member(&mut self) {
-        let mut more = self.simulation.apps[self.app as usize].member_factory.take().expect("the application may have more members");
-        let number = self.simulation.apps[self.app as usize].flows.len() as u32;
-        let group = &self.simulation.group_names[more.template.flow.group as usize];
+        let mut more = self.simulation.apps[self.app].member_factory.take().expect("the application may have more members");
+        let number = self.simulation.apps[self.app].flows.next_number();
+        let group = &self.simulation.group_names[more.template.flow.group];
         assert!(
             number < MAX_MEMBERS,
             "{MAX_MEMBERS} flows of the group {group} are open at once; fix: start fewer flows, or give a faster network"
@@ -225,30 +231,30 @@ impl<P: Probe> AppCalls<'_, P> {
         });
         more.private_links.push(own);
         self.simulation.apply_app_flow_fast_path(flow, &own, more.ahead);
-        self.simulation.apps[self.app as usize].member_factory = Some(more);
+        self.simulation.apps[self.app].member_factory = Some(more);
         self.simulation.assign_flow_to_app(self.app, flow);
     }
 
     /// If a flow's last data carries a FIN and the flow is one direction of a bidirectional connection, the sink does not answer that FIN
     /// with another.
     fn suppress_close_on_fin(&mut self, at: u32, demand: &AppWrite) {
-        let reverse_flow = self.simulation.flows[at as usize].reverse_flow;
+        let reverse_flow = self.simulation.flows[at].reverse_flow;
         if demand.closes && reverse_flow != NO_INDEX {
-            self.simulation.flows[reverse_flow as usize].sink.suppress_close_on_fin();
+            self.simulation.flows[reverse_flow].sink.suppress_close_on_fin();
         }
     }
 
     /// # Panics
     /// If the application writes while the flow may be ahead of the current time.
     fn assert_may_write_now(&self, at: u32) {
-        let flow = &self.simulation.flows[at as usize];
+        let flow = &self.simulation.flows[at];
         match flow.app_kind {
             AppWriteTiming::WritesWhileIdle => assert!(
                 !flow.measures.is_sending(),
                 "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
             ),
             AppWriteTiming::WritesAtTimer => assert!(
-                self.simulation.apps[self.app as usize].is_at_timer,
+                self.simulation.apps[self.app].is_at_timer,
                 "an application whose write_times are AtTimer writes at its start and its timer only"
             ),
             AppWriteTiming::Absent | AppWriteTiming::WantsDeliveries | AppWriteTiming::WritesAnyTime => {}
@@ -258,7 +264,7 @@ impl<P: Probe> AppCalls<'_, P> {
     /// Starts the sender of a new connection.
     fn start_sender(&mut self, at: u32, demand: AppWrite) {
         let simulation = &mut *self.simulation;
-        let flow = &mut simulation.flows[at as usize];
+        let flow = &mut simulation.flows[at];
         let (timer, sink, datagrams) = (flow.timer_slot, flow.sink_timer_slot, flow.sends_datagrams);
         simulation.calendar.clear_deadline(timer);
         simulation.calendar.clear_deadline(sink);
@@ -271,9 +277,9 @@ impl<P: Probe> AppCalls<'_, P> {
         }
         flow.measures.begin_transfer(simulation.now);
         simulation.run_sender(at, |sender, now, out| sender.start(now, out));
-        let flow = &simulation.flows[at as usize];
+        let flow = &simulation.flows[at];
         if !flow.sender.as_tcp().is_some_and(|sender| sender.is_in_handshake()) {
-            simulation.apps[self.app as usize].pending_events.push_back(AppEvent::Opened(flow.app_member));
+            simulation.apps[self.app].pending_events.push_back(AppEvent::Opened(flow.app_member));
         }
     }
 }
@@ -282,36 +288,36 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
     fn open_connection(&mut self, member: FlowIndex, demand: AppWrite) {
         let (at, now) = (self.get_or_add_member_flow(member), self.simulation.now);
         self.assert_may_write_now(at);
-        let flow = &self.simulation.flows[at as usize];
+        let flow = &self.simulation.flows[at];
         assert!(
             flow.app_kind != AppWriteTiming::WritesAtTimer || !flow.started,
             "an application whose write_times are AtTimer opens a connection of a flow once"
         );
         self.simulation.unpair_directions(at);
-        self.simulation.flows[at as usize].replace_with_new_connection(&demand, now);
+        self.simulation.flows[at].replace_with_new_connection(&demand, now);
         self.start_sender(at, demand);
     }
 
     fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, demand: AppWrite) {
         let (at, to) = (self.get_or_add_member_flow(member), self.get_or_add_member_flow(to));
-        if self.simulation.flows[at as usize].has_external_hosts() {
+        if self.simulation.flows[at].has_external_hosts() {
             return self.simulation.request_external_answer(at, to, demand);
         }
-        let opener = self.simulation.flows[to as usize].sender.as_tcp().expect("a connection is answered, not a datagram");
+        let opener = self.simulation.flows[to].sender.as_tcp().expect("a connection is answered, not a datagram");
         // Directions that exchange ACKs separately count separately too.
-        let shared = |count: u64| if self.simulation.flows[at as usize].piggybacks_acks() { count } else { 0 };
+        let shared = |count: u64| if self.simulation.flows[at].piggybacks_acks() { count } else { 0 };
         let accurate = ReverseAccurateStart {
-            reported_ce: shared(self.simulation.flows[to as usize].sink.accurate().map_or(0, AccurateReceiver::ce_reported_by_peer)),
+            reported_ce: shared(self.simulation.flows[to].sink.accurate().map_or(0, AccurateReceiver::ce_reported_by_peer)),
             received_ce: shared(opener.received_ce_acks()),
             uses_option: opener.uses_accecn_option(),
             newest_tsval: 0,
-            withholds_ect: self.simulation.flows[to as usize].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
+            withholds_ect: self.simulation.flows[to].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
         };
         let opening = HandshakeResult { ecn: opener.negotiated_ecn(), rtt: opener.known_min_rtt(), accurate };
         let now = self.simulation.now;
         self.simulation.unpair_directions(at);
         self.simulation.unpair_directions(to);
-        self.simulation.flows[at as usize].replace_with_reverse_connection(opening, &demand, now);
+        self.simulation.flows[at].replace_with_reverse_connection(opening, &demand, now);
         self.simulation.pair_directions(at, to);
         self.suppress_close_on_fin(at, &demand);
         self.start_sender(at, demand);
@@ -321,7 +327,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         let at = self.get_or_add_member_flow(member);
         self.assert_may_write_now(at);
         let now = self.simulation.now;
-        let flow = &mut self.simulation.flows[at as usize];
+        let flow = &mut self.simulation.flows[at];
         flow.started = true;
         if flow.has_external_hosts() {
             return self.simulation.request_external_send(at, demand);
@@ -335,7 +341,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         }
         self.suppress_close_on_fin(at, &demand);
         self.simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
-        let flow = &mut self.simulation.flows[at as usize];
+        let flow = &mut self.simulation.flows[at];
         if let Some(since) = idle_since.filter(|_| flow.sender.is_done()) {
             flow.measures.cancel_transfer(since);
         }
@@ -343,12 +349,11 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
 
     fn redraw_for_flow_number(&mut self, member: FlowIndex, number: u64) {
         let at = self.get_or_add_member_flow(member);
-        let more = self.simulation.apps[self.app as usize].member_factory.take();
+        let more = self.simulation.apps[self.app].member_factory.take();
         if let Some(more) = more {
-            let own =
-                member.checked_sub(more.initial_members).map_or_else(PrivateLinkIds::default, |made| more.private_links[made as usize]);
+            let own = member.checked_sub(more.initial_members).map_or_else(PrivateLinkIds::default, |made| more.private_links[made]);
             self.simulation.redraw_flow_for_member_number(at, &more.template, &own, number);
-            self.simulation.apps[self.app as usize].member_factory = Some(more);
+            self.simulation.apps[self.app].member_factory = Some(more);
         }
     }
 
@@ -359,6 +364,6 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
 
     fn finish_flow(&mut self, member: FlowIndex) {
         let at = self.get_or_add_member_flow(member);
-        self.simulation.flows[at as usize].measures.set_completed_at(self.simulation.now);
+        self.simulation.flows[at].measures.set_completed_at(self.simulation.now);
     }
 }

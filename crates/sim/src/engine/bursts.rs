@@ -10,7 +10,7 @@ impl<P: Probe> Simulation<P> {
     /// that its AQM learns that it is empty.
     pub(super) fn transmit_at_burst_slot(&mut self, at: u32) {
         let now = self.now;
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         if !queue.discipline.is_empty()
             && let Some(slot) = queue.burst_schedule.as_mut().and_then(|schedule| schedule.start_burst_or_slot_time(now))
         {
@@ -18,7 +18,7 @@ impl<P: Probe> Simulation<P> {
             return self.calendar.set_deadline(queue.transmitter_slot, now, slot);
         }
         let sent = self.transmit_next(at);
-        let Some(schedule) = &mut self.queues[at as usize].burst_schedule else { return };
+        let Some(schedule) = &mut self.queues[at].burst_schedule else { return };
         match sent {
             Some((size, ends)) => schedule.on_departure(size, ends),
             None => schedule.end_burst(),

@@ -29,7 +29,7 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If the flow does not exist.
     pub fn group_of_flow(&self, flow: u32) -> u32 {
-        self.flows[flow as usize].group
+        self.flows[flow].group
     }
 
     /// Puts an external packet on its route, now.
@@ -37,7 +37,7 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If the flow does not exist or its hosts are not external.
     pub fn inject_host_packet(&mut self, external: &ExternalPacket) {
-        let flow = &mut self.flows[external.flow as usize];
+        let flow = &mut self.flows[external.flow];
         let host = flow.sender.as_external_mut().expect("packets are injected for flows whose ends are outside");
         let hop_index = match external.direction {
             Direction::Forward => {
@@ -48,7 +48,7 @@ impl<P: Probe> Simulation<P> {
         };
         let origin = PacketOrigin { flow: external.flow, hop_index, connection_id: external.connection_id, flags: flow.sender_flags };
         let id = self.packets.insert(Packet::from_external(external, origin, self.now));
-        self.enter_link(self.route_hops[hop_index as usize], id);
+        self.enter_link(self.route_hops[hop_index], id);
     }
 
     /// Outputs since the last call, in order.
@@ -62,7 +62,7 @@ impl<P: Probe> Simulation<P> {
     /// If the flow does not exist or its hosts are not external.
     pub fn apply_host_input(&mut self, flow: u32, input: HostEvent) {
         let now = self.now;
-        let told_of = &mut self.flows[flow as usize];
+        let told_of = &mut self.flows[flow];
         let host = told_of.sender.as_external_mut().expect("hosts tell of flows whose ends are outside");
         match input {
             HostEvent::Opened => {
@@ -97,7 +97,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn on_external_bytes_readable(&mut self, at: u32, bytes: u64) {
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         if let Some(since) = flow.measures.on_readable_bytes(bytes, self.now) {
             self.probe.on_lockout(at, since, self.now);
         }
@@ -125,18 +125,11 @@ impl<P: Probe> Simulation<P> {
             handler.probe_queue_event(MeasuredQueueEvent::Marked(&frame, SignalCause::Early));
         }
         handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
-        let transmission = self.links[link as usize].transmission_time(frame.size());
-        self.queues[at as usize].measures.record_departure(waited, 0, transmission);
+        let transmission = self.links[link].transmission_time(frame.size());
+        self.queues[at].measures.record_departure(waited, 0, transmission);
         self.link_event_handler(link).probe_transmission_start(frame.packet, now);
         let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - waited };
-        start_propagation(
-            &mut self.links[link as usize],
-            &mut self.packets,
-            &mut self.calendar,
-            frame.packet,
-            now + transmission,
-            tie_break,
-        );
+        start_propagation(&mut self.links[link], &mut self.packets, &mut self.calendar, frame.packet, now + transmission, tie_break);
         true
     }
 
@@ -157,12 +150,12 @@ impl<P: Probe> Simulation<P> {
     pub fn on_kernel_duplicate(&mut self, link: u32, handle: u32) -> bool {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let mut found = None;
-        self.queues[at as usize].discipline.for_each_packet(&mut |frame| {
+        self.queues[at].discipline.for_each_packet(&mut |frame| {
             found = found.or((self.packets[frame.packet].handle() == handle).then_some(frame.packet));
         });
         let Some(original) = found else { return false };
         let copy = self.create_duplicate_packet(original);
-        self.links[link as usize].arrived_packets += 1;
+        self.links[link].arrived_packets += 1;
         let waiting = QueuedPacket::new(copy, &self.packets);
         let (now, queue, mut handler) = self.queue_and_handler(at);
         handler.probe_queue_event(MeasuredQueueEvent::Arrived(&waiting));
@@ -189,7 +182,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     pub(super) fn report_kernel_enqueues(&mut self, at: u32) {
         let Simulation { now, queues, packets, outputs, .. } = self;
-        let queue = &mut queues[at as usize];
+        let queue = &mut queues[at];
         let (at, link) = (*now, queue.link);
         if let Queue::KernelMirror(proxy) = &mut queue.discipline {
             outputs.extend(proxy.arrivals_since_last_call().map(|frame| {
@@ -210,7 +203,7 @@ impl<P: Probe> Simulation<P> {
         self.packets.remove_without_ext(id);
         let (direction, bits) = (packet.direction(), packet.flags);
         if direction == Direction::Forward {
-            let flow = &mut self.flows[packet.flow as usize];
+            let flow = &mut self.flows[packet.flow];
             flow.received_packets += 1;
             if packet.segment_type() != SegmentType::PureAck {
                 flow.measures.on_delivery_without_new_bytes(&Delivery {
@@ -218,7 +211,7 @@ impl<P: Probe> Simulation<P> {
                     new_bytes: 0,
                     first_bytes: packet.first_time_payload(),
                 });
-                self.groups[flow.group as usize].record_delay(flow, self.now.since(packet.sent_at));
+                self.groups[flow.group].record_delay(flow, self.now.since(packet.sent_at));
             }
         }
         let (ece, cwr) = (bits.ece(), bits.cwr());
@@ -235,7 +228,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The start time of a flow has come.
     pub(super) fn start_external_flow(&mut self, at: u32) {
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         flow.started = true;
         if let Some(demand) = flow.initial_write {
             self.request_external_send(at, demand);
@@ -244,7 +237,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Asks a flow's external host for a new connection that replaces the flow's previous one; its transfer begins.
     pub(super) fn request_external_connection(&mut self, at: u32, demand: AppWrite) {
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         if !flow.sends_datagrams {
             flow.measures.begin_transfer(self.now);
         }
@@ -253,7 +246,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Asks a flow's external host to send in the other direction of the connection that `to` has opened.
     pub(super) fn request_external_answer(&mut self, at: u32, to: u32, demand: AppWrite) {
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         flow.replace_with_external_reverse_connection(&demand, self.now);
         flow.measures.begin_transfer(self.now);
         self.outputs.push(SimOutput::Answer { flow: at, to, demand, at: self.now });
@@ -263,7 +256,7 @@ impl<P: Probe> Simulation<P> {
     /// Asks a flow's external host to send data, over a new connection if it has none.
     pub(super) fn request_external_send(&mut self, at: u32, demand: AppWrite) {
         let now = self.now;
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         let Some(host) = flow.sender.as_external_mut() else { return };
         let asked = if host.request_write(demand.bytes) {
             SimOutput::Open { flow: at, connection: host.connection_number(), demand, at: now }

@@ -40,7 +40,7 @@ impl<P: Probe> Simulation<P> {
             let una = flow.sender.as_tcp().map_or(0, |sender| sender.snd_una());
             assert!(una <= flow.sink.rcv_nxt(), "nothing is acknowledged that has not arrived");
         }
-        for link in &self.links {
+        for link in self.links.iter() {
             let queued = if link.queue == NO_INDEX { (0, 0) } else { self.queue_waiting_and_dropped(link.queue) };
             let (copied, held) = link
                 .impairment
@@ -54,14 +54,14 @@ impl<P: Probe> Simulation<P> {
 
     /// Packets in a queue or partly sent, and the packets that it has dropped.
     fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
-        let queue = &self.queues[at as usize];
+        let queue = &self.queues[at];
         let partly = queue.delivery_schedule.as_ref().is_some_and(|deliveries| deliveries.partly_sent.is_some());
         let waiting = if queue.has_known_departures == Some(true) { 0 } else { queue.discipline.len() as u64 };
         (waiting + u64::from(partly), queue.discipline.total_counters().dropped_packets())
     }
 
     fn queue_at_end<'q>(&self, queue: &'q LinkQueue, band_names: &'static [&'static str]) -> QueueAtEnd<'q> {
-        let impairment = self.links[queue.link as usize].impairment.as_ref();
+        let impairment = self.links[queue.link].impairment.as_ref();
         let losses = impairment.map_or(LossCounts::default(), |impairment| impairment.loss_counts());
         let followed = queue.delivery_schedule.as_ref().map(|deliveries| deliveries.utilisation(self.options.measure_from, self.now));
         let utilisation = followed.unwrap_or_else(|| queue.measures.utilisation(self.now));
@@ -73,7 +73,7 @@ impl<P: Probe> Simulation<P> {
         let mut rows: Vec<ImpairmentRow> = Vec::new();
         let mut first = vec![usize::MAX; self.impaired_link_labels.len()];
         for &(link, label) in &self.impaired_links {
-            let Some(impairment) = &self.links[link as usize].impairment else { continue };
+            let Some(impairment) = &self.links[link].impairment else { continue };
             let known = first[label as usize];
             if known == usize::MAX {
                 first[label as usize] = rows.len();
@@ -106,7 +106,7 @@ impl<P: Probe> Simulation<P> {
         self.calendar = CalendarQueue::new(0);
         self.packets = PacketArena::new();
         self.fast_path = FastPath::default();
-        (self.declared_links, self.route_hops) = (Vec::new(), Vec::new());
+        (self.declared_links, self.route_hops) = Default::default();
         let names = self.network_names();
         let reporter = ReportBuilder::new(&names, self.options.measure_from, self.now);
         let groups: Vec<_> = self
@@ -114,7 +114,8 @@ impl<P: Probe> Simulation<P> {
             .iter()
             .map(|group| GroupDistributionsAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
             .collect();
-        let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
+        let queues: Vec<_> =
+            self.queues.iter().zip(self.queue_bands.iter()).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.build(
             self.flows.iter().filter(|flow| flow.row_policy != RowPolicy::NotCounted).map(FlowState::flow_at_end),
             &groups,
@@ -138,17 +139,17 @@ impl<P: Probe> Simulation<P> {
                 self.probe.on_lockout(at as u32, since, self.now);
             }
         }
-        for queue in &mut self.queues {
+        for queue in self.queues.iter_mut() {
             queue.measures.update_length(queue.discipline.len(), self.now);
         }
     }
 
     fn report_distributions(&mut self) {
-        for (group, counted) in (0..).zip(&self.groups) {
+        for (group, counted) in (0..).zip(self.groups.iter()) {
             self.probe.on_distribution(DelayOrSojourn::Delay { group }, &counted.delay);
         }
         let mut place = 0;
-        for (queue, counted) in (0..).zip(&self.queues) {
+        for (queue, counted) in (0..).zip(self.queues.iter()) {
             let measures = &counted.measures;
             if measures.band_sojourns.is_empty() {
                 self.probe.on_distribution(DelayOrSojourn::Sojourn { queue, band: None }, &measures.sojourn);

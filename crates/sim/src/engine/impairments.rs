@@ -41,12 +41,12 @@ impl<P: Probe> Simulation<P> {
 
     /// Action of an impairment on a packet; `None` after the last impairment.
     fn apply_impairment(&mut self, at: u32, id: PacketId, part: usize) -> Option<ImpairmentAction> {
-        let impairment = self.links[at as usize].impairment.as_mut().filter(|impairment| impairment.has_impairment(part))?;
+        let impairment = self.links[at].impairment.as_mut().filter(|impairment| impairment.has_impairment(part))?;
         Some(impairment.apply(part, &mut self.packets[id], self.now))
     }
 
     fn drop_before_queue(&mut self, at: u32, id: PacketId, what: MarkOrDropWithCause) {
-        self.links[at as usize].dropped_packets += 1;
+        self.links[at].dropped_packets += 1;
         self.link_event_handler(at).drop_packet(id, what);
     }
 
@@ -54,7 +54,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn create_duplicate_packet(&mut self, id: PacketId) -> PacketId {
         let packet = &self.packets[id];
         if !packet.is_ack_from_sink() {
-            self.flows[packet.flow as usize].duplicated_packets += 1;
+            self.flows[packet.flow].duplicated_packets += 1;
         }
         if packet.flags.is_external() {
             self.outputs.push(SimOutput::Duplicated { handle: packet.handle() });
@@ -67,7 +67,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn delay_packet(&mut self, at: u32, id: PacketId, part: usize, until: Time) {
-        let Some(impairment) = &mut self.links[at as usize].impairment else { return };
+        let Some(impairment) = &mut self.links[at].impairment else { return };
         let before = impairment.next_release();
         impairment.delay(part, id, self.now, until);
         if before.is_none_or(|(before, _)| until < before) {
@@ -77,7 +77,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The next packet that an impairment releases because others have overtaken it.
     fn pop_overtaken(&mut self, at: u32, part: usize) -> Option<DelayedPacket> {
-        self.links[at as usize].impairment.as_mut()?.pop_overtaken(part)
+        self.links[at].impairment.as_mut()?.pop_overtaken(part)
     }
 
     /// Releases packets that others have overtaken, from `first` on.
@@ -95,24 +95,24 @@ impl<P: Probe> Simulation<P> {
         while let Some(held) = self.pop_due_delayed(at) {
             self.apply_impairments_from(at, held.packet, held.impairment + 1);
         }
-        let Some(impairment) = &self.links[at as usize].impairment else { return };
+        let Some(impairment) = &self.links[at].impairment else { return };
         if let Some((next, since)) = impairment.next_release() {
             self.calendar.set_deadline_with_tie_break(impairment.release_slot, next, TieBreak::scheduled_now(since));
         }
     }
 
     fn pop_due_delayed(&mut self, at: u32) -> Option<DelayedPacket> {
-        self.links[at as usize].impairment.as_mut()?.pop_due(self.now)
+        self.links[at].impairment.as_mut()?.pop_due(self.now)
     }
 
     /// A packet has passed all impairments of a link and enters its buffer.
     #[inline]
     pub(super) fn enter_link_buffer(&mut self, at: u32, id: PacketId) {
-        let link = &self.links[at as usize];
+        let link = &self.links[at];
         match (link.queue, link.computes_ahead) {
             (NO_INDEX, false) => self.enter_pipe(at, id),
             (NO_INDEX, true) => self.enter_pipe_ahead(at, id),
-            (queue, true) if self.queues[queue as usize].has_known_departures == Some(true) => self.enqueue_with_known_departure(queue, id),
+            (queue, true) if self.queues[queue].has_known_departures == Some(true) => self.enqueue_with_known_departure(queue, id),
             (queue, _) => self.enqueue(queue, id),
         }
     }

@@ -31,7 +31,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Schedules a change of the link of a queue.
     pub(super) fn schedule_link_change(&mut self, queue: u32, change: &LinkChange) {
-        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::LinkChange, self.link_changes.len()));
+        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::LinkChange, self.link_changes.next_number()));
         self.calendar.set_deadline_with_tie_break(timer_slot, change.time.max(self.now), TieBreak::default());
         self.link_changes.push(ScheduledLinkChange { queue, timer_slot, change: *change });
     }
@@ -40,12 +40,12 @@ impl<P: Probe> Simulation<P> {
     #[cold]
     #[inline(never)]
     pub(super) fn on_link_change(&mut self, number: u32) {
-        let ScheduledLinkChange { queue, timer_slot, change } = self.link_changes[number as usize];
+        let ScheduledLinkChange { queue, timer_slot, change } = self.link_changes[number];
         if let Some(every) = change.repeat_interval {
             self.calendar.set_deadline_with_tie_break(timer_slot, self.now + every, TieBreak::default());
         }
-        let at = &mut self.queues[queue as usize];
-        let link = &mut self.links[at.link as usize];
+        let at = &mut self.queues[queue];
+        let link = &mut self.links[at.link];
         if let Some(rate) = change.rate {
             if P::OBSERVES_QUEUES {
                 self.probe.on_queue_event(self.now, queue, MeasuredQueueEvent::RateChanged(rate));
@@ -64,7 +64,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn set_link_down(&mut self, at: u32, drops_wire_packets: bool) {
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         queue.is_down = true;
         let link = queue.link;
         if drops_wire_packets {
@@ -73,7 +73,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn set_link_up(&mut self, at: u32) {
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         queue.is_down = false;
         if !queue.transmitting {
             self.start_transmission(at);
@@ -82,13 +82,13 @@ impl<P: Probe> Simulation<P> {
 
     /// Drops all packets on the wire of a link.
     fn drop_packets_on_wire(&mut self, at: u32) {
-        let link = &mut self.links[at as usize];
+        let link = &mut self.links[at];
         let (mut next, deadline) = (link.clear_wire(), link.arrival_slot);
         self.calendar.clear_deadline(deadline);
         while next != NO_INDEX {
             let id = next;
             next = self.packets[id].next;
-            self.links[at as usize].dropped_packets += 1;
+            self.links[at].dropped_packets += 1;
             self.link_event_handler(at).drop_packet(id, MarkOrDropWithCause::Lost);
         }
     }

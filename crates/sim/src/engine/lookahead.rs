@@ -17,6 +17,7 @@ use std::collections::BinaryHeap;
 use ecnlab_units::{Span, Time};
 
 use super::{END_OF_ROUTE, Simulation};
+use crate::link::Link;
 use crate::probe::Probe;
 
 /// With more links than this, polling at each event is faster.
@@ -67,7 +68,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn compute_lookahead(&mut self) {
-        let delays: Vec<Span> = (0..self.links.len()).map(|link| self.min_delay_over_link_changes(link)).collect();
+        let delays: Vec<Span> = self.links.iter().map(|link| self.min_delay_over_link_changes(link)).collect();
         let mut tails = vec![None; self.links.len()];
         for route in self.route_hops.split(|&hop| hop == END_OF_ROUTE) {
             route.iter().rev().fold(Span::ZERO, |behind, &link| {
@@ -77,8 +78,8 @@ impl<P: Probe> Simulation<P> {
             });
         }
         // A pipe without impairments has no waiting packets whose arrival is unknown.
-        let may_queue = |link: usize| !self.links[link].has_plain_pipe();
-        let least = (0..tails.len()).filter(|&link| may_queue(link)).filter_map(|link| Some(tails[link]? + delays[link])).min();
+        let queues = self.links.iter().zip(&tails).zip(&delays).filter(|((link, _), _)| !link.has_plain_pipe());
+        let least = queues.filter_map(|((_, tail), &delay)| Some((*tail)? + delay)).min();
         self.lookahead.min_delay_after_event = least.unwrap_or(Span::from_picos(u64::MAX));
         // Links on no route have no packets.
         self.lookahead.delays_behind_links = tails.into_iter().map(|tail| tail.unwrap_or(Span::ZERO)).collect();
@@ -86,8 +87,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Minimum delay of a link, now or after its pending changes.
-    fn min_delay_over_link_changes(&self, at: usize) -> Span {
-        let link = &self.links[at];
+    fn min_delay_over_link_changes(&self, link: &Link) -> Span {
         self.changes_of_link(link.queue).filter_map(|change| change.delay).fold(link.delay(), Span::min)
     }
 }

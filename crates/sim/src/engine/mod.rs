@@ -38,6 +38,7 @@ use self::run_timers::{RUN_TIMER_COUNT, RateBinStart, is_sampling_only};
 use crate::calendar_queue::CalendarQueue;
 use crate::component::{ComponentId, ComponentKind};
 use crate::external_hosts::SimOutput;
+use crate::index_vec::IndexVec;
 use crate::link::{Link, LinkQueue};
 use crate::measures::{BinnedFairness, CompletionsBySize, Histogram, NetworkNames, Report};
 use crate::network::{MaxProcessingTime, RowPolicy};
@@ -87,27 +88,27 @@ pub struct Simulation<P> {
     /// Slots in the calendar queue of timers of the whole run.
     run_timers: [u32; RUN_TIMER_COUNT],
     packets: PacketArena,
-    links: Vec<Link>,
+    links: IndexVec<Link>,
     /// Rate and delay of each link, without the random delay spread.
-    declared_links: Vec<(Rate, Span)>,
-    queues: Vec<LinkQueue>,
+    declared_links: IndexVec<(Rate, Span)>,
+    queues: IndexVec<LinkQueue>,
     /// Links with impairments, each with the index of its label.
     impaired_links: Vec<(u32, u32)>,
     impaired_link_labels: Vec<Arc<str>>,
     /// Scheduled changes of links.
-    link_changes: Vec<ScheduledLinkChange>,
+    link_changes: IndexVec<ScheduledLinkChange>,
     processing_time: MaxProcessingTime,
     /// Number of flows added for each group's member, counted only with a random processing time, whose streams it names.
     member_flow_counts: BTreeMap<(u32, u32), u32>,
-    flows: Vec<FlowState>,
+    flows: IndexVec<FlowState>,
     /// The routes of all flows, each ended by `END_OF_ROUTE`.
-    route_hops: Vec<u32>,
-    apps: Vec<App>,
-    groups: Vec<GroupMeasures>,
-    group_names: Vec<Arc<str>>,
+    route_hops: IndexVec<u32>,
+    apps: IndexVec<App>,
+    groups: IndexVec<GroupMeasures>,
+    group_names: IndexVec<Arc<str>>,
     queue_names: Vec<Arc<str>>,
     /// Names of each queue's bands, none if there is one band.
-    queue_bands: Vec<&'static [&'static str]>,
+    queue_bands: IndexVec<&'static [&'static str]>,
     fairness: BinnedFairness,
     rate_bin_start: RateBinStart,
     /// Output buffer of senders; kept to reuse its memory.
@@ -150,6 +151,12 @@ impl<P: Probe> Simulation<P> {
     /// The simulated time: that of the last event, or the last time advanced to.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// The links of a route.
+    fn links_of_route(&self, route: u32) -> &[u32] {
+        let hops = self.route_hops.get(route as usize..).unwrap_or_default();
+        &hops[..hops.iter().position(|&hop| hop == END_OF_ROUTE).expect("a route has an end")]
     }
 
     pub fn probe(&self) -> &P {

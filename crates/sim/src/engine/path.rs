@@ -7,6 +7,7 @@ use super::flow::FlowState;
 use super::{END_OF_ROUTE, GroupMeasures, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::external_hosts::SimOutput;
+use crate::index_vec::IndexVec;
 use crate::link::{Link, LinkQueue, QueuedPacket};
 use crate::network::RowPolicy;
 use crate::packet::{NO_INDEX, Packet, PacketArena, PacketId, PacketKind};
@@ -16,13 +17,13 @@ use crate::queue_log::MeasuredQueueEvent;
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
     pub(super) fn on_link_arrival(&mut self, at: u32) {
-        let link = &mut self.links[at as usize];
+        let link = &mut self.links[at];
         let (id, packet, next) = link.pop_arrived(&mut self.packets);
         if P::OBSERVES_PACKETS {
             self.probe.on_link_exit(self.now, at, id, packet);
         }
         packet.hop_index += 1;
-        let hop = self.route_hops[packet.hop_index as usize];
+        let hop = self.route_hops[packet.hop_index];
         if let Some((due, tie_break)) = next {
             self.calendar.set_deadline_with_tie_break(link.arrival_slot, due, tie_break);
         }
@@ -32,7 +33,7 @@ impl<P: Probe> Simulation<P> {
     /// A packet that was left to an event arrives on a link that computes ahead.
     #[inline(never)]
     fn arrive_and_continue_link_ahead(&mut self, at: u32, hop: u32, id: PacketId) {
-        let is_followed = self.links[at as usize].queue == NO_INDEX || self.decrement_packets_before_pipe(hop, id);
+        let is_followed = self.links[at].queue == NO_INDEX || self.decrement_packets_before_pipe(hop, id);
         self.arrive(hop, id);
         if is_followed {
             self.continue_link_packets_ahead(at);
@@ -56,7 +57,7 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet enters a link.
     pub(super) fn enter_link(&mut self, at: u32, id: PacketId) {
-        let link = &mut self.links[at as usize];
+        let link = &mut self.links[at];
         link.arrived_packets += 1;
         if P::OBSERVES_PACKETS {
             self.probe.on_link_entry(self.now, at, id, &self.packets[id]);
@@ -66,14 +67,14 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet enters a link with a measured queue or an impairment.
     fn enter_queue_or_impairment(&mut self, at: u32, id: PacketId) {
-        if self.links[at as usize].impairment.is_some() { self.apply_impairments_from(at, id, 0) } else { self.enter_link_buffer(at, id) }
+        if self.links[at].impairment.is_some() { self.apply_impairments_from(at, id, 0) } else { self.enter_link_buffer(at, id) }
     }
 
     /// A packet enters a pipe, which computes its departure.
     // Four packets in five take this path: code with calls is in a separate function, so that few registers have to be saved.
     #[inline]
     pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
-        let link = &mut self.links[at as usize];
+        let link = &mut self.links[at];
         match link.schedule_departure_of_same_size(self.packets[id].size, self.now) {
             Some((begins, departs)) => self.start_pipe_propagation(at, id, begins, departs),
             None => self.enter_pipe_slow_path(at, id),
@@ -83,7 +84,7 @@ impl<P: Probe> Simulation<P> {
     /// The slow path: the buffer may be full, the size differs from that of the last packet, or fractions of picoseconds accumulate.
     #[inline(never)]
     fn enter_pipe_slow_path(&mut self, at: u32, id: PacketId) {
-        let link = &mut self.links[at as usize];
+        let link = &mut self.links[at];
         if link.is_full(&self.packets, self.now) {
             return self.drop_at_full_pipe(at, id);
         }
@@ -94,7 +95,7 @@ impl<P: Probe> Simulation<P> {
     /// Drops a packet that finds the buffer of a pipe full.
     #[inline(never)]
     pub(super) fn drop_at_full_pipe(&mut self, at: u32, id: PacketId) {
-        self.links[at as usize].dropped_packets += 1;
+        self.links[at].dropped_packets += 1;
         self.link_event_handler(at).drop_packet(id, MarkOrDropWithCause::Dropped(SignalCause::Overflow));
     }
 
@@ -105,7 +106,7 @@ impl<P: Probe> Simulation<P> {
             self.probe.on_transmission_start(self.now, begins, at, id, &self.packets[id]);
         }
         let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
-        start_propagation(&mut self.links[at as usize], &mut self.packets, &mut self.calendar, id, departs, tie_break);
+        start_propagation(&mut self.links[at], &mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
 
     /// A packet arrives at a measured queue.
@@ -126,7 +127,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The transmitter has finished a packet, or a shaper may send now.
     pub(super) fn on_transmitter_ready(&mut self, at: u32) {
-        self.queues[at as usize].transmitting = false;
+        self.queues[at].transmitting = false;
         self.start_transmission(at);
     }
 
@@ -135,7 +136,7 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If the queue holds its packets back but requests another attempt at the current time: time would not advance.
     pub(super) fn start_transmission(&mut self, at: u32) {
-        let queue = &self.queues[at as usize];
+        let queue = &self.queues[at];
         if queue.is_down {
             return;
         }
@@ -148,7 +149,7 @@ impl<P: Probe> Simulation<P> {
     /// Sends at delivery opportunities, or in bursts.
     #[inline(never)]
     fn send_at_opportunities_or_slots(&mut self, at: u32) {
-        if self.queues[at as usize].delivery_schedule.is_some() { self.send_at_opportunities(at) } else { self.transmit_at_burst_slot(at) }
+        if self.queues[at].delivery_schedule.is_some() { self.send_at_opportunities(at) } else { self.transmit_at_burst_slot(at) }
     }
 
     /// Dequeues the next packet and transmits it now; returns its size and the end of the transmission.
@@ -158,14 +159,14 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn transmit_next(&mut self, at: u32) -> Option<(u32, Time)> {
         let Simulation { now, queues, links, packets, flows, groups, probe, calendar, outputs, .. } = self;
-        let (now, queue) = (*now, &mut queues[at as usize]);
+        let (now, queue) = (*now, &mut queues[at]);
         queue.measures.update_length(queue.discipline.len(), now);
         let number = queue.link;
         let mut handler = LinkEventHandler { now, link: number, queue: Some(at), packets, flows, groups, probe, outputs };
         match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
             DequeueOutcome::Packet { packet, sojourn, band } => {
                 handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
-                let link = &mut links[number as usize];
+                let link = &mut links[number];
                 let (begins, departs) = link.reserve_transmitter(packet.size(), now);
                 queue.measures.record_departure(sojourn, band, departs.since(now));
                 handler.probe_transmission_start(packet.packet, begins);
@@ -194,13 +195,13 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If the queue sets its timer to the current time: time would not advance.
     pub(super) fn on_queue_timer(&mut self, at: u32) {
-        if self.queues[at as usize].has_known_departures == Some(true) {
+        if self.queues[at].has_known_departures == Some(true) {
             self.update_known_queue(at);
         }
         if P::OBSERVES_QUEUES {
             self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::TimerFired);
         }
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         queue.discipline.on_timer(self.now, &mut queue.rng);
         if let Some(next) = queue.discipline.next_timer() {
             assert!(next > self.now, "a queue's next deadline must be later than now");
@@ -212,7 +213,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn queue_and_handler(&mut self, at: u32) -> (Time, &mut LinkQueue, LinkEventHandler<'_, P>) {
         let Simulation { now, queues, packets, flows, groups, probe, outputs, .. } = self;
-        let queue = &mut queues[at as usize];
+        let queue = &mut queues[at];
         let handler = LinkEventHandler { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe, outputs };
         (*now, queue, handler)
     }
@@ -221,7 +222,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn link_event_handler(&mut self, link: u32) -> LinkEventHandler<'_, P> {
         let Simulation { now, links, packets, flows, groups, probe, outputs, .. } = self;
-        let queue = Some(links[link as usize].queue).filter(|&queue| queue != NO_INDEX);
+        let queue = Some(links[link].queue).filter(|&queue| queue != NO_INDEX);
         LinkEventHandler { now: *now, link, queue, packets, flows, groups, probe, outputs }
     }
 }
@@ -232,8 +233,8 @@ pub(super) struct LinkEventHandler<'a, P> {
     link: u32,
     queue: Option<u32>,
     packets: &'a mut PacketArena,
-    flows: &'a mut [FlowState],
-    groups: &'a mut [GroupMeasures],
+    flows: &'a mut IndexVec<FlowState>,
+    groups: &'a mut IndexVec<GroupMeasures>,
     probe: &'a mut P,
     outputs: &'a mut Vec<SimOutput>,
 }
@@ -272,8 +273,8 @@ impl<P: Probe> LinkEventHandler<'_, P> {
     /// Counts a mark or drop of a data packet and reports it to the probe.
     fn report_signal(&mut self, id: PacketId, what: MarkOrDropWithCause) {
         let packet = &self.packets[id];
-        let flow = &mut self.flows[packet.flow as usize];
-        let group = &mut self.groups[flow.group as usize];
+        let flow = &mut self.flows[packet.flow];
+        let group = &mut self.groups[flow.group];
         let counted = u64::from(flow.row_policy != RowPolicy::NotCounted);
         match what {
             MarkOrDropWithCause::Marked(_) | MarkOrDropWithCause::PathMarked => {

@@ -8,6 +8,7 @@ use ecnlab_units::{Span, Time};
 
 use super::{GroupMeasures, Simulation};
 use crate::component::{ComponentId, ComponentKind};
+use crate::index_vec::IndexVec;
 use crate::measures::{CompletionsBySize, Histogram, JainIndex, QueueMeasures};
 use crate::network::RowPolicy;
 use crate::probe::{GroupRateBin, Probe};
@@ -35,42 +36,27 @@ pub fn is_sampling_only(component: ComponentId) -> bool {
 #[derive(Default)]
 pub struct RateBinStart {
     /// Bytes by flow, as in [`GroupRateBin`].
-    bytes: Vec<[u64; 3]>,
+    bytes: CountersAtBinStart<3>,
     /// Marks and drops by group.
-    signals: Vec<[u64; 2]>,
+    signals: CountersAtBinStart<2>,
 }
 
-impl RateBinStart {
-    /// Bytes of a flow since the bin began; the next bin begins.
-    fn take_bytes(&mut self, flow: usize, bytes: [u64; 3]) -> [u64; 3] {
-        let before = std::mem::replace(get_mut_or_resize(&mut self.bytes, flow), bytes);
-        [0, 1, 2].map(|kind| bytes[kind].wrapping_sub(before[kind]))
+/// Counters of each flow or group.
+#[derive(Default)]
+struct CountersAtBinStart<const N: usize>(IndexVec<[u64; N]>);
+
+impl<const N: usize> CountersAtBinStart<N> {
+    /// Counts since the bin began; the next bin begins.
+    fn begin_next_bin(&mut self, at: u32, counters: [u64; N]) -> [u64; N] {
+        let before = std::mem::replace(self.0.get_or_add(at, || [0; N]), counters);
+        std::array::from_fn(|kind| counters[kind].wrapping_sub(before[kind]))
     }
 
-    /// Marks and drops of a group since the bin began; the next bin begins.
-    fn take_signals(&mut self, group: usize, signals: [u64; 2]) -> [u64; 2] {
-        let before = std::mem::replace(get_mut_or_resize(&mut self.signals, group), signals);
-        [0, 1].map(|kind| signals[kind].wrapping_sub(before[kind]))
+    /// The counters, with these values, are about to become zero.
+    fn before_reset(&mut self, at: u32, counters: [u64; N]) {
+        let before = self.0.get_or_add(at, || [0; N]);
+        (0..N).for_each(|kind| before[kind] = before[kind].wrapping_sub(counters[kind]));
     }
-
-    /// The counters of a flow's bytes, with these values, are about to become zero.
-    fn on_bytes_reset(&mut self, flow: usize, bytes: [u64; 3]) {
-        let before = get_mut_or_resize(&mut self.bytes, flow);
-        (0..3).for_each(|kind| before[kind] = before[kind].wrapping_sub(bytes[kind]));
-    }
-
-    /// The counters of a group's marks and drops, with these values, are about to become zero.
-    fn before_reset_of_signals(&mut self, group: usize, signals: [u64; 2]) {
-        let before = get_mut_or_resize(&mut self.signals, group);
-        (0..2).for_each(|kind| before[kind] = before[kind].wrapping_sub(signals[kind]));
-    }
-}
-
-fn get_mut_or_resize<T: Clone + Default>(values: &mut Vec<T>, at: usize) -> &mut T {
-    if values.len() <= at {
-        values.resize(at + 1, T::default());
-    }
-    &mut values[at]
 }
 
 impl<P: Probe> Simulation<P> {
@@ -124,14 +110,14 @@ impl<P: Probe> Simulation<P> {
     }
 
     pub(super) fn window_sample_component(&self) -> ComponentId {
-        ComponentId::new(ComponentKind::RunTimer, WINDOW_SAMPLE_TIMER as usize)
+        ComponentId::new(ComponentKind::RunTimer, WINDOW_SAMPLE_TIMER)
     }
 
     fn end_rate_bin(&mut self) {
         let start = self.now - RATE_BIN_LENGTH;
         let mut bins = vec![GroupRateBin::starting_at(start); self.groups.len()];
         let mut shares = [JainIndex::default(); 3];
-        for flow in &mut self.flows {
+        for flow in self.flows.iter_mut() {
             let bytes = flow.measures.end_bin();
             if flow.row_policy == RowPolicy::NotCounted {
                 continue;
@@ -146,13 +132,13 @@ impl<P: Probe> Simulation<P> {
             self.fairness.add_bin_indices(shares.map(|jain| jain.value()));
         }
         let is_reported = self.probe_rate_bin_length().is_none();
-        for (at, bin) in bins.iter_mut().enumerate() {
+        for (at, bin) in (0..).zip(&mut bins) {
             let GroupMeasures { marks, drops, .. } = &mut self.groups[at];
             if is_reported {
                 (bin.marks, bin.drops) = (*marks, *drops);
-                self.probe.on_rate_bin(self.now, at as u32, bin);
+                self.probe.on_rate_bin(self.now, at, bin);
             } else {
-                self.rate_bin_start.before_reset_of_signals(at, [*marks, *drops]);
+                self.rate_bin_start.signals.before_reset(at, [*marks, *drops]);
             }
             (*marks, *drops) = (0, 0);
         }
@@ -163,14 +149,14 @@ impl<P: Probe> Simulation<P> {
     fn end_probe_rate_bin(&mut self) {
         let Some(length) = self.probe_rate_bin_length() else { return };
         let mut bins = vec![GroupRateBin::starting_at(self.now - length); self.groups.len()];
-        for (at, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.row_policy != RowPolicy::NotCounted) {
-            let bytes = self.rate_bin_start.take_bytes(at, flow.measures.bytes);
+        for (at, flow) in (0..).zip(self.flows.iter()).filter(|(_, flow)| flow.row_policy != RowPolicy::NotCounted) {
+            let bytes = self.rate_bin_start.bytes.begin_next_bin(at, flow.measures.bytes);
             (0..3).for_each(|kind| bins[flow.group as usize].bytes[kind] += bytes[kind]);
         }
-        for (at, bin) in bins.iter_mut().enumerate() {
+        for (at, bin) in (0..).zip(&mut bins) {
             let GroupMeasures { marks, drops, .. } = self.groups[at];
-            [bin.marks, bin.drops] = self.rate_bin_start.take_signals(at, [marks, drops]);
-            self.probe.on_rate_bin(self.now, at as u32, bin);
+            [bin.marks, bin.drops] = self.rate_bin_start.signals.begin_next_bin(at, [marks, drops]);
+            self.probe.on_rate_bin(self.now, at, bin);
         }
         self.set_run_timer(PROBE_RATE_BIN_TIMER, self.now + length);
     }
@@ -178,18 +164,18 @@ impl<P: Probe> Simulation<P> {
     fn begin_measured_interval(&mut self) {
         self.probe.on_measurement_start(self.now);
         let has_own_rate_bin = self.probe_rate_bin_length().is_some();
-        for (at, flow) in self.flows.iter_mut().enumerate() {
+        for (at, flow) in (0..).zip(self.flows.iter_mut()) {
             if has_own_rate_bin {
-                self.rate_bin_start.on_bytes_reset(at, flow.measures.bytes);
+                self.rate_bin_start.bytes.before_reset(at, flow.measures.bytes);
             }
             flow.measures.reset(self.now, &flow.send_counters_of_all_connections());
         }
-        for group in &mut self.groups {
+        for group in self.groups.iter_mut() {
             group.delay = Histogram::default();
             group.transfers = Histogram::default();
             group.completions = CompletionsBySize::default();
         }
-        for queue in &mut self.queues {
+        for queue in self.queues.iter_mut() {
             queue.measures = QueueMeasures::new(self.now, queue.discipline.counters_by_band());
             if let Some(deliveries) = &mut queue.delivery_schedule {
                 deliveries.begin_measuring();
@@ -200,14 +186,14 @@ impl<P: Probe> Simulation<P> {
 
     fn sample_queues(&mut self) {
         let mut place = 0;
-        for (at, queue) in self.queues.iter().enumerate() {
+        for (at, queue) in (0..).zip(self.queues.iter()) {
             let (now, probe) = (self.now, &mut self.probe);
-            probe.on_queue_sample(now, at as u32, queue.discipline.len() as u32, queue.discipline.average_queue_length());
+            probe.on_queue_sample(now, at, queue.discipline.len() as u32, queue.discipline.average_queue_length());
             for band in 0..self.queue_bands[at].len() as u8 {
-                probe.on_band_sample(now, at as u32, band, place, queue.discipline.band_len(band) as u32);
+                probe.on_band_sample(now, at, band, place, queue.discipline.band_len(band) as u32);
                 place += 1;
             }
-            queue.discipline.report_gauges(&mut |gauge, value| probe.on_gauge_sample(now, at as u32, gauge, value));
+            queue.discipline.report_gauges(&mut |gauge, value| probe.on_gauge_sample(now, at, gauge, value));
         }
         if let Some(every) = self.probe.queue_sample_interval() {
             self.set_run_timer(QUEUE_SAMPLE_TIMER, self.now + every);
@@ -215,11 +201,11 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn sample_windows(&mut self) {
-        for at in 0..self.flows.len() {
+        for at in self.flows.numbers() {
             if self.flows[at].row_policy == RowPolicy::OwnRow
                 && let Some((window, alpha)) = self.window_for_sample(at)
             {
-                self.probe.on_window_sample(self.now, at as u32, &window, alpha);
+                self.probe.on_window_sample(self.now, at, &window, alpha);
             }
         }
         let next = self.probe.window_sample_interval().map(|every| self.now + every);

@@ -19,6 +19,7 @@ use super::{END_OF_ROUTE, GroupMeasures, RunTimesAndSeed, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
+use crate::index_vec::IndexVec;
 use crate::link::{KnownDepartures, Link, LinkQueue};
 use crate::measures::{BinnedFairness, QueueMeasures};
 use crate::network::{
@@ -51,7 +52,7 @@ impl<P: Probe> Simulation<P> {
         let (links, flows) = (network.links.len(), network.flows.len());
         let mut calendar = CalendarQueue::new(links + 2 * flows);
         let run_timers: [u32; RUN_TIMER_COUNT] =
-            std::array::from_fn(|part| calendar.add_component(ComponentId::new(ComponentKind::RunTimer, part)));
+            std::array::from_fn(|part| calendar.add_component(ComponentId::new(ComponentKind::RunTimer, part as u32)));
         let hops = network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum();
         Simulation {
             now: Time::ZERO,
@@ -59,21 +60,21 @@ impl<P: Probe> Simulation<P> {
             calendar,
             run_timers,
             packets: PacketArena::new(),
-            links: Vec::with_capacity(links),
-            declared_links: Vec::with_capacity(links),
-            queues: Vec::new(),
+            links: IndexVec::with_capacity(links),
+            declared_links: IndexVec::with_capacity(links),
+            queues: IndexVec::default(),
             impaired_links: Vec::new(),
             impaired_link_labels: Vec::new(),
-            link_changes: Vec::new(),
+            link_changes: IndexVec::default(),
             processing_time: network.processing_time,
             member_flow_counts: BTreeMap::new(),
-            flows: Vec::with_capacity(flows),
-            route_hops: Vec::with_capacity(hops),
-            apps: Vec::with_capacity(network.apps.len()),
+            flows: IndexVec::with_capacity(flows),
+            route_hops: IndexVec::with_capacity(hops),
+            apps: IndexVec::with_capacity(network.apps.len()),
             groups: network.groups.iter().map(|_| GroupMeasures::default()).collect(),
-            group_names: network.groups.clone(),
+            group_names: network.groups.iter().cloned().collect(),
             queue_names: Vec::new(),
-            queue_bands: Vec::new(),
+            queue_bands: IndexVec::default(),
             fairness: BinnedFairness::default(),
             rate_bin_start: RateBinStart::default(),
             unsent_segments: Vec::new(),
@@ -88,25 +89,25 @@ impl<P: Probe> Simulation<P> {
 
     /// Adds a link; returns the number that routes use for it.
     pub fn add_link(&mut self, spec: &LinkSpec) -> u32 {
-        let number = self.links.len();
+        let number = self.links.next_number();
         let (limit, queue) = match &spec.buffer {
             PipeOrQueue::Pipe { limit } => (*limit, NO_INDEX),
-            PipeOrQueue::Queue(queue) => (0, self.add_queue(queue, spec, number as u32)),
+            PipeOrQueue::Queue(queue) => (0, self.add_queue(queue, spec, number)),
         };
         let seed = self.options.seed;
         let rng_of_role = |role: &str| Rng::for_role(seed, format_args!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|parts| {
-            self.assign_impairment_result_label(number as u32, &spec.name);
+            self.assign_impairment_result_label(number, &spec.name);
             let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
             Box::new(LinkImpairments::new(parts, rng_of_role, hold))
         });
         let delay = spec.delay_in_run(seed);
-        self.links.push(Link::new(spec.rate, delay + self.draw_link_delay_spread(spec), limit, queue, impairment, number as u32));
+        self.links.push(Link::new(spec.rate, delay + self.draw_link_delay_spread(spec), limit, queue, impairment, number));
         self.declared_links.push((spec.rate, delay));
         self.add_link_ahead();
         self.invalidate_fast_path_plan();
-        self.probe.on_link_added(number as u32, spec);
-        number as u32
+        self.probe.on_link_added(number, spec);
+        number
     }
 
     /// Stores the label of a link's impairments in results. Links that share a label are mostly added one after another.
@@ -130,7 +131,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
-        let at = self.queues.len();
+        let at = self.queues.next_number();
         let discipline = spec.config.build(link.rate);
         let before = discipline.counters_by_band();
         let transmitter_slot = self.calendar.add_component(ComponentId::new(ComponentKind::Transmitter, at));
@@ -152,12 +153,12 @@ impl<P: Probe> Simulation<P> {
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.config.band_names());
-        spec.changes.iter().for_each(|change| self.schedule_link_change(at as u32, change));
-        at as u32
+        spec.changes.iter().for_each(|change| self.schedule_link_change(at, change));
+        at
     }
 
     /// Adds a timer of a queue to the calendar queue; returns its slot.
-    fn add_queue_timer(&mut self, queue: usize, due: Time) -> u32 {
+    fn add_queue_timer(&mut self, queue: u32, due: Time) -> u32 {
         let timer = self.calendar.add_component(ComponentId::new(ComponentKind::QueueTimer, queue));
         self.calendar.set_deadline(timer, self.now, due.max(self.now));
         timer
@@ -169,7 +170,7 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If its route contains a link that does not exist, or it belongs to no group.
     pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
-        let number = self.flows.len();
+        let number = self.flows.next_number();
         let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
         let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::FlowTimer, number));
         if spec.initial_write.is_some() {
@@ -189,8 +190,8 @@ impl<P: Probe> Simulation<P> {
             timer_slot,
         ));
         self.invalidate_fast_path_plan();
-        self.probe.on_flow_added(number as u32, spec);
-        number as u32
+        self.probe.on_flow_added(number, spec);
+        number
     }
 
     /// Phases of the clocks of the two hosts of a member's flow at time zero.
@@ -217,8 +218,8 @@ impl<P: Probe> Simulation<P> {
         let max = match self.processing_time {
             MaxProcessingTime::Fixed(max) => max,
             MaxProcessingTime::OnePacket => {
-                let link_rate = |link: u32| self.declared_links[link as usize].0;
-                let measured = route.clone().filter(|&link| self.links[link as usize].queue != NO_INDEX).map(link_rate).min();
+                let link_rate = |link: u32| self.declared_links[link].0;
+                let measured = route.clone().filter(|&link| self.links[link].queue != NO_INDEX).map(link_rate).min();
                 let rate = measured.or_else(|| route.map(link_rate).min()).expect("a route has a link");
                 rate.transmission_time(transport.packet_and_ack_sizes().0)
             }
@@ -227,7 +228,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn rng_of_member(&self, group: u32, member: u32, role: &str) -> Rng {
-        Rng::for_role(self.options.seed, MemberRngRole { role, member, group: &self.group_names[group as usize] })
+        Rng::for_role(self.options.seed, MemberRngRole { role, member, group: &self.group_names[group] })
     }
 
     /// Repeats all draws that depend on a flow's number, for flow `number` of the template's group.
@@ -239,8 +240,8 @@ impl<P: Probe> Simulation<P> {
                 let delay = spec.delay_in_run(self.options.seed);
                 let spread = self.draw_link_delay_spread(&spec);
                 let PipeOrQueue::Pipe { limit } = spec.buffer else { panic!("a flow's own link has a plain buffer") };
-                self.links[*link as usize].set_rate_delay_and_limit(spec.rate, delay + spread, limit);
-                self.declared_links[*link as usize] = (spec.rate, delay);
+                self.links[*link].set_rate_delay_and_limit(spec.rate, delay + spread, limit);
+                self.declared_links[*link] = (spec.rate, delay);
             }
         }
         let (phases, base_rtt) =
@@ -248,14 +249,14 @@ impl<P: Probe> Simulation<P> {
         let max = self.max_processing_time(&template.flow.transport, template.forward_route(own));
         let stream = || self.rng_of_member(template.flow.group, number, "processing time, seated");
         let processing = max.map(|max| Box::new(ProcessingTime::new(max, stream())));
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         (flow.clock_phases, flow.base_rtt, flow.processing) = (phases, base_rtt, processing);
         flow.measures.set_lockout_threshold_from_rtt(base_rtt);
     }
 
     /// Appends a route; returns where it begins.
     fn add_route(&mut self, links: &[u32]) -> u32 {
-        let begin = self.route_hops.len() as u32;
+        let begin = self.route_hops.next_number();
         self.route_hops.extend(links);
         self.route_hops.push(END_OF_ROUTE);
         begin

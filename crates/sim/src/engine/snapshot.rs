@@ -30,7 +30,7 @@ pub struct AccurateEcnMarkCounts {
 impl<P: Probe> Simulation<P> {
     /// Marks of the open connection of a flow; `None` without Accurate ECN.
     pub fn accurate_ecn_mark_counts(&self, flow: u32) -> Option<AccurateEcnMarkCounts> {
-        let flow = &self.flows[flow as usize];
+        let flow = &self.flows[flow];
         let (sink, sender) = (flow.sink.accurate()?, flow.sender.as_tcp()?);
         Some(AccurateEcnMarkCounts { received: sink.received_ce_packets(), reported: sender.reported_ce() })
     }

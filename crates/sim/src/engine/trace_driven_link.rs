@@ -23,35 +23,33 @@ impl<P: Probe> Simulation<P> {
     /// Uses the opportunities of this instant, and waits for the next if data remain.
     pub(super) fn send_at_opportunities(&mut self, at: u32) {
         while self.has_data_to_send(at) {
-            let Some(next) =
-                self.queues[at as usize].delivery_schedule.as_mut().map(|deliveries| deliveries.next_opportunity_time(self.now))
-            else {
+            let Some(next) = self.queues[at].delivery_schedule.as_mut().map(|deliveries| deliveries.next_opportunity_time(self.now)) else {
                 return;
             };
             if next > self.now {
                 return self.wait_for_opportunity(at, next);
             }
             if let OpportunityUse::Later(time) = self.use_opportunity(at) {
-                return self.calendar.set_deadline(self.queues[at as usize].transmitter_slot, self.now, time);
+                return self.calendar.set_deadline(self.queues[at].transmitter_slot, self.now, time);
             }
         }
     }
 
     fn wait_for_opportunity(&mut self, at: u32, opportunity: Time) {
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         queue.transmitting = true;
         self.calendar.set_deadline(queue.transmitter_slot, self.now, opportunity);
     }
 
     /// Whether data wait to be sent.
     fn has_data_to_send(&self, at: u32) -> bool {
-        let queue = &self.queues[at as usize];
+        let queue = &self.queues[at];
         !queue.discipline.is_empty() || queue.delivery_schedule.as_ref().is_some_and(|deliveries| deliveries.partly_sent.is_some())
     }
 
     /// Sends at one opportunity. Bytes of it that remain when no packet may leave are lost.
     fn use_opportunity(&mut self, at: u32) -> OpportunityUse {
-        let Some(mut left) = self.queues[at as usize].delivery_schedule.as_mut().map(|deliveries| deliveries.use_opportunity()) else {
+        let Some(mut left) = self.queues[at].delivery_schedule.as_mut().map(|deliveries| deliveries.use_opportunity()) else {
             return OpportunityUse::Sent;
         };
         while left > 0 {
@@ -69,7 +67,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The packet to send next: the partly sent one, or the next of the queue; or the time of the next attempt.
     fn next_packet_to_send(&mut self, at: u32) -> Result<Option<PartlySentPacket>, Time> {
-        let begun = self.queues[at as usize].delivery_schedule.as_mut().and_then(|deliveries| deliveries.partly_sent.take());
+        let begun = self.queues[at].delivery_schedule.as_mut().and_then(|deliveries| deliveries.partly_sent.take());
         if begun.is_some() {
             return Ok(begun);
         }
@@ -96,7 +94,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Sends some bytes of a packet, which departs with its last byte.
     fn send_bytes(&mut self, at: u32, partly: PartlySentPacket, bytes: u32) {
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         let Some(deliveries) = &mut queue.delivery_schedule else { return };
         deliveries.sent_bytes += u64::from(bytes);
         if bytes < partly.bytes_left {
@@ -104,7 +102,7 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         let number = queue.link;
-        let link = &mut self.links[number as usize];
+        let link = &mut self.links[number];
         if link.computes_ahead {
             return self.leave_queue_after_dequeue(number, partly.packet, self.now, partly.tie_break);
         }

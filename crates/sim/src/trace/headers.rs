@@ -15,6 +15,7 @@ use ecnlab_wire::{Address, End, Flags, IpVersion, Kind, Tcp, Truncation};
 use super::TraceFormat;
 use super::connection::{ReverseHeaderFields, TracedConnection};
 use super::nodes::{FlowHost, NodeMap};
+use crate::index_vec::IndexVec;
 use crate::packet::{Packet, PacketId, PacketKind};
 use crate::probe::PacketCreationContext;
 
@@ -28,8 +29,8 @@ const DOCUMENTATION_PREFIX: u32 = 0x2001_0db8;
 /// Headers of all packets in the network.
 pub struct PacketHeaders {
     format: TraceFormat,
-    notes: Vec<StoredPacketHeader>,
-    flows: Vec<TracedFlow>,
+    notes: IndexVec<StoredPacketHeader>,
+    flows: IndexVec<TracedFlow>,
     /// Number of packets created.
     packets_created: u64,
 }
@@ -82,7 +83,7 @@ struct ReverseEndsAndState {
 
 impl PacketHeaders {
     pub fn new(format: TraceFormat) -> PacketHeaders {
-        PacketHeaders { format, notes: Vec::new(), flows: Vec::new(), packets_created: 0 }
+        PacketHeaders { format, notes: IndexVec::default(), flows: IndexVec::default(), packets_created: 0 }
     }
 
     pub fn add_flow(&mut self, transport: &Transport, hosts: [FlowHost; 2]) {
@@ -103,12 +104,12 @@ impl PacketHeaders {
 
     #[inline]
     pub fn stored_header(&self, id: PacketId) -> &StoredPacketHeader {
-        &self.notes[id as usize]
+        &self.notes[id]
     }
 
     /// Adds a packet that enters the network.
     pub fn add_packet(&mut self, now: Time, id: PacketId, packet: &Packet, context: &PacketCreationContext, nodes: &mut NodeMap) {
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow];
         flow.switch_connection(packet.connection_id, nodes);
         let connection = flow.past_connections;
         let payload = payload_bytes(packet, context.endpoint);
@@ -132,7 +133,7 @@ impl PacketHeaders {
         version: IpVersion,
     ) -> (HeaderInTraceFormat, Option<u32>, Flags) {
         let joined = self.reverse_ends_and_state(packet, context, version);
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow];
         flow.reverse_direction = joined.or(flow.reverse_direction);
         let ends = flow.reverse_direction.map_or_else(|| flow.host_addresses_and_ports(version), |joined| joined.ends);
         let (tcp, payload) = match &mut flow.tcp {
@@ -156,18 +157,18 @@ impl PacketHeaders {
     ) -> Option<ReverseEndsAndState> {
         let reverse_flow = context.reverse_flow?;
         let piggybacked_ack = context.ack.filter(|_| !packet.is_ack_from_sink());
-        let reverse = self.flows[reverse_flow.flow as usize].tcp.as_mut()?.fields_in_reverse_packet(&reverse_flow, piggybacked_ack)?;
+        let reverse = self.flows[reverse_flow.flow].tcp.as_mut()?.fields_in_reverse_packet(&reverse_flow, piggybacked_ack)?;
         let opens = context.endpoint.send_buffer().is_some_and(|send_buffer| send_buffer.segment_type(0) == SegmentType::Syn);
         let opener = if opens { packet.flow } else { reverse_flow.flow };
-        let [source, sink] = self.flows[opener as usize].host_addresses_and_ports(version);
+        let [source, sink] = self.flows[opener].host_addresses_and_ports(version);
         Some(ReverseEndsAndState { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
     }
 
     /// Updates the state of this direction that the other direction shows.
     fn copy_state_to_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
-        let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow as usize) else { return };
+        let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow) else { return };
         let Some(mut joined) = self.flows[reverse_flow].reverse_direction else { return };
-        if let Some(connection) = &self.flows[flow as usize].tcp {
+        if let Some(connection) = &self.flows[flow].tcp {
             connection.update_fields_in_reverse_packet(context, &mut joined.reverse);
         }
         self.flows[reverse_flow].reverse_direction = Some(joined);
@@ -180,16 +181,13 @@ impl PacketHeaders {
 
     /// An ACK has reached its source.
     pub fn on_ack_timestamp_received(&mut self, id: PacketId, flow: u32) {
-        if let (Some(clock), Some(connection)) = (self.stored_header(id).timestamp, &mut self.flows[flow as usize].tcp) {
+        if let (Some(clock), Some(connection)) = (self.stored_header(id).timestamp, &mut self.flows[flow].tcp) {
             connection.on_ack_timestamp(clock);
         }
     }
 
     fn store_header(&mut self, id: PacketId, note: StoredPacketHeader) {
-        match self.notes.get_mut(id as usize) {
-            Some(place) => *place = note,
-            None => self.notes.resize(id as usize + 1, note),
-        }
+        *self.notes.get_or_add(id, || note) = note;
     }
 }
 

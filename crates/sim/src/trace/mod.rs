@@ -28,6 +28,7 @@ use self::nodes::NodeMap;
 use self::output::TraceOutput;
 use self::pending_events::PendingEvents;
 pub use self::rows::EVENTS;
+use crate::index_vec::IndexVec;
 use crate::measures::Table;
 use crate::network::{FlowSpec, LinkSpec, PipeOrQueue};
 use crate::packet::{NO_INDEX, Packet, PacketId};
@@ -79,7 +80,7 @@ struct TraceEvent {
 pub struct Tracer {
     spec: TraceSpec,
     /// Whether each link is traced.
-    is_traced: Vec<bool>,
+    is_traced: IndexVec<bool>,
     nodes: NodeMap,
     headers: PacketHeaders,
     output: TraceOutput,
@@ -91,7 +92,7 @@ pub struct Tracer {
 impl Tracer {
     pub fn new(spec: TraceSpec) -> Tracer {
         Tracer {
-            is_traced: Vec::new(),
+            is_traced: IndexVec::default(),
             nodes: NodeMap::default(),
             headers: PacketHeaders::new(spec.format),
             output: TraceOutput::new(spec.format),
@@ -111,14 +112,9 @@ impl Tracer {
         self.output.drain_rows_if_at_least(least)
     }
 
-    /// Writes the pending transmissions that have begun at the end of the run.
-    pub fn write_remaining_transmissions(&mut self, now: Time) {
-        self.write_begun_transmissions(now);
-    }
-
-    /// Writes all pending transmissions that have begun by now.
+    /// Writes the pending transmissions that have begun by now, as the owner asks at the end of the run.
     #[inline]
-    fn write_begun_transmissions(&mut self, now: Time) {
+    pub fn write_remaining_transmissions(&mut self, now: Time) {
         while let Some(event) = self.pending.pop_due(now) {
             self.output.write(&event, &self.headers, &mut self.nodes);
         }
@@ -126,8 +122,8 @@ impl Tracer {
 
     #[inline]
     fn write_event(&mut self, time: Time, kind: TraceEventKind, link: u32, id: PacketId, packet: &Packet) {
-        self.write_begun_transmissions(time);
-        if self.is_traced[link as usize] {
+        self.write_remaining_transmissions(time);
+        if self.is_traced[link] {
             self.output.write(&TraceEvent { time, kind, link, id, packet: *packet }, &self.headers, &mut self.nodes);
         }
     }
@@ -162,7 +158,7 @@ impl Probe for Tracer {
     fn on_transmission_start(&mut self, now: Time, begins: Time, link: u32, id: PacketId, packet: &Packet) {
         if begins == now {
             self.write_event(now, TraceEventKind::Dequeued, link, id, packet);
-        } else if self.is_traced[link as usize] {
+        } else if self.is_traced[link] {
             self.pending.push(TraceEvent { time: begins, kind: TraceEventKind::Dequeued, link, id, packet: *packet });
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::index_vec::IndexVec;
 use crate::network::{FlowSpec, LinkName, REVERSE_SUFFIX};
 
 const NONE: u32 = u32::MAX;
@@ -14,12 +15,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Default)]
 pub struct NodeMap {
     /// Union-find parent of each link end: index `2 n` is where link `n` begins, `2 n + 1` where it ends. A root is its own parent.
-    parent: Vec<u32>,
+    parent: IndexVec<u32>,
     /// Node number of each root.
-    node_numbers: Vec<u32>,
+    node_numbers: IndexVec<u32>,
     count: u32,
     /// Number of agents at each node.
-    agents: Vec<u32>,
+    agents: IndexVec<u32>,
     /// Links of which only one direction has been added, by name.
     unpaired_links: BTreeMap<String, u32>,
 }
@@ -34,7 +35,7 @@ pub struct FlowHost {
 
 impl NodeMap {
     pub fn add_link(&mut self, name: &LinkName) {
-        let link = (self.parent.len() / 2) as u32;
+        let link = self.parent.next_number() / 2;
         for end in [start_end_of(link), far_end_of(link)] {
             self.parent.push(end);
             self.node_numbers.push(NONE);
@@ -73,7 +74,7 @@ impl NodeMap {
     }
 
     fn node_number_of_end(&mut self, end: u32) -> u32 {
-        let stands = self.find_root(end) as usize;
+        let stands = self.find_root(end);
         if self.node_numbers[stands] == NONE {
             self.node_numbers[stands] = self.count;
             self.count += 1;
@@ -89,24 +90,24 @@ impl NodeMap {
 
     /// Adds another agent to a node.
     pub fn add_agent(&mut self, node: u32) -> FlowHost {
-        let agent = self.agents[node as usize];
-        self.agents[node as usize] += 1;
+        let agent = self.agents[node];
+        self.agents[node] += 1;
         FlowHost { node, agent }
     }
 
     fn merge_nodes(&mut self, one: u32, other: u32) {
         let (one, other) = (self.find_root(one), self.find_root(other));
-        let number = self.node_numbers[one as usize].min(self.node_numbers[other as usize]);
-        self.parent[one.max(other) as usize] = one.min(other);
-        self.node_numbers[one.min(other) as usize] = number;
+        let number = self.node_numbers[one].min(self.node_numbers[other]);
+        self.parent[one.max(other)] = one.min(other);
+        self.node_numbers[one.min(other)] = number;
     }
 
     /// The root of a link end's node.
     #[inline]
     fn find_root(&mut self, mut end: u32) -> u32 {
-        while self.parent[end as usize] != end {
-            let next = self.parent[end as usize];
-            self.parent[end as usize] = self.parent[next as usize];
+        while self.parent[end] != end {
+            let next = self.parent[end];
+            self.parent[end] = self.parent[next];
             end = next;
         }
         end

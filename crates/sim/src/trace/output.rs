@@ -8,6 +8,7 @@ use super::headers::{HeaderInTraceFormat, PacketHeaders};
 use super::nodes::NodeMap;
 use super::rows::{EVENTS, TraceRow};
 use super::{TraceEvent, TraceFormat};
+use crate::index_vec::IndexVec;
 use crate::measures::Table;
 use crate::measures::table::{NetworkNames, TableBuilder};
 use crate::network::LinkName;
@@ -28,7 +29,7 @@ pub struct PcapngOutput {
     version: IpVersion,
     bytes: Vec<u8>,
     /// For each link the interface number before its queue; the one after the queue follows.
-    interfaces: Vec<Option<u32>>,
+    interfaces: IndexVec<Option<u32>>,
     interface_count: u32,
 }
 
@@ -45,7 +46,7 @@ impl TraceOutput {
             TraceFormat::Pcapng { keep, version } => {
                 let mut bytes = Vec::new();
                 let writer = PcapngWriter::begin(keep, PCAPNG_APPLICATION, &mut bytes);
-                TraceOutput::PcapngOutput(PcapngOutput { writer, version, bytes, interfaces: Vec::new(), interface_count: 0 })
+                TraceOutput::PcapngOutput(PcapngOutput { writer, version, bytes, interfaces: IndexVec::default(), interface_count: 0 })
             }
             TraceFormat::Table => TraceOutput::TableOutput(TableOutput { rows: TableBuilder::new(&EVENTS), links: Vec::new() }),
         }
@@ -119,7 +120,7 @@ impl PcapngOutput {
             TraceEventKind::Dequeued => 1,
             TraceEventKind::Dropped | TraceEventKind::Received | TraceEventKind::Captured => return,
         };
-        if let Some(interface) = self.interfaces[event.link as usize] {
+        if let Some(interface) = self.interfaces[event.link] {
             let note = headers.stored_header(event.id);
             if let HeaderInTraceFormat::Headers(headers) = &note.header {
                 let mut now = *headers;

@@ -53,6 +53,7 @@ use super::path::start_propagation;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
+use crate::index_vec::IndexVec;
 use crate::link::QueuedPacket;
 use crate::network::{PrivateLinkIds, RowPolicy};
 use crate::packet::{NO_INDEX, PacketFlags, PacketId};
@@ -69,7 +70,7 @@ pub struct FastPath {
     horizon: Time,
     slice_end: Time,
     /// By link.
-    links: Vec<LinkAhead>,
+    links: IndexVec<LinkAhead>,
     /// Pipes on whose wires packets wait for the horizon to move.
     held_pipes: Vec<u32>,
     /// Queues with known departures.
@@ -79,7 +80,7 @@ pub struct FastPath {
     /// Next sample of windows, if there are any.
     next_window_sample: Option<Time>,
     /// By flow, as far as windows were kept.
-    past_windows: Vec<VecDeque<PastWindow>>,
+    past_windows: IndexVec<VecDeque<PastWindow>>,
     /// Packets that reached their sinks without an event.
     passed_packets: u64,
 }
@@ -182,11 +183,11 @@ impl<P: Probe> Simulation<P> {
 
     /// An application added a flow with these private links.
     pub(super) fn apply_app_flow_fast_path(&mut self, flow: u32, own: &PrivateLinkIds, ahead: AppFlowFastPath) {
-        let state = &mut self.flows[flow as usize];
+        let state = &mut self.flows[flow];
         (state.sink_ahead, state.is_sender_ahead) = (ahead.sink, ahead.is_sender_ahead);
         if let Some([to, back]) = own.access.filter(|_| ahead.is_sender_ahead) {
-            self.links[to as usize].accepts_ahead = true;
-            let back = &mut self.links[back as usize];
+            self.links[to].accepts_ahead = true;
+            let back = &mut self.links[back];
             (back.accepts_ahead, back.computes_ahead, back.is_plain_pipe) = (true, true, false);
         }
     }
@@ -212,7 +213,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn hold_pipe(&mut self, at: u32) {
-        let state = &mut self.fast_path.links[at as usize];
+        let state = &mut self.fast_path.links[at];
         if !std::mem::replace(&mut state.is_held, true) {
             self.fast_path.held_pipes.push(at);
         }
@@ -233,14 +234,14 @@ impl<P: Probe> Simulation<P> {
             self.continue_queue_link_packets_ahead(self.fast_path.queue_links[place]);
         }
         for pipe in std::mem::take(&mut self.fast_path.held_pipes) {
-            self.fast_path.links[pipe as usize].is_held = false;
+            self.fast_path.links[pipe].is_held = false;
             self.continue_pipe_packets_ahead(pipe);
         }
     }
 
     /// Passes on what waits on the wire of a queue's link, as far as that is possible now.
     fn continue_queue_link_packets_ahead(&mut self, at: u32) {
-        let (mut previous, mut id) = (NO_INDEX, self.links[at as usize].first_packet());
+        let (mut previous, mut id) = (NO_INDEX, self.links[at].first_packet());
         while id != NO_INDEX {
             let packet = &self.packets[id];
             let (next, arrives, keys) = (packet.next, packet.arrives_at, packet.tie_break);
@@ -254,8 +255,8 @@ impl<P: Probe> Simulation<P> {
             if !self.prepare_sink(id, at, arrives, keys) {
                 return;
             }
-            self.fast_path.links[pipe as usize].packets_before -= 1;
-            if self.links[at as usize].remove_packet_after(&mut self.packets, previous) {
+            self.fast_path.links[pipe].packets_before -= 1;
+            if self.links[at].remove_packet_after(&mut self.packets, previous) {
                 self.set_arrival_of_first(at);
             }
             self.continue_ahead(at, id, arrives);
@@ -266,7 +267,7 @@ impl<P: Probe> Simulation<P> {
     /// The same for a pipe.
     pub(super) fn continue_pipe_packets_ahead(&mut self, at: u32) {
         loop {
-            let id = self.links[at as usize].first_packet();
+            let id = self.links[at].first_packet();
             if id == NO_INDEX {
                 return;
             }
@@ -275,7 +276,7 @@ impl<P: Probe> Simulation<P> {
             if !self.may_leave_pipe_ahead(id, at, arrives, keys) {
                 return self.hold_pipe(at);
             }
-            self.links[at as usize].remove_packet_after(&mut self.packets, NO_INDEX);
+            self.links[at].remove_packet_after(&mut self.packets, NO_INDEX);
             self.set_arrival_of_first(at);
             self.continue_ahead(at, id, arrives);
         }
@@ -283,7 +284,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Sets the deadline of a link to the arrival of the first packet on its wire.
     fn set_arrival_of_first(&mut self, at: u32) {
-        let link = &self.links[at as usize];
+        let link = &self.links[at];
         match link.first_packet() {
             NO_INDEX => self.calendar.clear_deadline(link.arrival_slot),
             first => {
@@ -322,8 +323,8 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         let link = queue.link;
-        let (begins, departs) = self.links[link as usize].reserve_transmitter(size, now);
-        let queue = &mut self.queues[at as usize];
+        let (begins, departs) = self.links[link].reserve_transmitter(size, now);
+        let queue = &mut self.queues[at];
         queue.known_departures.of_waiting.push_back(departs);
         if !queue.transmitting {
             self.begin_known_transmission(at, now);
@@ -335,7 +336,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn update_known_queue(&mut self, at: u32) {
         loop {
-            let queue = &self.queues[at as usize];
+            let queue = &self.queues[at];
             let ends = queue.known_departures.ends;
             if !queue.transmitting || ends > self.now || ends == self.now && !self.is_transmission_end_before_event(at) {
                 return;
@@ -347,8 +348,8 @@ impl<P: Probe> Simulation<P> {
     /// Whether the event for the end of a transmission that ends now would have come before the event at hand.
     #[cold]
     fn is_transmission_end_before_event(&self, at: u32) -> bool {
-        let departures = &self.queues[at as usize].known_departures;
-        let component = ComponentId::new(ComponentKind::Transmitter, at as usize);
+        let departures = &self.queues[at].known_departures;
+        let component = ComponentId::new(ComponentKind::Transmitter, at);
         self.calendar.is_past(departures.ends, TieBreak::scheduled_now(departures.began), component)
     }
 
@@ -363,7 +364,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn update_known_queues_through(&mut self, time: Time) {
         for place in 0..self.fast_path.queues.len() {
             let at = self.fast_path.queues[place];
-            while self.queues[at as usize].transmitting && self.queues[at as usize].known_departures.ends <= time {
+            while self.queues[at].transmitting && self.queues[at].known_departures.ends <= time {
                 self.end_known_transmission(at);
             }
         }
@@ -371,10 +372,10 @@ impl<P: Probe> Simulation<P> {
 
     #[inline(always)]
     fn end_known_transmission(&mut self, at: u32) {
-        let queue = &mut self.queues[at as usize];
+        let queue = &mut self.queues[at];
         queue.transmitting = false;
         let ends = queue.known_departures.ends;
-        self.count_and_hash_event(ends, ComponentId::new(ComponentKind::Transmitter, at as usize));
+        self.count_and_hash_event(ends, ComponentId::new(ComponentKind::Transmitter, at));
         self.begin_known_transmission(at, ends);
     }
 
@@ -382,7 +383,7 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     fn begin_known_transmission(&mut self, at: u32, then: Time) {
         let Simulation { queues, probe, .. } = self;
-        let queue = &mut queues[at as usize];
+        let queue = &mut queues[at];
         let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
         queue.measures.update_length(fifo.len(), then);
         let outcome = fifo.dequeue(then, &mut queue.rng, &mut |_| unreachable!("the AQM signals arriving packets only"));
@@ -415,30 +416,30 @@ impl<P: Probe> Simulation<P> {
     /// A packet leaves the link of a queue at a known time: it is passed ahead, or put on the wire.
     #[inline(always)]
     fn leave_queue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
-        let arrives = departs + self.links[at as usize].delay();
+        let arrives = departs + self.links[at].delay();
         if let Some(pipe) = self.next_pipe_of_packet(id) {
-            let is_in_order = self.fast_path.links[pipe as usize].packets_before == 0;
+            let is_in_order = self.fast_path.links[pipe].packets_before == 0;
             if arrives < self.fast_path.horizon && is_in_order && self.prepare_sink(id, at, arrives, keys) {
-                self.links[at as usize].delivered_packets += 1;
+                self.links[at].delivered_packets += 1;
                 return self.continue_ahead(at, id, arrives);
             }
-            self.fast_path.links[pipe as usize].packets_before += 1;
+            self.fast_path.links[pipe].packets_before += 1;
         }
         let Simulation { links, packets, calendar, .. } = self;
-        start_propagation(&mut links[at as usize], packets, calendar, id, departs, keys);
+        start_propagation(&mut links[at], packets, calendar, id, departs, keys);
     }
 
     /// A packet on the wire of a queue's link arrives by an event; its place in the order is free.
     pub(super) fn decrement_packets_before_pipe(&mut self, hop: u32, id: PacketId) -> bool {
         let Some(pipe) = self.pipe_of_packet_at_hop(hop, id) else { return false };
-        self.fast_path.links[pipe as usize].packets_before -= 1;
+        self.fast_path.links[pipe].packets_before -= 1;
         true
     }
 
     /// After an arrival by an event on a link that computes ahead: what came behind may be passed on.
     #[inline(never)]
     pub(super) fn continue_link_packets_ahead(&mut self, at: u32) {
-        let link = &self.links[at as usize];
+        let link = &self.links[at];
         if link.first_packet() == NO_INDEX {
             return;
         }
@@ -451,18 +452,18 @@ impl<P: Probe> Simulation<P> {
     /// The pipe that a packet enters at the far end of its link, or else that its ACK enters; `None` if what happens there is an event.
     #[inline]
     fn next_pipe_of_packet(&self, id: PacketId) -> Option<u32> {
-        self.pipe_of_packet_at_hop(self.route_hops[self.packets[id].hop_index as usize + 1], id)
+        self.pipe_of_packet_at_hop(self.route_hops[self.packets[id].hop_index + 1], id)
     }
 
     /// The same, where `next` is the next hop.
     #[inline]
     fn pipe_of_packet_at_hop(&self, next: u32, id: PacketId) -> Option<u32> {
         if next != END_OF_ROUTE {
-            return self.links[next as usize].accepts_ahead.then_some(next);
+            return self.links[next].accepts_ahead.then_some(next);
         }
         let packet = &self.packets[id];
-        let flow = &self.flows[packet.flow as usize];
-        (!packet.is_ack_from_sink() && flow.sink_ahead != SinkAhead::Never).then(|| self.route_hops[flow.back_route as usize])
+        let flow = &self.flows[packet.flow];
+        (!packet.is_ack_from_sink() && flow.sink_ahead != SinkAhead::Never).then(|| self.route_hops[flow.back_route])
     }
 
     /// Whether a packet may leave a pipe ahead, whose wire is empty otherwise.
@@ -472,7 +473,7 @@ impl<P: Probe> Simulation<P> {
         }
         let packet = &self.packets[id];
         let (flow, seq, is_ack) = (packet.flow, packet.seq, packet.is_ack_from_sink());
-        let is_at_end = self.route_hops[packet.hop_index as usize + 1] == END_OF_ROUTE;
+        let is_at_end = self.route_hops[packet.hop_index + 1] == END_OF_ROUTE;
         if is_at_end && is_ack {
             return self.may_process_ack_ahead(flow, seq, at, arrives, keys);
         }
@@ -485,48 +486,48 @@ impl<P: Probe> Simulation<P> {
     fn prepare_sink(&mut self, id: PacketId, at: u32, arrives: Time, keys: TieBreak) -> bool {
         let packet = &self.packets[id];
         let flow = packet.flow;
-        if self.route_hops[packet.hop_index as usize + 1] != END_OF_ROUTE {
+        if self.route_hops[packet.hop_index + 1] != END_OF_ROUTE {
             return !packet.is_ack_from_sink()
                 || self.is_ack_before_next_connection(flow, packet.hop_index + 1, packet.seq, packet.connection_id);
         }
-        let state = &self.flows[flow as usize];
+        let state = &self.flows[flow];
         if state.measures.arrival_depends_on_event_order(arrives, state.sends_datagrams) {
             return false;
         }
-        let arrival = SinkTimer { due: arrives, tie_break: keys, component: ComponentId::new(ComponentKind::Link, at as usize) };
+        let arrival = SinkTimer { due: arrives, tie_break: keys, component: ComponentId::new(ComponentKind::Link, at) };
         if state.sink_ahead == SinkAhead::SharedReturnPath {
-            let pipe = self.route_hops[state.back_route as usize];
-            let has_earlier = self.fast_path.links[pipe as usize].first_sink_timer().is_some_and(|timer| *timer < arrival);
+            let pipe = self.route_hops[state.back_route];
+            let has_earlier = self.fast_path.links[pipe].first_sink_timer().is_some_and(|timer| *timer < arrival);
             if has_earlier && !self.run_sink_timers_before(pipe, &arrival) {
                 return false;
             }
         } else if state.sink.deadline().is_some_and(|due| due <= arrives) && !self.run_sink_timer_before(flow, &arrival) {
             return false;
         }
-        let state = &self.flows[flow as usize];
+        let state = &self.flows[flow];
         state.app_kind != AppWriteTiming::WritesWhileIdle || !state.has_sink_acknowledged_transfer() || self.gets_no_ack_from_sink(id)
     }
 
     /// Whether a packet is a pure ACK without a reply. Its only effect at the sink is on a timer, which the next connection would clear.
     fn gets_no_ack_from_sink(&self, id: PacketId) -> bool {
         let packet = &self.packets[id];
-        let sink = &self.flows[packet.flow as usize].sink;
+        let sink = &self.flows[packet.flow].sink;
         packet.segment_type() == SegmentType::PureAck && packet.seq >= sink.rcv_nxt() && sink.accurate().is_none()
     }
 
     /// Runs the timers of sinks with a common return path that come before an arrival. Returns whether none of them is left to an event.
     #[inline(never)]
     fn run_sink_timers_before(&mut self, pipe: u32, arrival: &SinkTimer) -> bool {
-        while let Some(timer) = self.fast_path.links[pipe as usize].first_sink_timer().copied()
+        while let Some(timer) = self.fast_path.links[pipe].first_sink_timer().copied()
             && timer < *arrival
         {
             let flow = timer.component.index();
-            let state = &self.flows[flow as usize];
+            let state = &self.flows[flow];
             let is_set = self.calendar.deadline_of(state.sink_timer_slot) == Some((timer.due, timer.tie_break));
             if is_set && state.app_kind == AppWriteTiming::WritesWhileIdle && state.has_sink_acknowledged_transfer() {
                 return false;
             }
-            if let Some(waiting) = &mut self.fast_path.links[pipe as usize].waiting {
+            if let Some(waiting) = &mut self.fast_path.links[pipe].waiting {
                 waiting.sink_timers.pop();
             }
             if is_set {
@@ -539,11 +540,11 @@ impl<P: Probe> Simulation<P> {
     /// Runs the timer of a sink as long as it comes before an arrival. Returns whether it is not left to an event.
     #[inline(never)]
     fn run_sink_timer_before(&mut self, flow: u32, arrival: &SinkTimer) -> bool {
-        let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
-        while let Some((due, tie_break)) = self.calendar.deadline_of(self.flows[flow as usize].sink_timer_slot)
+        let component = ComponentId::new(ComponentKind::SinkTimer, flow);
+        while let Some((due, tie_break)) = self.calendar.deadline_of(self.flows[flow].sink_timer_slot)
             && (SinkTimer { due, tie_break, component }) < *arrival
         {
-            let state = &self.flows[flow as usize];
+            let state = &self.flows[flow];
             if state.app_kind == AppWriteTiming::WritesWhileIdle && state.has_sink_acknowledged_transfer() {
                 return false;
             }
@@ -553,23 +554,23 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn run_sink_timer_ahead(&mut self, flow: u32, due: Time) {
-        self.calendar.clear_deadline(self.flows[flow as usize].sink_timer_slot);
-        self.count_and_hash_event(due, ComponentId::new(ComponentKind::SinkTimer, flow as usize));
+        self.calendar.clear_deadline(self.flows[flow].sink_timer_slot);
+        self.count_and_hash_event(due, ComponentId::new(ComponentKind::SinkTimer, flow));
         self.at_time(due, |simulation| simulation.on_sink_timer(flow));
     }
 
     /// The timer of a sink with a shared return path was set.
     #[inline(never)]
     pub(super) fn add_sink_timer(&mut self, flow: u32, due: Time, tie_break: TieBreak) {
-        let pipe = self.route_hops[self.flows[flow as usize].back_route as usize];
-        let component = ComponentId::new(ComponentKind::SinkTimer, flow as usize);
+        let pipe = self.route_hops[self.flows[flow].back_route];
+        let component = ComponentId::new(ComponentKind::SinkTimer, flow);
         let Simulation { flows, calendar, fast_path, .. } = self;
-        let waiting = fast_path.links[pipe as usize].waiting.get_or_insert_default();
+        let waiting = fast_path.links[pipe].waiting.get_or_insert_default();
         let WaitingAhead { sink_timers, searched_sink_timers, .. } = &mut **waiting;
         sink_timers.push(Reverse(SinkTimer { due, tie_break, component }));
         // A timer that is moved leaves an outdated one behind, which may be due only much later.
         if sink_timers.len() >= MIN_SINK_TIMERS_TO_PRUNE.max(2 * *searched_sink_timers) {
-            let set = |timer: &SinkTimer| calendar.deadline_of(flows[timer.component.index() as usize].sink_timer_slot);
+            let set = |timer: &SinkTimer| calendar.deadline_of(flows[timer.component.index()].sink_timer_slot);
             sink_timers.retain(|Reverse(timer)| set(timer) == Some((timer.due, timer.tie_break)));
             *searched_sink_timers = sink_timers.len();
         }
@@ -587,11 +588,11 @@ impl<P: Probe> Simulation<P> {
     /// A packet reaches the far end of a link at a time to come.
     #[inline]
     fn continue_ahead(&mut self, at: u32, id: PacketId, arrives: Time) {
-        self.count_and_hash_event(arrives, ComponentId::new(ComponentKind::Link, at as usize));
+        self.count_and_hash_event(arrives, ComponentId::new(ComponentKind::Link, at));
         let packet = &mut self.packets[id];
         packet.hop_index += 1;
         let is_ack = packet.is_ack_from_sink();
-        let hop = self.route_hops[packet.hop_index as usize];
+        let hop = self.route_hops[packet.hop_index];
         self.at_time(arrives, |simulation| {
             if hop != END_OF_ROUTE {
                 simulation.enter_link(hop, id);
@@ -610,21 +611,21 @@ impl<P: Probe> Simulation<P> {
             return self.drop_at_full_pipe(at, id);
         };
         let keys = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
-        let link = &self.links[at as usize];
+        let link = &self.links[at];
         let arrives = departs + link.delay();
         if link.first_packet() == NO_INDEX && self.may_leave_pipe_ahead(id, at, arrives, keys) {
-            self.links[at as usize].delivered_packets += 1;
+            self.links[at].delivered_packets += 1;
             return self.continue_ahead(at, id, arrives);
         }
         self.hold_pipe(at);
         let Simulation { links, packets, calendar, .. } = self;
-        start_propagation(&mut links[at as usize], packets, calendar, id, departs, keys);
+        start_propagation(&mut links[at], packets, calendar, id, departs, keys);
     }
 
     /// Begin and end of a transmission in a pipe that computes ahead; `None` if its buffer is full.
     #[inline(always)]
     fn reserve_transmitter_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
-        let link = &mut self.links[at as usize];
+        let link = &mut self.links[at];
         if link.free_at() > then {
             return self.reserve_busy_transmitter_ahead(at, size, then);
         }
@@ -632,7 +633,7 @@ impl<P: Probe> Simulation<P> {
         if departs != begins + link.transmission_time_of_last_size() {
             // Carried fractions of a picosecond may delay the start by one. All earlier transmissions are over.
             let start = departs - link.transmission_time(size);
-            let starts = self.fast_path.links[at as usize].transmission_starts();
+            let starts = self.fast_path.links[at].transmission_starts();
             starts.clear();
             starts.push_back(start);
         }
@@ -642,8 +643,8 @@ impl<P: Probe> Simulation<P> {
     /// The same if packets may wait.
     #[inline(never)]
     fn reserve_busy_transmitter_ahead(&mut self, at: u32, size: u32, then: Time) -> Option<(Time, Time)> {
-        let link = &mut self.links[at as usize];
-        let starts = self.fast_path.links[at as usize].transmission_starts();
+        let link = &mut self.links[at];
+        let starts = self.fast_path.links[at].transmission_starts();
         while starts.front().is_some_and(|&start| start <= then) {
             starts.pop_front();
         }
@@ -657,54 +658,54 @@ impl<P: Probe> Simulation<P> {
 
     /// Sends an ACK over pipes of its return path. It is not stored as a packet as long as it is passed ahead.
     pub(super) fn send_ack_ahead(&mut self, at: u32, ack: &mut Ack) {
-        let mut cursor = self.flows[at as usize].back_route;
+        let mut cursor = self.flows[at].back_route;
         let mut then = self.now;
         loop {
-            let hop = self.route_hops[cursor as usize];
-            let link = &mut self.links[hop as usize];
+            let hop = self.route_hops[cursor];
+            let link = &mut self.links[hop];
             link.arrived_packets += 1;
             if !link.computes_ahead {
                 // The pipe is entered ahead, and its far end is an event.
-                let id = self.packets.insert_ack(ack, self.flows[at as usize].packet_origin(at, cursor, PacketFlags::default()));
+                let id = self.packets.insert_ack(ack, self.flows[at].packet_origin(at, cursor, PacketFlags::default()));
                 return self.at_time(then, |simulation| simulation.enter_pipe(hop, id));
             }
             let Some((begins, departs)) = self.reserve_transmitter_ahead(hop, ack.size, then) else {
                 return self.drop_ack_at_full_pipe(at, ack, hop, then);
             };
             let keys = TieBreak { scheduled_at: begins, entered_buffer_at: then };
-            let link = &self.links[hop as usize];
+            let link = &self.links[hop];
             let arrives = departs + link.delay();
             if link.first_packet() == NO_INDEX && arrives < self.fast_path.horizon {
-                let next = self.route_hops[cursor as usize + 1];
+                let next = self.route_hops[cursor + 1];
                 let is_at_end = next == END_OF_ROUTE;
                 if is_at_end && self.may_process_ack_ahead(at, ack.next, hop, arrives, keys) {
                     self.count_ack_link_arrival(hop, arrives);
                     return self.at_time(arrives, |simulation| simulation.process_ack(at, ack));
                 }
-                let may_go_on = !is_at_end && self.links[next as usize].accepts_ahead;
-                if may_go_on && self.is_ack_before_next_connection(at, cursor + 1, ack.next, self.flows[at as usize].connection_id()) {
+                let may_go_on = !is_at_end && self.links[next].accepts_ahead;
+                if may_go_on && self.is_ack_before_next_connection(at, cursor + 1, ack.next, self.flows[at].connection_id()) {
                     self.count_ack_link_arrival(hop, arrives);
                     (cursor, then) = (cursor + 1, arrives);
                     continue;
                 }
             }
-            let id = self.packets.insert_ack(ack, self.flows[at as usize].packet_origin(at, cursor, PacketFlags::default()));
+            let id = self.packets.insert_ack(ack, self.flows[at].packet_origin(at, cursor, PacketFlags::default()));
             self.hold_pipe(hop);
             let Simulation { links, packets, calendar, .. } = self;
-            return start_propagation(&mut links[hop as usize], packets, calendar, id, departs, keys);
+            return start_propagation(&mut links[hop], packets, calendar, id, departs, keys);
         }
     }
 
     #[inline(always)]
     fn count_ack_link_arrival(&mut self, hop: u32, arrives: Time) {
-        self.links[hop as usize].delivered_packets += 1;
-        self.count_and_hash_event(arrives, ComponentId::new(ComponentKind::Link, hop as usize));
+        self.links[hop].delivered_packets += 1;
+        self.count_and_hash_event(arrives, ComponentId::new(ComponentKind::Link, hop));
     }
 
     #[cold]
     #[inline(never)]
     fn drop_ack_at_full_pipe(&mut self, at: u32, ack: &Ack, hop: u32, then: Time) {
-        self.links[hop as usize].dropped_packets += 1;
+        self.links[hop].dropped_packets += 1;
         let signal = MarkOrDropWithCause::Dropped(SignalCause::Overflow);
         self.probe.on_ack_drop(then, &AckDrop { link: hop, queue: None, flow: at, ack_seq: ack.next, signal });
     }
@@ -713,7 +714,7 @@ impl<P: Probe> Simulation<P> {
     /// for samples until then.
     #[inline(always)]
     fn may_process_ack_ahead(&mut self, at: u32, next: u64, hop: u32, arrives: Time, keys: TieBreak) -> bool {
-        let flow = &self.flows[at as usize];
+        let flow = &self.flows[at];
         let Some(sender) = flow.sender.as_tcp().filter(|_| flow.is_sender_ahead) else { return false };
         if sender.deadline_or_never() <= arrives || next >= sender.send_buffer().queued_segments() {
             return false;
@@ -735,11 +736,11 @@ impl<P: Probe> Simulation<P> {
     /// Whether an ACK enters a link of its return path before the next connection of its flow can open, which may change the last link. That
     /// takes an ACK of all data at the sender; the first one that is sent suffices.
     fn is_ack_before_next_connection(&self, flow: u32, hop_index: u32, next: u64, connection: u8) -> bool {
-        let state = &self.flows[flow as usize];
-        if state.app_kind != AppWriteTiming::WritesWhileIdle || self.route_hops[hop_index as usize + 1] != END_OF_ROUTE {
+        let state = &self.flows[flow];
+        if state.app_kind != AppWriteTiming::WritesWhileIdle || self.route_hops[hop_index + 1] != END_OF_ROUTE {
             return true;
         }
-        let link = &self.links[self.route_hops[hop_index as usize] as usize];
+        let link = &self.links[self.route_hops[hop_index]];
         let Some(sender) = state.sender.as_tcp() else { return false };
         let is_in_order = next < sender.send_buffer().queued_segments() || link.first_packet() == NO_INDEX;
         is_in_order && !sender.is_done() && connection == state.connection_id()
@@ -747,7 +748,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Whether a time comes before the timer of a flow's application, if it writes then.
     fn is_before_app_timer(&self, flow: &FlowState, time: Time) -> bool {
-        flow.app_kind != AppWriteTiming::WritesAtTimer || self.apps[flow.app as usize].next_deadline().is_none_or(|due| time < due)
+        flow.app_kind != AppWriteTiming::WritesAtTimer || self.apps[flow.app].next_deadline().is_none_or(|due| time < due)
     }
 }
 
@@ -762,14 +763,11 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn keep_window(&mut self, at: u32, hop: u32, arrives: Time, keys: TieBreak) {
         let (Some(next), Some(every)) = (self.fast_path.next_window_sample, self.probe.window_sample_interval()) else { return };
-        let flow = &self.flows[at as usize];
+        let flow = &self.flows[at];
         let Some(&window) = flow.sender.window().filter(|_| flow.row_policy == RowPolicy::OwnRow) else { return };
         let until = self.last_sample_before(next, every, hop, arrives, keys);
         let samples_until = |time: Time| time.since(next).picos() / every.picos();
-        if self.fast_path.past_windows.len() <= at as usize {
-            self.fast_path.past_windows.resize_with(self.flows.len(), VecDeque::new);
-        }
-        let past = &mut self.fast_path.past_windows[at as usize];
+        let past = self.fast_path.past_windows.get_or_add(at, VecDeque::new);
         let is_known = past.back().is_some_and(|last| last.until >= next && samples_until(last.until) == samples_until(until));
         if until >= next && !is_known {
             past.push_back(PastWindow { until, window, alpha: flow.sender.dctcp_alpha() });
@@ -780,15 +778,15 @@ impl<P: Probe> Simulation<P> {
     fn last_sample_before(&self, next: Time, every: Span, hop: u32, arrives: Time, keys: TieBreak) -> Time {
         let is_at_sample = arrives.since(next).picos() % every.picos() == 0;
         let sample = (TieBreak::scheduled_now(Time::ZERO + arrives.since(Time::ZERO + every)), self.window_sample_component());
-        let is_before = is_at_sample && sample < (keys, ComponentId::new(ComponentKind::Link, hop as usize));
+        let is_before = is_at_sample && sample < (keys, ComponentId::new(ComponentKind::Link, hop));
         if is_before { arrives } else { arrives - Span::from_picos(1) }
     }
 
     /// The window of a flow's sender for a sample now, and DCTCP's fraction.
     #[inline]
-    pub(super) fn window_for_sample(&mut self, at: usize) -> Option<(CongestionWindow, Option<f64>)> {
+    pub(super) fn window_for_sample(&mut self, at: u32) -> Option<(CongestionWindow, Option<f64>)> {
         let now = self.now;
-        if let Some(past) = self.fast_path.past_windows.get_mut(at) {
+        if let Some(past) = self.fast_path.past_windows.get_mut(at as usize) {
             while past.front().is_some_and(|kept| kept.until < now) {
                 past.pop_front();
             }

@@ -69,7 +69,7 @@ impl<P: Probe> Simulation<P> {
         }
         // Delays of these may change under way.
         for link in self.apps.iter().flat_map(App::reassignable_private_links) {
-            self.links[link as usize].accepts_ahead = false;
+            self.links[link].accepts_ahead = false;
         }
         let mut uses = vec![0u32; self.links.len()];
         self.for_each_feed(|link, _, _| uses[link as usize] += 1);
@@ -92,9 +92,9 @@ impl<P: Probe> Simulation<P> {
     fn choose_queues_ahead(&mut self, is_possible: bool) {
         self.fast_path.queues.clear();
         self.fast_path.queue_links.clear();
-        for at in 0..self.queues.len() {
-            let has_changes = self.changes_of_link(at as u32).next().is_some();
-            let keeps_delay = !self.changes_of_link(at as u32).any(|change| change.affects_propagating_packets());
+        for at in self.queues.numbers() {
+            let has_changes = self.changes_of_link(at).next().is_some();
+            let keeps_delay = !self.changes_of_link(at).any(|change| change.affects_propagating_packets());
             let queue = &mut self.queues[at];
             let is_known = queue.has_known_departures.unwrap_or_else(|| {
                 let is_fifo = matches!(&queue.discipline, Queue::Fifo(fifo) if fifo.has_known_departures());
@@ -102,12 +102,12 @@ impl<P: Probe> Simulation<P> {
             });
             queue.has_known_departures = Some(is_known);
             if is_known {
-                self.fast_path.queues.push(at as u32);
+                self.fast_path.queues.push(at);
             }
             // Any other queue knows a departure when it dequeues the packet.
             let is_mirror = matches!(queue.discipline, Queue::KernelMirror(_));
             let computes_ahead = is_known || is_possible && keeps_delay && !is_mirror;
-            self.links[queue.link as usize].computes_ahead = computes_ahead;
+            self.links[queue.link].computes_ahead = computes_ahead;
             if computes_ahead {
                 self.fast_path.queue_links.push(queue.link);
             }
@@ -116,28 +116,22 @@ impl<P: Probe> Simulation<P> {
 
     /// Whether packets may leave a link ahead.
     fn is_left_ahead(&self, link: u32) -> bool {
-        let link = &self.links[link as usize];
+        let link = &self.links[link];
         if link.queue == NO_INDEX { link.accepts_ahead } else { link.computes_ahead }
-    }
-
-    /// The links of a route.
-    fn links_of_route(&self, route: u32) -> &[u32] {
-        let hops = &self.route_hops[route as usize..];
-        &hops[..hops.iter().position(|&hop| hop == END_OF_ROUTE).expect("a route has an end")]
     }
 
     /// Chooses the flows whose sinks and senders may be ahead, with these candidates among the pipes. `uses` has the number of routes that
     /// lead over each link.
     fn choose_flows_ahead(&mut self, uses: &[u32]) {
         let mut sinks_of_return_path = vec![0u32; self.links.len()];
-        for at in 0..self.flows.len() {
+        for at in self.flows.numbers() {
             let flow = &self.flows[at];
             let (forward, back) = (self.links_of_route(flow.forward_route), self.links_of_route(flow.back_route));
             let (access, last, first_back, last_back) = match (forward, back) {
                 ([access, ..], [first_back, ..]) => (*access, forward[forward.len() - 1], *first_back, back[back.len() - 1]),
                 _ => continue,
             };
-            let accepts = |link: u32| self.links[link as usize].accepts_ahead;
+            let accepts = |link: u32| self.links[link].accepts_ahead;
             let is_tcp = flow.sender.as_tcp().is_some();
             let is_app_ahead = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NO_INDEX;
             let replies_in_order =
@@ -149,7 +143,7 @@ impl<P: Probe> Simulation<P> {
             flow.sink_ahead = if sink { SinkAhead::OwnReturnPath } else { SinkAhead::Never };
             flow.is_sender_ahead = is_sender_ahead;
         }
-        for app in 0..self.apps.len() {
+        for app in self.apps.numbers() {
             let ahead = self.plan_app_flow_fast_path(&self.apps[app]);
             self.apps[app].set_fast_path_of_members(ahead);
             if let Some((template, _)) = self.apps[app].fast_path_of_members().filter(|_| ahead.sink != SinkAhead::Never) {
@@ -157,8 +151,8 @@ impl<P: Probe> Simulation<P> {
                 sinks_of_return_path[template.flow.back[0] as usize] += 2;
             }
         }
-        for flow in &mut self.flows {
-            let first_back = self.route_hops[flow.back_route as usize];
+        for flow in self.flows.iter_mut() {
+            let first_back = self.route_hops[flow.back_route];
             let is_shared = first_back != END_OF_ROUTE && sinks_of_return_path[first_back as usize] > 1;
             if is_shared && flow.sink_ahead != SinkAhead::Never && flow.sender.as_tcp().is_some() {
                 flow.sink_ahead = SinkAhead::SharedReturnPath;
@@ -175,7 +169,7 @@ impl<P: Probe> Simulation<P> {
             return AppFlowFastPath::default();
         };
         let is_app_ahead = app.app_kind_of_tcp_flows().allows_computing_ahead();
-        if !is_app_ahead || !self.is_left_ahead(last) || !self.links[first_back as usize].accepts_ahead {
+        if !is_app_ahead || !self.is_left_ahead(last) || !self.links[first_back].accepts_ahead {
             return AppFlowFastPath::default();
         }
         let is_plain = |link: &LinkSpec| matches!(link.buffer, PipeOrQueue::Pipe { .. }) && link.impairment.is_none();
@@ -193,7 +187,7 @@ impl<P: Probe> Simulation<P> {
                 (feed, is_ahead) = (Feed::Link(link), self.is_left_ahead(link));
             }
         };
-        for (at, flow) in (0..).zip(&self.flows) {
+        for (at, flow) in (0..).zip(self.flows.iter()) {
             let forward = self.links_of_route(flow.forward_route);
             follow(forward, Feed::Sender(at), flow.is_sender_ahead);
             if let (Some(&last), Some(_)) = (forward.last(), flow.sender.as_tcp()) {
@@ -211,14 +205,14 @@ impl<P: Probe> Simulation<P> {
     /// Chooses the pipes that pass packets ahead: those from which a packet can go on.
     fn choose_pipes_ahead(&mut self) {
         let mut passes = vec![false; self.links.len()];
-        for flow in &self.flows {
+        for flow in self.flows.iter() {
             // Packets of a sender that is ahead cross their first link by events. So a sender is never called while it sends.
             let first = usize::from(flow.is_sender_ahead);
             let ends = [(flow.forward_route, first, flow.sink_ahead != SinkAhead::Never), (flow.back_route, 0, flow.is_sender_ahead)];
             for (route, first, is_end_ahead) in ends {
                 let links = self.links_of_route(route);
                 for (place, &link) in links.iter().enumerate().skip(first) {
-                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next as usize].accepts_ahead);
+                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next].accepts_ahead);
                 }
             }
         }
@@ -227,7 +221,7 @@ impl<P: Probe> Simulation<P> {
                 [(&template.flow.forward, ahead.sink != SinkAhead::Never), (&template.flow.back, ahead.is_sender_ahead)]
             {
                 for (place, &link) in links.iter().enumerate() {
-                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next as usize].accepts_ahead);
+                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next].accepts_ahead);
                 }
             }
         }
@@ -241,14 +235,14 @@ impl<P: Probe> Simulation<P> {
     fn rebuild_fast_path_state(&mut self) {
         self.fast_path.held_pipes.clear();
         self.fast_path.next_window_sample = self.next_window_sample();
-        for state in &mut self.fast_path.links {
+        for state in self.fast_path.links.iter_mut() {
             state.packets_before = 0;
             state.is_held = false;
             if let Some(waiting) = &mut state.waiting {
                 waiting.sink_timers.clear();
             }
         }
-        for at in 0..self.links.len() {
+        for at in self.links.numbers() {
             let link = &self.links[at];
             if !link.computes_ahead {
                 continue;
@@ -259,18 +253,18 @@ impl<P: Probe> Simulation<P> {
                 if link.queue == NO_INDEX {
                     let starts = packet.arrives_at - link.delay() - link.transmission_time(packet.size);
                     self.fast_path.links[at].transmission_starts().push_back(starts);
-                    self.hold_pipe(at as u32);
+                    self.hold_pipe(at);
                 } else if let Some(next) = self.next_pipe_of_packet(id) {
-                    self.fast_path.links[next as usize].packets_before += 1;
+                    self.fast_path.links[next].packets_before += 1;
                 }
             }
         }
-        for at in 0..self.flows.len() {
+        for at in self.flows.numbers() {
             let flow = &self.flows[at];
             if let (SinkAhead::SharedReturnPath, Some((due, tie_break))) =
                 (flow.sink_ahead, self.calendar.deadline_of(flow.sink_timer_slot))
             {
-                self.add_sink_timer(at as u32, due, tie_break);
+                self.add_sink_timer(at, due, tie_break);
             }
         }
     }
