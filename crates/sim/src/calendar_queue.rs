@@ -613,8 +613,8 @@ mod tests {
 
     fn calendar_with(components: usize) -> CalendarQueue {
         let mut calendar = CalendarQueue::new(components);
-        (0..components)
-            .for_each(|index| assert_eq!(slot_of(index as u32), calendar.add_component(ComponentId::new(ComponentKind::FlowTimer, index))));
+        (0..components as u32)
+            .for_each(|index| assert_eq!(slot_of(index), calendar.add_component(ComponentId::new(ComponentKind::FlowTimer, index))));
         calendar
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_queue::{self as queue, BurstSchedule, QueueItem};
+use ecnlab_queue::{self as queue, BurstSchedule, Discipline, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
 use crate::calendar_queue::{CalendarQueue, TieBreak};
@@ -329,6 +329,16 @@ pub struct LinkQueue {
     pub known_departures: KnownDepartures,
 }
 
+impl LinkQueue {
+    /// Counts the time since the last change of the length, before a change now; returns the length.
+    #[inline(always)]
+    pub fn update_length(&mut self, now: Time) -> usize {
+        let length = self.discipline.len();
+        self.measures.update_length(length, now);
+        length
+    }
+}
+
 /// Departures that were computed when the packets were stored. The queue itself is brought up to date when its state is read.
 #[derive(Default)]
 pub struct KnownDepartures {
@@ -369,9 +379,7 @@ impl QueuedPacket {
             is_ack: packet.is_ack_from_sink(),
         }
     }
-}
 
-impl QueuedPacket {
     /// Round-trip time that the packet reports, in microseconds; zero if none.
     pub fn rtt_us(&self) -> u32 {
         self.rtt_us

@@ -1,7 +1,7 @@
 //! Log of a queue: arrivals and decisions in order, sufficient to replay the same packets through the same queue
 //! ([`replay`](crate::replay)).
 
-use ecnlab_queue::{QueueItem, SignalCause};
+use ecnlab_queue::{DequeueOutcome, QueueItem, SignalCause};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Span, Time, words};
 
 use crate::index_vec::IndexVec;
@@ -30,6 +30,18 @@ pub enum MeasuredQueueEvent<'a> {
     TimerFired,
     /// The link changed to this rate.
     RateChanged(Rate),
+}
+
+impl<'a> From<&'a DequeueOutcome<QueuedPacket>> for MeasuredQueueEvent<'a> {
+    fn from(outcome: &'a DequeueOutcome<QueuedPacket>) -> MeasuredQueueEvent<'a> {
+        match outcome {
+            DequeueOutcome::Packet { packet, sojourn, band } => {
+                MeasuredQueueEvent::Departed { frame: packet, sojourn: *sojourn, band: *band }
+            }
+            DequeueOutcome::RetryAt(time) => MeasuredQueueEvent::DepartureDelayed(*time),
+            DequeueOutcome::Empty => MeasuredQueueEvent::Empty,
+        }
+    }
 }
 
 words! {

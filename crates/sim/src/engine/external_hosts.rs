@@ -7,7 +7,6 @@ use ecnlab_units::{CongestionLevel, Ecn, Time};
 
 use super::Simulation;
 use super::flow::AppWriteTiming;
-use super::path::start_propagation;
 use crate::calendar_queue::TieBreak;
 use crate::external_hosts::{HostEvent, SimOutput};
 use crate::link::QueuedPacket;
@@ -114,7 +113,7 @@ impl<P: Probe> Simulation<P> {
     pub fn on_kernel_dequeue(&mut self, link: u32, handle: u32, ecn: Ecn) -> bool {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
-        queue.measures.update_length(queue.discipline.len(), now);
+        queue.update_length(now);
         let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
         let is_marked = |frame: &QueuedPacket| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
         let found = proxy.on_kernel_dequeue(|frame| handler.external_packet_handle(frame.packet) == handle, is_marked, now);
@@ -127,9 +126,9 @@ impl<P: Probe> Simulation<P> {
         handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
         let transmission = self.links[link].transmission_time(frame.size());
         self.queues[at].measures.record_departure(waited, 0, transmission);
-        self.link_event_handler(link).probe_transmission_start(frame.packet, now);
+        self.probe_transmission_start(link, frame.packet, now);
         let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - waited };
-        start_propagation(&mut self.links[link], &mut self.packets, &mut self.calendar, frame.packet, now + transmission, tie_break);
+        self.start_propagation(link, frame.packet, now + transmission, tie_break);
         true
     }
 
@@ -137,7 +136,7 @@ impl<P: Probe> Simulation<P> {
     pub fn on_kernel_drop(&mut self, link: u32, handle: u32, cause: SignalCause) -> bool {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
-        queue.measures.update_length(queue.discipline.len(), now);
+        queue.update_length(now);
         let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
         let Some(frame) = proxy.on_kernel_drop(|frame| handler.external_packet_handle(frame.packet) == handle, cause) else { return false };
         handler.probe_queue_event(MeasuredQueueEvent::Dropped(&frame, cause));
@@ -156,15 +155,9 @@ impl<P: Probe> Simulation<P> {
         let Some(original) = found else { return false };
         let copy = self.create_duplicate_packet(original);
         self.links[link].arrived_packets += 1;
-        let waiting = QueuedPacket::new(copy, &self.packets);
-        let (now, queue, mut handler) = self.queue_and_handler(at);
-        handler.probe_queue_event(MeasuredQueueEvent::Arrived(&waiting));
-        let length = queue.discipline.len();
-        queue.measures.update_length(length, now);
-        queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
-        queue.measures.on_arrival(length, queue.discipline.average_queue_length());
+        self.store_in_queue(at, copy);
         // The driver has made the copy, so it needs no report.
-        if let Queue::KernelMirror(proxy) = &mut queue.discipline {
+        if let Queue::KernelMirror(proxy) = &mut self.queues[at].discipline {
             proxy.arrivals_since_last_call().for_each(drop);
         }
         true

@@ -140,7 +140,7 @@ impl<P: Probe> Simulation<P> {
             }
         }
         for queue in self.queues.iter_mut() {
-            queue.measures.update_length(queue.discipline.len(), self.now);
+            queue.update_length(self.now);
         }
     }
 

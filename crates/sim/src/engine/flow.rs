@@ -267,9 +267,12 @@ impl FlowState {
         self.connection_id
     }
 
-    /// Whether the sink may have acknowledged all data that its sender has to send.
-    pub fn has_sink_acknowledged_transfer(&self) -> bool {
-        self.sender.as_tcp().is_some_and(|sender| self.sink.max_acknowledged() >= sender.send_buffer().queued_segments())
+    /// Whether an ACK of its sink may let its application open the next connection: the sink may have acknowledged all data that the sender
+    /// has to send.
+    #[inline]
+    pub fn may_reopen_on_ack(&self) -> bool {
+        self.app_kind == AppWriteTiming::WritesWhileIdle
+            && self.sender.as_tcp().is_some_and(|sender| self.sink.max_acknowledged() >= sender.send_buffer().queued_segments())
     }
 
     /// Whether its hosts are external.

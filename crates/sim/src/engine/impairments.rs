@@ -17,8 +17,8 @@ impl<P: Probe> Simulation<P> {
         let mut part = first;
         while let Some(event) = self.apply_impairment(at, id, part) {
             match event {
-                ImpairmentAction::Drop => return self.drop_before_queue(at, id, MarkOrDropWithCause::Lost),
-                ImpairmentAction::DropForEcn => return self.drop_before_queue(at, id, MarkOrDropWithCause::DroppedForEcn),
+                ImpairmentAction::Drop => return self.drop_outside_queue(at, id, MarkOrDropWithCause::Lost),
+                ImpairmentAction::DropForEcn => return self.drop_outside_queue(at, id, MarkOrDropWithCause::DroppedForEcn),
                 ImpairmentAction::Delay(until) => return self.delay_packet(at, id, part, until),
                 ImpairmentAction::Duplicate => {
                     let copy = self.create_duplicate_packet(id);
@@ -45,7 +45,8 @@ impl<P: Probe> Simulation<P> {
         Some(impairment.apply(part, &mut self.packets[id], self.now))
     }
 
-    fn drop_before_queue(&mut self, at: u32, id: PacketId, what: MarkOrDropWithCause) {
+    /// Drops a packet of a link that is not in a queue.
+    pub(super) fn drop_outside_queue(&mut self, at: u32, id: PacketId, what: MarkOrDropWithCause) {
         self.links[at].dropped_packets += 1;
         self.link_event_handler(at).drop_packet(id, what);
     }

@@ -44,39 +44,29 @@ impl<P: Probe> Simulation<P> {
         if let Some(every) = change.repeat_interval {
             self.calendar.set_deadline_with_tie_break(timer_slot, self.now + every, TieBreak::default());
         }
-        let at = &mut self.queues[queue];
-        let link = &mut self.links[at.link];
+        let link = self.queues[queue].link;
         if let Some(rate) = change.rate {
-            if P::OBSERVES_QUEUES {
-                self.probe.on_queue_event(self.now, queue, MeasuredQueueEvent::RateChanged(rate));
-            }
-            link.set_rate(rate);
-            at.discipline.set_link_rate(rate);
+            self.probe_queue_event(queue, MeasuredQueueEvent::RateChanged(rate));
+            self.links[link].set_rate(rate);
+            self.queues[queue].discipline.set_link_rate(rate);
         }
         if let Some(delay) = change.delay {
-            link.set_delay(delay);
+            self.links[link].set_delay(delay);
         }
         match change.state {
-            Some(LinkState::Up) => self.set_link_up(queue),
-            Some(LinkState::Down { drops_wire_packets }) => self.set_link_down(queue, drops_wire_packets),
+            Some(LinkState::Up) => {
+                self.queues[queue].is_down = false;
+                if !self.queues[queue].transmitting {
+                    self.start_transmission(queue);
+                }
+            }
+            Some(LinkState::Down { drops_wire_packets }) => {
+                self.queues[queue].is_down = true;
+                if drops_wire_packets {
+                    self.drop_packets_on_wire(link);
+                }
+            }
             None => {}
-        }
-    }
-
-    fn set_link_down(&mut self, at: u32, drops_wire_packets: bool) {
-        let queue = &mut self.queues[at];
-        queue.is_down = true;
-        let link = queue.link;
-        if drops_wire_packets {
-            self.drop_packets_on_wire(link);
-        }
-    }
-
-    fn set_link_up(&mut self, at: u32) {
-        let queue = &mut self.queues[at];
-        queue.is_down = false;
-        if !queue.transmitting {
-            self.start_transmission(at);
         }
     }
 
@@ -88,8 +78,7 @@ impl<P: Probe> Simulation<P> {
         while next != NO_INDEX {
             let id = next;
             next = self.packets[id].next;
-            self.links[at].dropped_packets += 1;
-            self.link_event_handler(at).drop_packet(id, MarkOrDropWithCause::Lost);
+            self.drop_outside_queue(at, id, MarkOrDropWithCause::Lost);
         }
     }
 }

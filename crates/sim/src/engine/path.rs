@@ -1,6 +1,6 @@
 //! Path of a packet over links: through a pipe at once, through a measured queue with its AQM and its transmitter.
 
-use ecnlab_queue::{DequeueOutcome, Discipline, QueueEvent, QueueItem, SignalCause};
+use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, SignalCause};
 use ecnlab_units::{Ecn, Time};
 
 use super::flow::FlowState;
@@ -8,7 +8,7 @@ use super::{END_OF_ROUTE, GroupMeasures, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::external_hosts::SimOutput;
 use crate::index_vec::IndexVec;
-use crate::link::{Link, LinkQueue, QueuedPacket};
+use crate::link::{LinkQueue, QueuedPacket};
 use crate::network::RowPolicy;
 use crate::packet::{NO_INDEX, Packet, PacketArena, PacketId, PacketKind};
 use crate::probe::{AckDrop, AckMark, MarkOrDropWithCause, Probe, SignalEvent};
@@ -95,34 +95,46 @@ impl<P: Probe> Simulation<P> {
     /// Drops a packet that finds the buffer of a pipe full.
     #[inline(never)]
     pub(super) fn drop_at_full_pipe(&mut self, at: u32, id: PacketId) {
-        self.links[at].dropped_packets += 1;
-        self.link_event_handler(at).drop_packet(id, MarkOrDropWithCause::Dropped(SignalCause::Overflow));
+        self.drop_outside_queue(at, id, MarkOrDropWithCause::Dropped(SignalCause::Overflow));
     }
 
     /// Puts a packet of a pipe on its wire.
     #[inline(always)]
     fn start_pipe_propagation(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
-        if P::OBSERVES_PACKETS {
-            self.probe.on_transmission_start(self.now, begins, at, id, &self.packets[id]);
+        self.probe_transmission_start(at, id, begins);
+        self.start_propagation(at, id, departs, TieBreak { scheduled_at: begins, entered_buffer_at: self.now });
+    }
+
+    /// Puts a packet on the wire of a link.
+    #[inline]
+    pub(super) fn start_propagation(&mut self, at: u32, id: PacketId, departs: Time, tie_break: TieBreak) {
+        let Simulation { links, packets, calendar, .. } = self;
+        let link = &mut links[at];
+        if link.push_to_wire(packets, id, departs, tie_break) {
+            if link.arrival_slot == CalendarQueue::NO_SLOT {
+                link.add_arrival_slot(calendar);
+            }
+            calendar.set_deadline_with_tie_break(link.arrival_slot, packets[id].arrives_at, tie_break);
         }
-        let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
-        start_propagation(&mut self.links[at], &mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
 
     /// A packet arrives at a measured queue.
     pub(super) fn enqueue(&mut self, at: u32, id: PacketId) {
-        let waiting = QueuedPacket::new(id, &self.packets);
-        if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::Arrived(&waiting));
-        }
-        let (now, queue, mut handler) = self.queue_and_handler(at);
-        let length = queue.discipline.len();
-        queue.measures.update_length(length, now);
-        queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
-        queue.measures.on_arrival(length, queue.discipline.average_queue_length());
-        if !queue.transmitting {
+        self.store_in_queue(at, id);
+        if !self.queues[at].transmitting {
             self.start_transmission(at);
         }
+    }
+
+    /// A measured queue stores a packet or drops it.
+    #[inline(always)]
+    pub(super) fn store_in_queue(&mut self, at: u32, id: PacketId) {
+        let waiting = QueuedPacket::new(id, &self.packets);
+        self.probe_queue_event(at, MeasuredQueueEvent::Arrived(&waiting));
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        let length = queue.update_length(now);
+        queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
+        queue.measures.on_arrival(length, queue.discipline.average_queue_length());
     }
 
     /// The transmitter has finished a packet, or a shaper may send now.
@@ -158,36 +170,50 @@ impl<P: Probe> Simulation<P> {
     /// As [`start_transmission`](Self::start_transmission).
     #[inline(always)]
     pub(super) fn transmit_next(&mut self, at: u32) -> Option<(u32, Time)> {
-        let Simulation { now, queues, links, packets, flows, groups, probe, calendar, outputs, .. } = self;
-        let (now, queue) = (*now, &mut queues[at]);
-        queue.measures.update_length(queue.discipline.len(), now);
-        let number = queue.link;
-        let mut handler = LinkEventHandler { now, link: number, queue: Some(at), packets, flows, groups, probe, outputs };
-        match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
+        let (now, outcome) = (self.now, self.dequeue(at));
+        let queue = &mut self.queues[at];
+        match outcome {
             DequeueOutcome::Packet { packet, sojourn, band } => {
-                handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
-                let link = &mut links[number];
-                let (begins, departs) = link.reserve_transmitter(packet.size(), now);
+                let link = queue.link;
+                let (begins, departs) = self.links[link].reserve_transmitter(packet.size(), now);
                 queue.measures.record_departure(sojourn, band, departs.since(now));
-                handler.probe_transmission_start(packet.packet, begins);
                 queue.transmitting = true;
-                calendar.set_deadline(queue.transmitter_slot, now, departs);
+                self.calendar.set_deadline(queue.transmitter_slot, now, departs);
+                self.probe_transmission_start(link, packet.packet, begins);
                 let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: now - sojourn };
-                if link.computes_ahead {
-                    self.leave_queue_after_dequeue(number, packet.packet, departs, tie_break);
-                } else {
-                    start_propagation(link, packets, calendar, packet.packet, departs, tie_break);
-                }
+                self.leave_after_dequeue(link, packet.packet, departs, tie_break);
                 return Some((packet.size(), departs));
             }
             DequeueOutcome::RetryAt(time) => {
-                handler.probe_queue_event(MeasuredQueueEvent::DepartureDelayed(time));
-                calendar.set_deadline(queue.transmitter_slot, now, assert_later_than_now(time, now));
+                self.calendar.set_deadline(queue.transmitter_slot, now, assert_later_than_now(time, now));
             }
-            DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelMirror(_)) => self.report_kernel_enqueues(at),
-            DequeueOutcome::Empty => handler.probe_queue_event(MeasuredQueueEvent::Empty),
+            DequeueOutcome::Empty if matches!(queue.discipline, Queue::KernelMirror(_)) => self.report_kernel_enqueues(at),
+            DequeueOutcome::Empty => {}
         }
         None
+    }
+
+    /// Dequeues the next packet of a queue now.
+    #[inline(always)]
+    pub(super) fn dequeue(&mut self, at: u32) -> DequeueOutcome<QueuedPacket> {
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        queue.update_length(now);
+        let outcome = queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
+        // A kernel queue dequeues nothing by itself.
+        if P::OBSERVES_QUEUES && !matches!(queue.discipline, Queue::KernelMirror(_)) {
+            handler.probe_queue_event(MeasuredQueueEvent::from(&outcome));
+        }
+        outcome
+    }
+
+    /// A dequeued packet leaves the link of its queue: by the fast path, or on the wire.
+    #[inline(always)]
+    pub(super) fn leave_after_dequeue(&mut self, link: u32, id: PacketId, departs: Time, tie_break: TieBreak) {
+        if self.links[link].computes_ahead {
+            self.leave_queue_ahead(link, id, departs, tie_break);
+        } else {
+            self.start_propagation(link, id, departs, tie_break);
+        }
     }
 
     /// The timer of a queue has expired.
@@ -198,14 +224,28 @@ impl<P: Probe> Simulation<P> {
         if self.queues[at].has_known_departures == Some(true) {
             self.update_known_queue(at);
         }
-        if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::TimerFired);
-        }
+        self.probe_queue_event(at, MeasuredQueueEvent::TimerFired);
         let queue = &mut self.queues[at];
         queue.discipline.on_timer(self.now, &mut queue.rng);
         if let Some(next) = queue.discipline.next_timer() {
             assert!(next > self.now, "a queue's next deadline must be later than now");
             self.calendar.set_deadline(queue.timer_slot, self.now, next);
+        }
+    }
+
+    /// Reports an event of a queue to a probe that observes queues.
+    #[inline(always)]
+    pub(super) fn probe_queue_event(&mut self, at: u32, event: MeasuredQueueEvent) {
+        if P::OBSERVES_QUEUES {
+            self.probe.on_queue_event(self.now, at, event);
+        }
+    }
+
+    /// Reports the start of a transmission to a probe that observes links.
+    #[inline(always)]
+    pub(super) fn probe_transmission_start(&mut self, link: u32, id: PacketId, begins: Time) {
+        if P::OBSERVES_PACKETS {
+            self.probe.on_transmission_start(self.now, begins, link, id, &self.packets[id]);
         }
     }
 
@@ -301,14 +341,6 @@ impl<P: Probe> LinkEventHandler<'_, P> {
         }
     }
 
-    /// Reports the start of a transmission to a probe that observes links.
-    #[inline(always)]
-    pub(super) fn probe_transmission_start(&mut self, id: PacketId, begins: Time) {
-        if P::OBSERVES_PACKETS {
-            self.probe.on_transmission_start(self.now, begins, self.link, id, &self.packets[id]);
-        }
-    }
-
     /// Removes a dropped packet from the network.
     pub(super) fn drop_packet(&mut self, id: PacketId, what: MarkOrDropWithCause) {
         let packet = self.packets[id];
@@ -365,22 +397,4 @@ impl<P: Probe> LinkEventHandler<'_, P> {
 pub(super) fn assert_later_than_now(time: Time, now: Time) -> Time {
     assert!(time > now, "the time at which a packet may leave must be later than now");
     time
-}
-
-/// Puts a packet on a wire.
-#[inline]
-pub(super) fn start_propagation(
-    link: &mut Link,
-    packets: &mut PacketArena,
-    calendar: &mut CalendarQueue,
-    id: PacketId,
-    departs: Time,
-    tie_break: TieBreak,
-) {
-    if link.push_to_wire(packets, id, departs, tie_break) {
-        if link.arrival_slot == CalendarQueue::NO_SLOT {
-            link.add_arrival_slot(calendar);
-        }
-        calendar.set_deadline_with_tie_break(link.arrival_slot, packets[id].arrives_at, tie_break);
-    }
 }

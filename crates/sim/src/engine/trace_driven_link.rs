@@ -3,12 +3,10 @@
 use ecnlab_queue::{DequeueOutcome, Discipline, QueueItem};
 use ecnlab_units::{Span, Time};
 
-use super::path::start_propagation;
 use super::{Simulation, path};
 use crate::calendar_queue::TieBreak;
 use crate::packet::PacketId;
 use crate::probe::Probe;
-use crate::queue_log::MeasuredQueueEvent;
 use crate::trace_driven_link::PartlySentPacket;
 
 /// Result of an opportunity.
@@ -71,24 +69,18 @@ impl<P: Probe> Simulation<P> {
         if begun.is_some() {
             return Ok(begun);
         }
-        let (now, queue, mut handler) = self.queue_and_handler(at);
-        queue.measures.update_length(queue.discipline.len(), now);
-        match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
+        let (now, outcome) = (self.now, self.dequeue(at));
+        match outcome {
             DequeueOutcome::Packet { packet, sojourn, band } => {
-                handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
+                let queue = &mut self.queues[at];
                 queue.measures.record_departure(sojourn, band, Span::ZERO);
-                handler.probe_transmission_start(packet.packet, now);
+                let link = queue.link;
+                self.probe_transmission_start(link, packet.packet, now);
                 let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - sojourn };
                 Ok(Some(PartlySentPacket { packet: packet.packet, bytes_left: packet.size(), tie_break }))
             }
-            DequeueOutcome::RetryAt(time) => {
-                handler.probe_queue_event(MeasuredQueueEvent::DepartureDelayed(time));
-                Err(path::assert_later_than_now(time, now))
-            }
-            DequeueOutcome::Empty => {
-                handler.probe_queue_event(MeasuredQueueEvent::Empty);
-                Ok(None)
-            }
+            DequeueOutcome::RetryAt(time) => Err(path::assert_later_than_now(time, now)),
+            DequeueOutcome::Empty => Ok(None),
         }
     }
 
@@ -101,12 +93,8 @@ impl<P: Probe> Simulation<P> {
             deliveries.partly_sent = Some(PartlySentPacket { bytes_left: partly.bytes_left - bytes, ..partly });
             return;
         }
-        let number = queue.link;
-        let link = &mut self.links[number];
-        if link.computes_ahead {
-            return self.leave_queue_after_dequeue(number, partly.packet, self.now, partly.tie_break);
-        }
-        start_propagation(link, &mut self.packets, &mut self.calendar, partly.packet, self.now, partly.tie_break);
+        let link = queue.link;
+        self.leave_after_dequeue(link, partly.packet, self.now, partly.tie_break);
     }
 
     /// Packets of which some bytes have been sent.

@@ -49,7 +49,6 @@ use ecnlab_transport::{Ack, CongestionWindow, SegmentType};
 use ecnlab_units::{Span, Time};
 
 use super::flow::{AppWriteTiming, FlowState};
-use super::path::start_propagation;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
@@ -302,9 +301,7 @@ impl<P: Probe> Simulation<P> {
         self.update_known_queue(at);
         let waiting = QueuedPacket::new(id, &self.packets);
         let size = waiting.size();
-        if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::Arrived(&waiting));
-        }
+        self.probe_queue_event(at, MeasuredQueueEvent::Arrived(&waiting));
         let mut is_stored = false;
         let (now, queue, mut handler) = self.queue_and_handler(at);
         let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
@@ -387,29 +384,20 @@ impl<P: Probe> Simulation<P> {
         let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
         queue.measures.update_length(fifo.len(), then);
         let outcome = fifo.dequeue(then, &mut queue.rng, &mut |_| unreachable!("the AQM signals arriving packets only"));
+        if P::OBSERVES_QUEUES {
+            probe.on_queue_event(then, at, MeasuredQueueEvent::from(&outcome));
+        }
         let departures = &mut queue.known_departures;
-        match outcome {
-            DequeueOutcome::Packet { packet, sojourn, band } => {
-                if P::OBSERVES_QUEUES {
-                    probe.on_queue_event(then, at, MeasuredQueueEvent::Departed { frame: &packet, sojourn, band });
-                }
-                (departures.began, departures.ends) =
-                    (then, departures.of_waiting.pop_front().expect("each waiting packet has a departure"));
-                queue.measures.record_departure(sojourn, band, departures.ends.since(then));
-                queue.transmitting = true;
-            }
-            DequeueOutcome::RetryAt(_) => unreachable!("a FIFO holds nothing back"),
-            DequeueOutcome::Empty => {
-                if P::OBSERVES_QUEUES {
-                    probe.on_queue_event(then, at, MeasuredQueueEvent::Empty);
-                }
-            }
+        if let DequeueOutcome::Packet { sojourn, band, .. } = outcome {
+            (departures.began, departures.ends) = (then, departures.of_waiting.pop_front().expect("each waiting packet has a departure"));
+            queue.measures.record_departure(sojourn, band, departures.ends.since(then));
+            queue.transmitting = true;
         }
     }
 
     /// A packet that has been dequeued leaves the link: see [`Self::leave_queue`], which queues with known departures have inline.
     #[inline(never)]
-    pub(super) fn leave_queue_after_dequeue(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
+    pub(super) fn leave_queue_ahead(&mut self, at: u32, id: PacketId, departs: Time, keys: TieBreak) {
         self.leave_queue(at, id, departs, keys);
     }
 
@@ -425,8 +413,7 @@ impl<P: Probe> Simulation<P> {
             }
             self.fast_path.links[pipe].packets_before += 1;
         }
-        let Simulation { links, packets, calendar, .. } = self;
-        start_propagation(&mut links[at], packets, calendar, id, departs, keys);
+        self.start_propagation(at, id, departs, keys);
     }
 
     /// A packet on the wire of a queue's link arrives by an event; its place in the order is free.
@@ -504,8 +491,7 @@ impl<P: Probe> Simulation<P> {
         } else if state.sink.deadline().is_some_and(|due| due <= arrives) && !self.run_sink_timer_before(flow, &arrival) {
             return false;
         }
-        let state = &self.flows[flow];
-        state.app_kind != AppWriteTiming::WritesWhileIdle || !state.has_sink_acknowledged_transfer() || self.gets_no_ack_from_sink(id)
+        !self.flows[flow].may_reopen_on_ack() || self.gets_no_ack_from_sink(id)
     }
 
     /// Whether a packet is a pure ACK without a reply. Its only effect at the sink is on a timer, which the next connection would clear.
@@ -524,7 +510,7 @@ impl<P: Probe> Simulation<P> {
             let flow = timer.component.index();
             let state = &self.flows[flow];
             let is_set = self.calendar.deadline_of(state.sink_timer_slot) == Some((timer.due, timer.tie_break));
-            if is_set && state.app_kind == AppWriteTiming::WritesWhileIdle && state.has_sink_acknowledged_transfer() {
+            if is_set && state.may_reopen_on_ack() {
                 return false;
             }
             if let Some(waiting) = &mut self.fast_path.links[pipe].waiting {
@@ -544,8 +530,7 @@ impl<P: Probe> Simulation<P> {
         while let Some((due, tie_break)) = self.calendar.deadline_of(self.flows[flow].sink_timer_slot)
             && (SinkTimer { due, tie_break, component }) < *arrival
         {
-            let state = &self.flows[flow];
-            if state.app_kind == AppWriteTiming::WritesWhileIdle && state.has_sink_acknowledged_transfer() {
+            if self.flows[flow].may_reopen_on_ack() {
                 return false;
             }
             self.run_sink_timer_ahead(flow, due);
@@ -618,8 +603,7 @@ impl<P: Probe> Simulation<P> {
             return self.continue_ahead(at, id, arrives);
         }
         self.hold_pipe(at);
-        let Simulation { links, packets, calendar, .. } = self;
-        start_propagation(&mut links[at], packets, calendar, id, departs, keys);
+        self.start_propagation(at, id, departs, keys);
     }
 
     /// Begin and end of a transmission in a pipe that computes ahead; `None` if its buffer is full.
@@ -691,8 +675,7 @@ impl<P: Probe> Simulation<P> {
             }
             let id = self.packets.insert_ack(ack, self.flows[at].packet_origin(at, cursor, PacketFlags::default()));
             self.hold_pipe(hop);
-            let Simulation { links, packets, calendar, .. } = self;
-            return start_propagation(&mut links[hop], packets, calendar, id, departs, keys);
+            return self.start_propagation(hop, id, departs, keys);
         }
     }
 
