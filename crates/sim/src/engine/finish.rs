@@ -8,7 +8,7 @@ use crate::calendar_queue::CalendarQueue;
 use crate::impairment::LossCounts;
 use crate::link::LinkQueue;
 use crate::measures::columns::ImpairmentRow;
-use crate::measures::{GroupDistributionsAtEnd, NetworkNames, QueueAtEnd, ReportBuilder};
+use crate::measures::{NetworkNames, QueueAtEnd, ReportBuilder};
 use crate::network::RowPolicy;
 use crate::packet::{NO_INDEX, PacketArena};
 use crate::probe::{DelayOrSojourn, Probe};
@@ -108,21 +108,17 @@ impl<P: Probe> Simulation<P> {
         self.fast_path = FastPath::default();
         (self.declared_links, self.route_hops) = Default::default();
         let names = self.network_names();
-        let reporter = ReportBuilder::new(&names, self.options.measure_from, self.now);
-        let groups: Vec<_> = self
-            .groups
-            .iter()
-            .map(|group| GroupDistributionsAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
-            .collect();
-        let queues: Vec<_> =
-            self.queues.iter().zip(self.queue_bands.iter()).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
-        let report = reporter.build(
-            self.flows.iter().filter(|flow| flow.row_policy != RowPolicy::NotCounted).map(FlowState::flow_at_end),
-            &groups,
-            &queues,
-            self.impairment_rows(),
-            &self.fairness,
-        );
+        let reporter = ReportBuilder {
+            names: &names,
+            measure_from: self.options.measure_from,
+            now: self.now,
+            groups: &self.groups,
+            queues: self.queues.iter().zip(self.queue_bands.iter()).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect(),
+            impairments: self.impairment_rows(),
+            fairness: &self.fairness,
+        };
+        let flows = self.flows.iter().filter(|flow| flow.row_policy != RowPolicy::NotCounted);
+        let report = reporter.build(flows.map(FlowState::flow_at_end));
         let packet_hops = self.links.iter().map(|link| link.delivered_packets).sum();
         let packets_received = self.flows.iter().map(|flow| flow.received_packets).sum();
         let Simulation { fingerprint, events, probe, .. } = self;

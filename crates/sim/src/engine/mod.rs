@@ -40,7 +40,7 @@ use crate::component::{ComponentId, ComponentKind};
 use crate::external_hosts::SimOutput;
 use crate::index_vec::IndexVec;
 use crate::link::{Link, LinkQueue};
-use crate::measures::{BinnedFairness, CompletionsBySize, Histogram, NetworkNames, Report};
+use crate::measures::{BinnedFairness, GroupMeasures, NetworkNames, Report};
 use crate::network::{MaxProcessingTime, RowPolicy};
 use crate::packet::PacketArena;
 use crate::probe::Probe;
@@ -120,16 +120,6 @@ pub struct Simulation<P> {
     fingerprint: u64,
     events: u64,
     probe: P,
-}
-
-/// Sums over a group's flows.
-#[derive(Default)]
-struct GroupMeasures {
-    delay: Histogram<8>,
-    transfers: Histogram<8>,
-    completions: CompletionsBySize,
-    marks: u64,
-    drops: u64,
 }
 
 impl GroupMeasures {

@@ -4,11 +4,12 @@ use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem, Sig
 use ecnlab_units::{Ecn, Time};
 
 use super::flow::FlowState;
-use super::{END_OF_ROUTE, GroupMeasures, Simulation};
+use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::external_hosts::SimOutput;
 use crate::index_vec::IndexVec;
 use crate::link::{LinkQueue, QueuedPacket};
+use crate::measures::GroupMeasures;
 use crate::network::RowPolicy;
 use crate::packet::{NO_INDEX, Packet, PacketArena, PacketId, PacketKind};
 use crate::probe::{AckDrop, AckMark, MarkOrDropWithCause, Probe, SignalEvent};
@@ -106,7 +107,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Puts a packet on the wire of a link.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_propagation(&mut self, at: u32, id: PacketId, departs: Time, tie_break: TieBreak) {
         let Simulation { links, packets, calendar, .. } = self;
         let link = &mut links[at];

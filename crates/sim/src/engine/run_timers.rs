@@ -6,10 +6,10 @@
 use ecnlab_queue::Discipline;
 use ecnlab_units::{Span, Time};
 
-use super::{GroupMeasures, Simulation};
+use super::Simulation;
 use crate::component::{ComponentId, ComponentKind};
 use crate::index_vec::IndexVec;
-use crate::measures::{CompletionsBySize, Histogram, JainIndex, QueueMeasures};
+use crate::measures::{GroupMeasures, JainIndex, QueueMeasures};
 use crate::network::RowPolicy;
 use crate::probe::{GroupRateBin, Probe};
 
@@ -171,9 +171,7 @@ impl<P: Probe> Simulation<P> {
             flow.measures.reset(self.now, &flow.send_counters_of_all_connections());
         }
         for group in self.groups.iter_mut() {
-            group.delay = Histogram::default();
-            group.transfers = Histogram::default();
-            group.completions = CompletionsBySize::default();
+            *group = GroupMeasures { marks: group.marks, drops: group.drops, ..GroupMeasures::default() };
         }
         for queue in self.queues.iter_mut() {
             queue.measures = QueueMeasures::new(self.now, queue.discipline.counters_by_band());

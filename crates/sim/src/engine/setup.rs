@@ -15,13 +15,13 @@ use super::fast_path::FastPath;
 use super::flow::FlowState;
 use super::lookahead::OutputLookahead;
 use super::run_timers::{RUN_TIMER_COUNT, RateBinStart};
-use super::{END_OF_ROUTE, GroupMeasures, RunTimesAndSeed, Simulation};
+use super::{END_OF_ROUTE, RunTimesAndSeed, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
 use crate::component::{ComponentId, ComponentKind};
 use crate::impairment::LinkImpairments;
 use crate::index_vec::IndexVec;
 use crate::link::{KnownDepartures, Link, LinkQueue};
-use crate::measures::{BinnedFairness, QueueMeasures};
+use crate::measures::{BinnedFairness, GroupMeasures, QueueMeasures};
 use crate::network::{
     FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, MemberRngRole, Network, PipeOrQueue, PrivateLinkIds, QueueSpec,
 };

@@ -5,11 +5,13 @@
 use std::marker::PhantomData;
 
 use ecnlab_queue::{CountsByCause, SignalCause};
+use ecnlab_transport::SendCounters;
 use ecnlab_units::column_groups::{THROUGHPUT_AND_GOODPUT_DOCS, TimeMeanAndPercentiles, throughput_and_goodputs_bps};
+use ecnlab_units::fairness::JainIndex;
 use ecnlab_units::{jain_columns, rate_columns, time_columns};
 
 use super::table::{ColumnNameSource, ColumnSpec, TableSpec, count_column, index_column, name_column, real_column};
-use crate::impairment::{IMPAIRMENT_NAMES, ImpairmentCounts};
+use crate::impairment::{IMPAIRMENT_NAMES, ImpairmentCounts, LossCounts};
 
 /// Sums over one flow or several flows.
 #[derive(Clone, Debug, Default)]
@@ -18,13 +20,9 @@ pub struct FlowSums {
     pub seconds: f64,
     /// Bytes that reached the sink: all, new in order, and on first transmissions.
     pub bytes: [u64; 3],
-    pub sent: u64,
-    pub retransmitted_fast: u64,
-    pub retransmitted_timeout: u64,
-    pub timeouts: u64,
+    pub sender: SendCounters,
     pub drops: u64,
     pub marks: u64,
-    pub ecn_reactions: u64,
     pub lockouts: u64,
     pub transactions: u64,
     pub lockout_s: f64,
@@ -58,7 +56,7 @@ pub struct GroupRow {
 pub struct TotalRow {
     pub common: CommonMeasures,
     /// Jain's index of throughput, goodput and first-time goodput.
-    pub jain: [f64; 3],
+    pub jain: [JainIndex; 3],
     pub jain_1s: [f64; 3],
     pub min_max_goodput_ratio: f64,
     pub timeouts_run: u64,
@@ -77,12 +75,9 @@ pub struct CompletionsBySizeRow {
 
 pub struct QueueRow {
     pub queue: u32,
-    pub arrivals: u64,
-    pub departures: u64,
-    pub marks: u64,
-    pub drops: CountsByCause<u64>,
-    pub lost: u64,
-    pub refused_for_ecn: u64,
+    /// Sums over its bands.
+    pub counts: BandCounts,
+    pub losses: LossCounts,
     pub length_mean: f64,
     pub length_at_arrival: f64,
     pub length_max: u32,
@@ -104,11 +99,17 @@ pub struct BandRow {
     pub queue: u32,
     /// Index among the bands of all queues.
     pub band: u32,
+    pub counts: BandCounts,
+    pub sojourn: TimeMeanAndPercentiles,
+}
+
+/// Counts of a band over the measured interval, in packets.
+#[derive(Clone, Copy, Default)]
+pub struct BandCounts {
     pub arrivals: u64,
     pub departures: u64,
     pub marks: u64,
     pub drops: CountsByCause<u64>,
-    pub sojourn: TimeMeanAndPercentiles,
 }
 
 pub static FLOWS: TableSpec<FlowRow> = TableSpec {
@@ -161,7 +162,7 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
             "jain",
             "Jain's index of the flows' ",
             [" over the whole measured interval", " over the whole measured interval"],
-            |row| row.jain
+            |row| row.jain.map(|shares| shares.value())
         ),
         &jain_columns!(
             "jain_1s",
@@ -218,21 +219,23 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
                 "arrivals",
                 "packets",
                 "Packets that arrived at the link, with dropped ones and with copies made before the queue",
-                |row| row.arrivals,
+                |row| row.counts.arrivals + row.losses.lost + row.losses.dropped_for_ecn,
             ),
-            count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
-            count_column("marks", "packets", "Packets marked by the queue", |row| row.marks),
+            count_column("departures", "packets", "Packets whose transmission began", |row| row.counts.departures),
+            count_column("marks", "packets", "Packets marked by the queue", |row| row.counts.marks),
             count_column("drops", "packets", "Packets dropped, the sum of the next five columns", QueueRow::drops),
             count_column("drops_early", "packets", "Dropped by the AQM while the queue was within its tolerance", |row| {
-                row.drops[SignalCause::Early]
+                row.counts.drops[SignalCause::Early]
             }),
             count_column("drops_forced", "packets", "Dropped because the queue was beyond the AQM's tolerance", |row| {
-                row.drops[SignalCause::Forced]
+                row.counts.drops[SignalCause::Forced]
             }),
-            count_column("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.drops[SignalCause::Overflow]),
-            count_column("drops_lost", "packets", "Lost before the queue (`loss`, `loss_every` and `impair` of the link)", |row| row.lost),
+            count_column("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.counts.drops[SignalCause::Overflow]),
+            count_column("drops_lost", "packets", "Lost before the queue (`loss`, `loss_every` and `impair` of the link)", |row| {
+                row.losses.lost
+            }),
             count_column("drops_ecn", "packets", "Dropped before the queue because of ECN (`ecn` and `impair` of the link)", |row| {
-                row.refused_for_ecn
+                row.losses.dropped_for_ecn
             }),
             real_column("length_mean_packets", "packets", "Mean length over time", |row| row.length_mean),
             real_column("length_at_arrival_packets", "packets", "Mean length that an arriving packet found", |row| row.length_at_arrival),
@@ -264,12 +267,12 @@ pub static BANDS: TableSpec<BandRow> = TableSpec {
         &[
             name_column("queue", ColumnNameSource::Queue, "Name of the link", |row| row.queue),
             name_column("band", ColumnNameSource::Band, "Name of the band", |row| row.band),
-            count_column("arrivals", "packets", "Packets that arrived at the band, with dropped ones", |row| row.arrivals),
-            count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
-            count_column("marks", "packets", "Packets marked by the queue", |row| row.marks),
-            count_column("drops_early", "packets", "As in `queues`", |row| row.drops[SignalCause::Early]),
-            count_column("drops_forced", "packets", "As in `queues`", |row| row.drops[SignalCause::Forced]),
-            count_column("drops_overflow", "packets", "As in `queues`", |row| row.drops[SignalCause::Overflow]),
+            count_column("arrivals", "packets", "Packets that arrived at the band, with dropped ones", |row| row.counts.arrivals),
+            count_column("departures", "packets", "Packets whose transmission began", |row| row.counts.departures),
+            count_column("marks", "packets", "Packets marked by the queue", |row| row.counts.marks),
+            count_column("drops_early", "packets", "As in `queues`", |row| row.counts.drops[SignalCause::Early]),
+            count_column("drops_forced", "packets", "As in `queues`", |row| row.counts.drops[SignalCause::Forced]),
+            count_column("drops_overflow", "packets", "As in `queues`", |row| row.counts.drops[SignalCause::Overflow]),
         ],
         &time_columns!("sojourn", "sojourn time of the packets that departed", mean: ", without transmission", |row| row.sojourn),
     ],
@@ -310,22 +313,24 @@ impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
             "sent",
             "packets",
             "Packets that the sender sent: data, SYN, FIN and the ACKs that close a handshake, retransmissions included",
-            |row| sums_of_row(row).sent,
+            |row| sums_of_row(row).sender.sent,
         ),
         count_column("retransmitted_fast", "packets", "Retransmissions triggered by duplicate ACKs", |row| {
-            sums_of_row(row).retransmitted_fast
+            sums_of_row(row).sender.retransmitted_fast
         }),
-        count_column("retransmitted_timeout", "packets", "Retransmissions after a timeout", |row| sums_of_row(row).retransmitted_timeout),
+        count_column("retransmitted_timeout", "packets", "Retransmissions after a timeout", |row| {
+            sums_of_row(row).sender.retransmitted_timeout
+        }),
         count_column(
             "timeouts",
             "timeouts",
             "Expiries of the retransmission timer that indicate a loss: with outstanding data, and not directly after a reduction by a \
                 mark",
-            |row| sums_of_row(row).timeouts,
+            |row| sums_of_row(row).sender.timeouts,
         ),
         count_column("drops", "packets", "Data packets that were dropped, at any link", |row| sums_of_row(row).drops),
         count_column("marks", "packets", "Data packets that were marked", |row| sums_of_row(row).marks),
-        count_column("ecn_reactions", "reactions", "Window reductions for marks", |row| sums_of_row(row).ecn_reactions),
+        count_column("ecn_reactions", "reactions", "Window reductions for marks", |row| sums_of_row(row).sender.ecn_reactions),
         count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| sums_of_row(row).lockouts),
         count_column("transactions", "transactions", "Transactions that ended in the interval", |row| sums_of_row(row).transactions),
         real_column("lockout_s", "s", "Total length of the lockouts", |row| sums_of_row(row).lockout_s),
@@ -345,21 +350,12 @@ fn sums_of_row<R: AsRef<CommonMeasures>>(row: &R) -> &FlowSums {
 }
 
 impl FlowSums {
-    /// Zero sums over an interval of so many seconds.
-    pub fn zero_over_seconds(seconds: f64) -> FlowSums {
-        FlowSums { seconds, ..FlowSums::default() }
-    }
-
     /// Adds the sums of another flow in the same interval.
     pub fn add(&mut self, flow: &FlowSums) {
         (0..3).for_each(|kind| self.bytes[kind] += flow.bytes[kind]);
-        self.sent += flow.sent;
-        self.retransmitted_fast += flow.retransmitted_fast;
-        self.retransmitted_timeout += flow.retransmitted_timeout;
-        self.timeouts += flow.timeouts;
+        self.sender = self.sender.sum_with(&flow.sender);
         self.drops += flow.drops;
         self.marks += flow.marks;
-        self.ecn_reactions += flow.ecn_reactions;
         self.lockouts += flow.lockouts;
         self.transactions += flow.transactions;
         self.lockout_s += flow.lockout_s;
@@ -385,7 +381,7 @@ impl TotalRow {
 
 impl QueueRow {
     fn drops(&self) -> u64 {
-        self.drops.counts().sum::<u64>() + self.lost + self.refused_for_ecn
+        self.counts.drops.counts().sum::<u64>() + self.losses.lost + self.losses.dropped_for_ecn
     }
 }
 

@@ -15,5 +15,16 @@ pub use ecnlab_units::fairness::{BinnedFairness, JainIndex};
 pub use ecnlab_units::histogram::{self, Histogram};
 pub use flow::{Delivery, FlowMeasures};
 pub use queue::QueueMeasures;
-pub use report::{FlowAtEnd, GroupDistributionsAtEnd, QueueAtEnd, Report, ReportBuilder};
+pub use report::{FlowAtEnd, QueueAtEnd, Report, ReportBuilder};
 pub use table::{Column, NetworkNames, Table};
+
+/// Sums over a group's flows.
+#[derive(Default)]
+pub struct GroupMeasures {
+    pub delay: Histogram<8>,
+    pub transfers: Histogram<8>,
+    pub completions: CompletionsBySize,
+    /// Since the last bin of one second.
+    pub marks: u64,
+    pub drops: u64,
+}

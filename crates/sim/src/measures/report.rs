@@ -6,12 +6,12 @@ use ecnlab_units::Time;
 use ecnlab_units::column_groups::TimeMeanAndPercentiles;
 
 use super::columns::{
-    BANDS, BandRow, COMPLETIONS, CommonMeasures, CompletionsBySizeRow, FLOWS, FlowRow, FlowSums, GROUPS, GroupRow, IMPAIRMENTS,
+    BANDS, BandCounts, BandRow, COMPLETIONS, CommonMeasures, CompletionsBySizeRow, FLOWS, FlowRow, FlowSums, GROUPS, GroupRow, IMPAIRMENTS,
     ImpairmentRow, QUEUES, QueueRow, TOTAL, TotalRow,
 };
 use super::completions::TransferSizeClass;
 use super::table::{Column, NetworkNames, Table, TableBuilder};
-use super::{BinnedFairness, CompletionsBySize, FlowMeasures, Histogram, JainIndex, QueueMeasures};
+use super::{BinnedFairness, FlowMeasures, GroupMeasures, Histogram, QueueMeasures};
 use crate::impairment::LossCounts;
 
 /// All tables of a run, by name.
@@ -31,13 +31,6 @@ pub struct FlowAtEnd<'a> {
     pub base_rtt_s: f64,
     pub min_rtt_s: f64,
     pub started: Time,
-}
-
-/// Sums over a group's flows.
-pub struct GroupDistributionsAtEnd<'a> {
-    pub delay: &'a Histogram<8>,
-    pub transfers: &'a Histogram<8>,
-    pub completions: &'a CompletionsBySize,
 }
 
 /// State of a queue at the end of a run.
@@ -74,30 +67,37 @@ impl Report {
 
 /// Builds the tables `flows`, `groups`, `total`, `completions`, `queues`, `bands` and `impairments`.
 pub struct ReportBuilder<'a> {
-    names: &'a NetworkNames,
-    interval_end: Time,
-    seconds: f64,
+    pub names: &'a NetworkNames,
+    pub measure_from: Time,
+    pub now: Time,
+    pub groups: &'a [GroupMeasures],
+    pub queues: Vec<QueueAtEnd<'a>>,
+    pub impairments: Vec<ImpairmentRow>,
+    pub fairness: &'a BinnedFairness,
 }
 
-impl<'a> ReportBuilder<'a> {
-    /// A builder for a run with this measured interval.
-    pub fn new(names: &'a NetworkNames, from: Time, interval_end: Time) -> ReportBuilder<'a> {
-        ReportBuilder { names, interval_end, seconds: interval_end.since(from).seconds() }
-    }
-
-    pub fn build<'r>(
-        &self,
-        flows: impl Iterator<Item = FlowAtEnd<'r>>,
-        groups: &[GroupDistributionsAtEnd],
-        queues: &[QueueAtEnd<'r>],
-        impairments: Vec<ImpairmentRow>,
-        fairness: &BinnedFairness,
-    ) -> Report {
+impl ReportBuilder<'_> {
+    pub fn build<'r>(self, flows: impl Iterator<Item = FlowAtEnd<'r>>) -> Report {
+        let ReportBuilder { names, measure_from, now, groups, queues, impairments, fairness } = self;
+        let seconds = now.since(measure_from).seconds();
+        let zero = FlowSums { seconds, ..FlowSums::default() };
         let mut rows = TableBuilder::new(&FLOWS);
-        let mut members = vec![(0, FlowSums::zero_over_seconds(self.seconds)); groups.len()];
-        let mut total = TotalAccumulator::new(self.seconds);
-        for (flow, at_end) in flows.enumerate() {
-            let row = flow_row(flow as u32, &at_end, self.seconds);
+        let mut members = vec![(0, zero.clone()); groups.len()];
+        let mut total = TotalRow {
+            common: CommonMeasures {
+                sums: zero,
+                delay: merged_times(groups.iter().map(|group| &group.delay)),
+                transaction: merged_times(groups.iter().map(|group| &group.transfers)),
+            },
+            jain: Default::default(),
+            jain_1s: fairness.means(),
+            min_max_goodput_ratio: f64::NAN,
+            timeouts_run: 0,
+            retransmitted_run: 0,
+            locked_out_flows: 0,
+        };
+        for (flow, at_end) in (0..).zip(flows) {
+            let row = flow_row(flow, &at_end, seconds);
             let (flows, sums) = &mut members[row.group as usize];
             *flows += u64::from(at_end.has_row);
             sums.add(&row.common.sums);
@@ -106,42 +106,39 @@ impl<'a> ReportBuilder<'a> {
                 rows.push(&row);
             }
         }
-        let gap = min_max_group_goodput_ratio(&members);
-        let group_rows = members.into_iter().zip(groups).enumerate().map(|(group, ((flows, sums), at_end))| {
-            let common = CommonMeasures {
-                sums,
-                delay: TimeMeanAndPercentiles::from(at_end.delay),
-                transaction: TimeMeanAndPercentiles::from(at_end.transfers),
-            };
-            GroupRow { group: group as u32, flows, common }
+        total.min_max_goodput_ratio = min_max_group_goodput_ratio(&members);
+        let group_rows = (0..).zip(members.into_iter().zip(groups)).map(|(group, ((flows, sums), at_end))| {
+            let common = CommonMeasures { sums, delay: (&at_end.delay).into(), transaction: (&at_end.transfers).into() };
+            GroupRow { group, flows, common }
         });
-        let queue_rows = queues.iter().enumerate().map(|(queue, at_end)| queue_row(queue as u32, at_end, self.interval_end));
         Report {
             tables: vec![
-                (FLOWS.name, rows.finish(self.names)),
-                (GROUPS.name, GROUPS.build_table_from_rows(self.names, group_rows)),
-                (TOTAL.name, TOTAL.build_table_from_rows(self.names, [total.into_row(groups, fairness, gap)])),
-                (COMPLETIONS.name, COMPLETIONS.build_table_from_rows(self.names, completion_rows(groups))),
-                (QUEUES.name, QUEUES.build_table_from_rows(self.names, queue_rows)),
-                (BANDS.name, BANDS.build_table_from_rows(self.names, band_rows(queues))),
-                (IMPAIRMENTS.name, IMPAIRMENTS.build_table_from_rows(self.names, impairments)),
+                (FLOWS.name, rows.finish(names)),
+                (GROUPS.name, GROUPS.build_table_from_rows(names, group_rows)),
+                (TOTAL.name, TOTAL.build_table_from_rows(names, [total])),
+                (COMPLETIONS.name, COMPLETIONS.build_table_from_rows(names, completion_rows(groups))),
+                (QUEUES.name, QUEUES.build_table_from_rows(names, (0..).zip(&queues).map(|(queue, at_end)| queue_row(queue, at_end, now)))),
+                (BANDS.name, BANDS.build_table_from_rows(names, band_rows(&queues))),
+                (IMPAIRMENTS.name, IMPAIRMENTS.build_table_from_rows(names, impairments)),
             ],
         }
     }
 }
 
+fn merged_times<'a>(of_groups: impl Iterator<Item = &'a Histogram<8>>) -> TimeMeanAndPercentiles {
+    let mut all = Histogram::default();
+    of_groups.for_each(|times| all.merge(times));
+    (&all).into()
+}
+
 fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
-    let (measures, sender, before) = (at_end.measures, at_end.sender, at_end.measures.counters_before());
+    let measures = at_end.measures;
     let sums = FlowSums {
         seconds,
         bytes: measures.bytes,
-        sent: sender.sent - before.sent,
-        retransmitted_fast: sender.retransmitted_fast - before.retransmitted_fast,
-        retransmitted_timeout: sender.retransmitted_timeout - before.retransmitted_timeout,
-        timeouts: sender.timeouts - before.timeouts,
+        sender: at_end.sender.since(&measures.counters_before()),
         drops: measures.drops,
         marks: measures.marks,
-        ecn_reactions: sender.ecn_reactions - before.ecn_reactions,
         lockouts: u64::from(measures.lockouts),
         transactions: measures.transfer_durations().map_or(0, Histogram::count),
         lockout_s: measures.lockout_time.seconds(),
@@ -156,21 +153,19 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
         completion_s: measures.completed_at().map_or(f64::NAN, |at| at.since(at_end.started).seconds()),
         common: CommonMeasures {
             sums,
-            delay: TimeMeanAndPercentiles::from(&measures.delay),
-            transaction: measures
-                .transfer_durations()
-                .map_or_else(|| TimeMeanAndPercentiles::from(&Histogram::<5>::default()), TimeMeanAndPercentiles::from),
+            delay: (&measures.delay).into(),
+            transaction: measures.transfer_durations().unwrap_or(&Histogram::default()).into(),
         },
     }
 }
 
 /// Sizes of the finished transfers, group by group.
-fn completion_rows(groups: &[GroupDistributionsAtEnd]) -> Vec<CompletionsBySizeRow> {
+fn completion_rows(groups: &[GroupMeasures]) -> Vec<CompletionsBySizeRow> {
     let table_row = |group: u32, (from, to, step): (u64, u64, &TransferSizeClass)| CompletionsBySizeRow {
         group,
         size_range: [from, to],
         transactions: step.durations.count(),
-        transaction: TimeMeanAndPercentiles::from(&step.durations),
+        transaction: (&step.durations).into(),
         slowdown: step.mean_slowdown(),
     };
     (0..)
@@ -182,51 +177,30 @@ fn completion_rows(groups: &[GroupDistributionsAtEnd]) -> Vec<CompletionsBySizeR
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
     let measures = at_end.measures;
     let counted = at_end.counters.iter().zip(&measures.counters_before).map(|(now, before)| BandCounts::counted_between(before, now));
-    let all = counted.fold(BandCounts::default(), BandCounts::sum_with);
     QueueRow {
         queue,
-        arrivals: all.arrivals + at_end.losses.lost + at_end.losses.dropped_for_ecn,
-        departures: all.departures,
-        marks: all.marks,
-        drops: all.drops,
-        lost: at_end.losses.lost,
-        refused_for_ecn: at_end.losses.dropped_for_ecn,
+        counts: counted.fold(BandCounts::default(), BandCounts::sum_with),
+        losses: at_end.losses,
         length_mean: measures.length_mean(now),
         length_at_arrival: measures.length_at_arrival(),
         length_max: measures.length_max,
         average_mean: measures.average_mean(),
         empty_fraction: measures.empty_fraction(now),
         utilisation: at_end.utilisation,
-        sojourn: TimeMeanAndPercentiles::from(&measures.sojourn),
+        sojourn: (&measures.sojourn).into(),
     }
 }
 
 /// Bands of all queues that have several, queue by queue.
 fn band_rows(queues: &[QueueAtEnd]) -> Vec<BandRow> {
     let bands = (0..).zip(queues).flat_map(|(queue, at_end)| (0..at_end.band_names.len()).map(move |band| (queue, at_end, band)));
-    let table_row = |(place, (queue, at_end, band)): (u32, (u32, &QueueAtEnd, usize))| {
-        let BandCounts { arrivals, departures, marks, drops } =
-            BandCounts::counted_between(&at_end.measures.counters_before[band], &at_end.counters[band]);
-        BandRow {
-            queue,
-            band: place,
-            arrivals,
-            departures,
-            marks,
-            drops,
-            sojourn: TimeMeanAndPercentiles::from(&at_end.measures.band_sojourns[band]),
-        }
+    let table_row = |(place, (queue, at_end, band)): (u32, (u32, &QueueAtEnd, usize))| BandRow {
+        queue,
+        band: place,
+        counts: BandCounts::counted_between(&at_end.measures.counters_before[band], &at_end.counters[band]),
+        sojourn: (&at_end.measures.band_sojourns[band]).into(),
     };
     (0..).zip(bands).map(table_row).collect()
-}
-
-/// Counts of a band over the measured interval, in packets.
-#[derive(Clone, Copy, Default)]
-struct BandCounts {
-    arrivals: u64,
-    departures: u64,
-    marks: u64,
-    drops: CountsByCause<u64>,
 }
 
 impl BandCounts {
@@ -250,55 +224,15 @@ impl BandCounts {
     }
 }
 
-/// Sums over all flows, from which the row of the total is built.
-struct TotalAccumulator {
-    sums: FlowSums,
-    jain: [JainIndex; 3],
-    timeouts_run: u64,
-    retransmitted_run: u64,
-    locked_out_flows: u64,
-}
-
-impl TotalAccumulator {
-    fn new(seconds: f64) -> TotalAccumulator {
-        TotalAccumulator {
-            sums: FlowSums::zero_over_seconds(seconds),
-            jain: Default::default(),
-            timeouts_run: 0,
-            retransmitted_run: 0,
-            locked_out_flows: 0,
-        }
-    }
-
+impl TotalRow {
     fn add(&mut self, sums: &FlowSums, flow: &FlowAtEnd) {
-        self.sums.add(sums);
+        self.common.sums.add(sums);
         if flow.has_row {
             (0..3).for_each(|kind| self.jain[kind].add_share(sums.bytes[kind] as f64));
         }
         self.timeouts_run += flow.sender.timeouts;
         self.retransmitted_run += flow.sender.retransmitted_fast + flow.sender.retransmitted_timeout;
         self.locked_out_flows += u64::from(sums.lockouts > 0);
-    }
-
-    fn into_row(self, groups: &[GroupDistributionsAtEnd], fairness: &BinnedFairness, min_max_goodput_ratio: f64) -> TotalRow {
-        let (mut delay, mut transfers) = (Histogram::default(), Histogram::default());
-        for group in groups {
-            delay.merge(group.delay);
-            transfers.merge(group.transfers);
-        }
-        TotalRow {
-            common: CommonMeasures {
-                sums: self.sums,
-                delay: TimeMeanAndPercentiles::from(&delay),
-                transaction: TimeMeanAndPercentiles::from(&transfers),
-            },
-            jain: self.jain.map(|shares| shares.value()),
-            jain_1s: fairness.means(),
-            min_max_goodput_ratio,
-            timeouts_run: self.timeouts_run,
-            retransmitted_run: self.retransmitted_run,
-            locked_out_flows: self.locked_out_flows,
-        }
     }
 }
 

@@ -104,6 +104,17 @@ impl SendCounters {
             ecn_reactions: self.ecn_reactions + other.ecn_reactions,
         }
     }
+
+    /// What was counted since these counters were `before`.
+    pub fn since(&self, before: &SendCounters) -> SendCounters {
+        SendCounters {
+            sent: self.sent - before.sent,
+            retransmitted_fast: self.retransmitted_fast - before.retransmitted_fast,
+            retransmitted_timeout: self.retransmitted_timeout - before.retransmitted_timeout,
+            timeouts: self.timeouts - before.timeouts,
+            ecn_reactions: self.ecn_reactions - before.ecn_reactions,
+        }
+    }
 }
 
 /// Marker for the absence of a segment.
