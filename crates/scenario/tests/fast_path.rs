@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{IncrementalRecorder, NoProbe, Probe, Recorder, Run, RunTimesAndSeed, Simulation};
+use ecnlab_sim::{NoProbe, Probe, Recorder, Run, RunTimesAndSeed, Simulation};
 use ecnlab_units::{Rng, Span, Time};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
@@ -209,16 +209,16 @@ fn options(scenario: &Scenario, seed: u64) -> RunTimesAndSeed {
 type Tables = Vec<(&'static str, Table)>;
 
 /// Runs a scenario with its recordings; `advance` may proceed in slices.
-fn run(scenario: &Scenario, seed: u64, is_fast: bool, advance: impl FnOnce(&mut Simulation<IncrementalRecorder>)) -> (Run, Tables) {
+fn run(scenario: &Scenario, seed: u64, is_fast: bool, advance: impl FnOnce(&mut Simulation<Recorder>)) -> (Run, Tables) {
     let options = options(scenario, seed);
-    let recorder = IncrementalRecorder::new(Recorder::new(scenario.record.recording(), options.duration));
+    let recorder = Recorder::new(scenario.record.recording(), options.duration);
     let mut simulation = Simulation::new(&scenario.network, &options, recorder);
     if !is_fast {
         simulation.disable_fast_path();
     }
     advance(&mut simulation);
     let (run, recorder) = simulation.finish();
-    let tables = recorder.into_tables(&run.names).expect("the recording is small");
+    let tables = recorder.tables(&run.names).expect("the recording is small");
     (run, tables)
 }
 

@@ -6,14 +6,15 @@
 
 pub mod calendar_queue;
 mod component;
+mod due_queue;
 mod engine;
 pub mod external_hosts;
 pub mod impairment;
-mod incremental_recorder;
 mod index_vec;
 mod link;
 pub mod measures;
 pub mod network;
+mod new_rows;
 mod packet;
 pub mod probe;
 pub mod queue_log;
@@ -27,13 +28,13 @@ pub use engine::{AccurateEcnMarkCounts, QueueSnapshot, Run, RunTimesAndSeed, Sim
 pub use external_hosts::{HostEvent, SimOutput};
 pub use impairment::script::{PacketSelector, Script, ScriptAction, ScriptRule, SelectorFlag};
 pub use impairment::{EcnPath, Impairment, ImpairmentSpec};
-pub use incremental_recorder::IncrementalRecorder;
 pub use link::QueuedPacket;
 pub use measures::Report;
 pub use network::{
     AppWithFlows, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PipeOrQueue, PrivateLinkIds,
     PrivateLinkParamLists, QueueSpec, RowPolicy,
 };
+pub use new_rows::NewRowsReader;
 pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
 pub use probe::{NoProbe, Probe, RecordingLimitReached};
 pub use recorder::{NewRows, Recorder, RecordingConfig};
@@ -45,21 +46,24 @@ use measures::table::TableDescription;
 
 /// Descriptions of all tables of a run: the measures, the recordings, and the packet trace.
 pub fn describe_tables() -> Vec<TableDescription> {
-    let flows = [columns::FLOWS.describe(), columns::GROUPS.describe(), columns::TOTAL.describe(), columns::COMPLETIONS.describe()];
-    let queues = [columns::QUEUES.describe(), columns::BANDS.describe(), columns::IMPAIRMENTS.describe()];
-    let samples = [
+    vec![
+        columns::FLOWS.describe(),
+        columns::GROUPS.describe(),
+        columns::TOTAL.describe(),
+        columns::COMPLETIONS.describe(),
+        columns::QUEUES.describe(),
+        columns::BANDS.describe(),
+        columns::IMPAIRMENTS.describe(),
         recorder::QUEUE_SAMPLES.describe(),
         recorder::BAND_SAMPLES.describe(),
         recorder::GAUGE_SAMPLES.describe(),
         recorder::WINDOW_SAMPLES.describe(),
-    ];
-    let others = [
         recorder::RATES.describe(),
         recorder::EVENTS.describe(),
         recorder::LOCKOUTS.describe(),
         recorder::DISTRIBUTIONS.describe(),
         recorder::TRANSFERS.describe(),
         queue_log::ARRIVALS.describe(),
-    ];
-    flows.into_iter().chain(queues).chain(samples).chain(others).chain([trace::EVENTS.describe()]).collect()
+        trace::EVENTS.describe(),
+    ]
 }

@@ -1,7 +1,7 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
 use ecnlab_transport::{AccEcnOption, Ack, SackOption, Segment, SegmentType};
-use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
+use ecnlab_units::{Ecn, EcnSemantics, Span, Time, words};
 
 use crate::calendar_queue::TieBreak;
 use crate::index_vec::IndexVec;
@@ -171,14 +171,15 @@ impl PacketFlags {
     }
 }
 
-/// Kind of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketKind {
-    /// From a TCP sender to its sink.
-    Data,
-    /// From a sink back to its sender.
-    Ack,
-    Datagram,
+words! {
+    /// Kind of a packet.
+    pub enum PacketKind {
+        /// From a TCP sender to its sink.
+        Data = "data",
+        /// From a sink back to its sender.
+        Ack = "ack",
+        Datagram = "datagram",
+    }
 }
 
 /// Origin of packets: their flow, the first hop of their route and the common flags.

@@ -149,75 +149,52 @@ impl PacketNumbering {
     /// The log entry of an event.
     pub fn log_entry_of_event(&mut self, time: Time, queue: u32, event: MeasuredQueueEvent) -> QueueLogEntry {
         let arrived_packets = self.arrived_by_queue.get_or_add(queue, u32::default);
-        let came = *arrived_packets;
-        let entry_without_packet = |kind, value| QueueLogEntry {
+        let without_packet = |kind, value| QueueLogEntry::without_packet(time, kind, *arrived_packets, value);
+        let (kind, cause, frame) = match event {
+            MeasuredQueueEvent::Arrived(frame) => {
+                *self.number_by_packet.get_or_add(frame.packet, u32::default) = *arrived_packets;
+                *arrived_packets += 1;
+                (QueueLogEntryKind::Arrival, QueueLogCause::None, frame)
+            }
+            MeasuredQueueEvent::Marked(frame, cause) => (QueueLogEntryKind::Mark, cause.into(), frame),
+            MeasuredQueueEvent::Dropped(frame, cause) => (QueueLogEntryKind::Drop, cause.into(), frame),
+            MeasuredQueueEvent::Departed { frame, .. } => (QueueLogEntryKind::Departure, QueueLogCause::None, frame),
+            MeasuredQueueEvent::DepartureDelayed(until) => return without_packet(QueueLogEntryKind::Wait, until.picos()),
+            MeasuredQueueEvent::Empty => return without_packet(QueueLogEntryKind::Empty, 0),
+            MeasuredQueueEvent::TimerFired => return without_packet(QueueLogEntryKind::Timer, 0),
+            MeasuredQueueEvent::RateChanged(rate) => return without_packet(QueueLogEntryKind::Rate, rate.bps()),
+        };
+        QueueLogEntry {
             time,
             kind,
-            packet: came,
-            size: 0,
-            ecn_field: EcnField::NotEct,
-            value,
-            rtt_us: 0,
-            cause: QueueLogCause::None,
-        };
-        match event {
-            MeasuredQueueEvent::Arrived(frame) => {
-                *arrived_packets += 1;
-                *self.number_by_packet.get_or_add(frame.packet, u32::default) = came;
-                packet_entry(time, came, QueueLogEntryKind::Arrival, QueueLogCause::None, frame)
-            }
-            MeasuredQueueEvent::Marked(frame, cause) => {
-                packet_entry(time, self.number_of_packet(frame), QueueLogEntryKind::Mark, cause.into(), frame)
-            }
-            MeasuredQueueEvent::Dropped(frame, cause) => {
-                packet_entry(time, self.number_of_packet(frame), QueueLogEntryKind::Drop, cause.into(), frame)
-            }
-            MeasuredQueueEvent::Departed { frame, .. } => {
-                packet_entry(time, self.number_of_packet(frame), QueueLogEntryKind::Departure, QueueLogCause::None, frame)
-            }
-            MeasuredQueueEvent::DepartureDelayed(until) => entry_without_packet(QueueLogEntryKind::Wait, until.picos()),
-            MeasuredQueueEvent::Empty => entry_without_packet(QueueLogEntryKind::Empty, 0),
-            MeasuredQueueEvent::TimerFired => entry_without_packet(QueueLogEntryKind::Timer, 0),
-            MeasuredQueueEvent::RateChanged(rate) => entry_without_packet(QueueLogEntryKind::Rate, rate.bps()),
+            packet: self.number_by_packet[frame.packet],
+            size: frame.size(),
+            ecn_field: EcnField::from_codepoint(frame.ecn_semantics(), frame.ecn()),
+            value: frame.flow_key(),
+            rtt_us: frame.rtt_us(),
+            cause,
         }
-    }
-
-    fn number_of_packet(&self, frame: &QueuedPacket) -> u32 {
-        self.number_by_packet[frame.packet]
     }
 }
 
-fn packet_entry(time: Time, packet: u32, kind: QueueLogEntryKind, cause: QueueLogCause, frame: &QueuedPacket) -> QueueLogEntry {
-    let ecn_field = EcnField::from_codepoint(frame.ecn_semantics(), frame.ecn());
-    QueueLogEntry { time, kind, packet, size: frame.size(), ecn_field, value: frame.flow_key(), rtt_us: frame.rtt_us(), cause }
+impl QueueLogEntry {
+    /// An entry without a packet, after so many arrivals.
+    pub fn without_packet(time: Time, kind: QueueLogEntryKind, arrived_packets: u32, value: u64) -> QueueLogEntry {
+        let (ecn_field, cause) = (EcnField::NotEct, QueueLogCause::None);
+        QueueLogEntry { time, kind, packet: arrived_packets, size: 0, ecn_field, value, rtt_us: 0, cause }
+    }
 }
 
 impl EcnField {
-    /// A codepoint with its semantics.
+    /// A codepoint with its semantics: the fields with either are in the order of codepoints.
     pub fn from_codepoint(ecn_semantics: EcnSemantics, ecn: Ecn) -> EcnField {
-        use EcnField::{Ce, Ect0, Ect1, MecnCe, MecnEct0, MecnEct1, MecnNotEct, NotEct};
-        let [classic, mecn] = match ecn {
-            Ecn::NotEct => [NotEct, MecnNotEct],
-            Ecn::Ect1 => [Ect1, MecnEct1],
-            Ecn::Ect0 => [Ect0, MecnEct0],
-            Ecn::Ce => [Ce, MecnCe],
-        };
-        if ecn_semantics == EcnSemantics::Mecn { mecn } else { classic }
+        EcnField::ALL[4 * ecn_semantics as usize + ecn as usize]
     }
 
-    /// The codepoint and what it means.
+    /// The codepoint and its semantics.
     pub fn semantics_and_codepoint(self) -> (EcnSemantics, Ecn) {
-        use EcnField::{Ce, Ect0, Ect1, MecnCe, MecnEct0, MecnEct1, MecnNotEct, NotEct};
-        match self {
-            NotEct => (EcnSemantics::Classic, Ecn::NotEct),
-            Ect1 => (EcnSemantics::Classic, Ecn::Ect1),
-            Ect0 => (EcnSemantics::Classic, Ecn::Ect0),
-            Ce => (EcnSemantics::Classic, Ecn::Ce),
-            MecnNotEct => (EcnSemantics::Mecn, Ecn::NotEct),
-            MecnEct1 => (EcnSemantics::Mecn, Ecn::Ect1),
-            MecnEct0 => (EcnSemantics::Mecn, Ecn::Ect0),
-            MecnCe => (EcnSemantics::Mecn, Ecn::Ce),
-        }
+        let number = self as u8;
+        (if number < 4 { EcnSemantics::Classic } else { EcnSemantics::Mecn }, Ecn::from_bits(number))
     }
 }
 
@@ -227,6 +204,23 @@ impl From<SignalCause> for QueueLogCause {
             SignalCause::Early => QueueLogCause::Early,
             SignalCause::Forced => QueueLogCause::Forced,
             SignalCause::Overflow => QueueLogCause::Overflow,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_field_has_the_name_of_its_codepoint_and_semantics() {
+        let codepoints = [(Ecn::NotEct, "not-ect"), (Ecn::Ect1, "ect1"), (Ecn::Ect0, "ect0"), (Ecn::Ce, "ce")];
+        for (semantics, before) in [(EcnSemantics::Classic, ""), (EcnSemantics::Mecn, "mecn ")] {
+            for (ecn, name) in codepoints {
+                let field = EcnField::from_codepoint(semantics, ecn);
+                assert_eq!(format!("{before}{name}"), field.word());
+                assert_eq!((semantics, ecn), field.semantics_and_codepoint());
+            }
         }
     }
 }

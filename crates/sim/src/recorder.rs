@@ -436,7 +436,7 @@ impl Recorder {
     }
 
     /// These names with those of the gauges recorded so far.
-    pub(crate) fn names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
+    pub fn names_with_gauges(&self, names: &NetworkNames) -> NetworkNames {
         NetworkNames { gauges: self.gauge_names.iter().map(|&name| name.into()).collect(), ..names.clone() }
     }
 

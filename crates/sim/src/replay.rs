@@ -121,9 +121,8 @@ impl QueueReplay<'_> {
                 self.arrived_packets += 1;
                 self.counts.arrivals += 1;
                 let mut done = Vec::new();
-                self.queue.enqueue(ReplayedPacket::from_entry(&line), now, &mut self.rng, &mut |event| {
-                    done.extend(log_entry_of_mark_or_drop(now, event))
-                });
+                self.queue
+                    .enqueue(ReplayedPacket(line), now, &mut self.rng, &mut |event| done.extend(log_entry_of_mark_or_drop(now, event)));
                 self.compare_with_next_entries(&done)
             }
             QueueLogEntryKind::Timer => {
@@ -158,21 +157,12 @@ impl QueueReplay<'_> {
             return Err(self.difference_at_current(None));
         }
         let mut done = Vec::new();
-        let bare = QueueLogEntry {
-            time: now,
-            kind: QueueLogEntryKind::Empty,
-            packet: self.arrived_packets,
-            size: 0,
-            ecn_field: EcnField::NotEct,
-            value: 0,
-            rtt_us: 0,
-            cause: QueueLogCause::None,
-        };
+        let without_packet = |kind, value| QueueLogEntry::without_packet(now, kind, self.arrived_packets, value);
         let took = self.queue.dequeue(now, &mut self.rng, &mut |event| done.extend(log_entry_of_mark_or_drop(now, event)));
         done.push(match took {
             DequeueOutcome::Packet { packet, .. } => packet.as_log_entry(now, QueueLogEntryKind::Departure, QueueLogCause::None),
-            DequeueOutcome::RetryAt(until) => QueueLogEntry { kind: QueueLogEntryKind::Wait, value: until.picos(), ..bare },
-            DequeueOutcome::Empty => bare,
+            DequeueOutcome::RetryAt(until) => without_packet(QueueLogEntryKind::Wait, until.picos()),
+            DequeueOutcome::Empty => without_packet(QueueLogEntryKind::Empty, 0),
         });
         let first = self.next_entry;
         let of_newcomer =
@@ -216,52 +206,39 @@ fn log_entry_of_mark_or_drop(now: Time, event: QueueEvent<ReplayedPacket>) -> Op
     }
 }
 
-/// A packet from a log.
+/// A packet from a log: the entry of its arrival, with marks set since.
 #[derive(Clone, Copy, Debug)]
-struct ReplayedPacket {
-    number: u32,
-    size: u32,
-    ecn_semantics: EcnSemantics,
-    ecn: Ecn,
-    flow: u64,
-    rtt_us: u32,
-}
+struct ReplayedPacket(QueueLogEntry);
 
 impl ReplayedPacket {
-    fn from_entry(line: &QueueLogEntry) -> ReplayedPacket {
-        let (ecn_semantics, ecn) = line.ecn_field.semantics_and_codepoint();
-        ReplayedPacket { number: line.packet, size: line.size, ecn_semantics, ecn, flow: line.value, rtt_us: line.rtt_us }
-    }
-
     fn as_log_entry(&self, time: Time, kind: QueueLogEntryKind, cause: QueueLogCause) -> QueueLogEntry {
-        let ecn_field = EcnField::from_codepoint(self.ecn_semantics, self.ecn);
-        QueueLogEntry { time, kind, packet: self.number, size: self.size, ecn_field, value: self.flow, rtt_us: self.rtt_us, cause }
+        QueueLogEntry { time, kind, cause, ..self.0 }
     }
 }
 
 impl QueueItem for ReplayedPacket {
     fn size(&self) -> u32 {
-        self.size
+        self.0.size
     }
 
     fn ecn(&self) -> Ecn {
-        self.ecn
+        self.0.ecn_field.semantics_and_codepoint().1
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn;
+        self.0.ecn_field = EcnField::from_codepoint(self.ecn_semantics(), ecn);
     }
 
     fn ecn_semantics(&self) -> EcnSemantics {
-        self.ecn_semantics
+        self.0.ecn_field.semantics_and_codepoint().0
     }
 
     fn flow_key(&self) -> u64 {
-        self.flow
+        self.0.value
     }
 
     fn rtt(&self) -> Span {
-        Span::from_micros(u64::from(self.rtt_us))
+        Span::from_micros(u64::from(self.0.rtt_us))
     }
 }
 

@@ -11,7 +11,7 @@ use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::measures::table::{ColumnSlice, NameSource};
 use ecnlab_sim::measures::{Column, NetworkNames, Table};
 use ecnlab_sim::{
-    FlowSpec, ImpairmentSpec, IncrementalRecorder, Network, NewRows, Probe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
+    FlowSpec, ImpairmentSpec, Network, NewRows, NewRowsReader, Probe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
     Simulation, describe_tables,
 };
 use ecnlab_transport::{AppWrite, Transport, profile};
@@ -185,16 +185,17 @@ fn append_rows(to: &mut Vec<(&'static str, Vec<(&'static str, Column)>)>, rows: 
 #[test]
 fn new_rows_together_are_the_tables_of_a_recorder() {
     let (whole, expected) = run_recorded(RECORD_EVERYTHING);
-    let recorder = IncrementalRecorder::new(Recorder::new(RECORD_EVERYTHING, measured_options().duration));
+    let recorder = Recorder::new(RECORD_EVERYTHING, measured_options().duration);
+    let mut reader = NewRowsReader::default();
     let mut simulation = Simulation::new(&network(), &measured_options(), recorder);
     let (mut pieces, mut looks) = (Vec::new(), 0);
     loop {
         let over = simulation.advance_with_event_limit(measured_options().duration, 500);
-        let names = simulation.probe().network_names_with_gauges(&simulation.network_names());
-        for rows in simulation.probe_mut().new_rows() {
+        let names = simulation.probe().names_with_gauges(&simulation.network_names());
+        for rows in reader.new_rows(simulation.probe()) {
             append_rows(&mut pieces, rows, &names);
         }
-        assert!(simulation.probe_mut().new_rows().iter().all(|rows| rows.columns.iter().all(|(_, column)| slice_len(column) == 0)));
+        assert!(reader.new_rows(simulation.probe()).iter().all(|rows| rows.columns.iter().all(|(_, column)| slice_len(column) == 0)));
         looks += 1;
         if over {
             break;
@@ -203,7 +204,7 @@ fn new_rows_together_are_the_tables_of_a_recorder() {
     assert!(looks > 5, "the run is looked at in pieces");
     let (run, recorder) = simulation.finish();
     assert_eq!(whole.fingerprint, run.fingerprint);
-    let kept = recorder.into_tables(&run.names).expect("it fits");
+    let kept = recorder.tables(&run.names).expect("it fits");
     assert_eq!(format!("{expected:?}"), format!("{kept:?}"), "rows that were handed out stay in their tables");
     let growing: Vec<_> = expected.into_iter().filter(|(name, _)| *name != "distributions").collect();
     assert_eq!(growing.iter().map(|(name, _)| *name).collect::<Vec<_>>(), pieces.iter().map(|(name, _)| *name).collect::<Vec<_>>());

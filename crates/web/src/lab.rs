@@ -3,7 +3,7 @@
 use ecnlab_queue::Registry;
 use ecnlab_scenario::{Problem, SOURCES_DIGEST, Scenario, registry};
 use ecnlab_sim::measures::Table;
-use ecnlab_sim::{IncrementalRecorder, Probe, Recorder, RecordingLimitReached, Run, Simulation};
+use ecnlab_sim::{NewRowsReader, Probe, Recorder, RecordingLimitReached, Run, Simulation};
 use ecnlab_units::{Span, Time};
 use serde_json::{Map, Value as Json, json};
 
@@ -28,7 +28,7 @@ struct Lab {
 
 enum RunState {
     None,
-    Running(Box<Simulation<IncrementalRecorder>>),
+    Running(Box<Simulation<Recorder>>, NewRowsReader),
     Finished(Box<Run>, Vec<(&'static str, Table)>),
     /// The recording has reached its limit.
     RecordingLimit(RecordingLimitReached),
@@ -79,15 +79,16 @@ impl Labs {
         *state = RunState::None;
         let times = scenario.times_and_seed(seed as u64);
         let recorder = Recorder::new(scenario.record.recording(), times.duration).with_max_bytes(MAX_RECORD_BYTES);
-        let simulation = Simulation::new(&scenario.network, &times, IncrementalRecorder::new(recorder));
-        *state = user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation)), aqm_failed_state);
+        let simulation = Simulation::new(&scenario.network, &times, recorder);
+        *state =
+            user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation), NewRowsReader::default()), aqm_failed_state);
     }
 
     /// Advances to a time or the end, or by so many events; returns the time. NaN if the run has failed, now or before.
     pub fn advance(&mut self, lab: u32, until_s: f64, events: f64) -> f64 {
         let Lab { scenario, state } = self.lab_mut(lab);
         let simulation = match state {
-            RunState::Running(simulation) => simulation,
+            RunState::Running(simulation, _) => simulation,
             RunState::RecordingLimit(_) | RunState::AqmFailed(_) => return f64::NAN,
             RunState::None | RunState::Finished(..) => panic!("lab {lab} has no run to advance; fix: start one"),
         };
@@ -120,11 +121,11 @@ impl Labs {
 
     /// Rows that were recorded since the last call.
     pub fn take_new_rows(&mut self, lab: u32) -> Json {
-        let RunState::Running(simulation) = &mut self.lab_mut(lab).state else {
+        let RunState::Running(simulation, reader) = &mut self.lab_mut(lab).state else {
             panic!("lab {lab} has no run in progress; fix: call fresh between start and finish")
         };
-        let names = simulation.probe().network_names_with_gauges(&simulation.network_names());
-        let rows = simulation.probe_mut().new_rows().into_iter();
+        let names = simulation.probe().names_with_gauges(&simulation.network_names());
+        let rows = reader.new_rows(simulation.probe()).into_iter();
         let tables: Map<String, Json> = rows.map(|rows| (rows.table.to_owned(), new_rows_json(rows.from, &rows.columns, &names))).collect();
         json!({ "now_s": simulation.now().seconds(), "tables": tables })
     }
@@ -134,9 +135,9 @@ impl Labs {
     pub fn finish(&mut self, lab: u32) -> Json {
         let Lab { state, .. } = self.lab_mut(lab);
         *state = match std::mem::replace(state, RunState::None) {
-            RunState::Running(simulation) => {
+            RunState::Running(simulation, _) => {
                 let (run, recorder) = simulation.finish();
-                match (user_aqm::take_failure(), recorder.into_tables(&run.names)) {
+                match (user_aqm::take_failure(), recorder.tables(&run.names)) {
                     (Some(failure), _) => aqm_failed_state(failure),
                     (None, Ok(tables)) => RunState::Finished(Box::new(run), tables),
                     (None, Err(reached)) => RunState::RecordingLimit(reached),
@@ -150,7 +151,7 @@ impl Labs {
                 "tables": tables_json(&run.report.tables), "recorded": tables_json(recorded),
             }),
             RunState::RecordingLimit(_) | RunState::AqmFailed(_) => json!({ "failure": failure_json(state) }),
-            RunState::None | RunState::Running(_) => panic!("lab {lab} has no run to finish; fix: start one"),
+            RunState::None | RunState::Running(..) => panic!("lab {lab} has no run to finish; fix: start one"),
         }
     }
 

@@ -4,7 +4,6 @@
 //!
 //! For each packet an impairment returns an [`ImpairmentAction`], which the engine executes.
 
-mod delayed;
 mod ecn;
 mod gilbert;
 mod jitter;
@@ -18,11 +17,10 @@ use std::collections::BTreeMap;
 
 use ecnlab_units::{CongestionLevel, Ecn, Parameter, Rng, Time, Values, parameters};
 
-pub use delayed::DelayedPacket;
-use delayed::DelayedPackets;
 pub use ecn::EcnPath;
 use loss::{PeriodicLoss, RandomLoss};
 
+use crate::due_queue::DueQueue;
 use crate::packet::{Packet, PacketId};
 
 parameters! {
@@ -132,10 +130,22 @@ pub struct ImpairmentSpec {
     pub impairments: Vec<Impairment>,
 }
 
+/// A delayed packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedPacket {
+    pub packet: PacketId,
+    /// The impairment that delays it, and the packet's number among the arrivals there.
+    pub impairment: usize,
+    pub arrival_number: u64,
+    /// The time at which its delay began.
+    pub delayed_since: Time,
+}
+
 /// State of the impairments of a link during a run.
 pub struct LinkImpairments {
     impairments: Vec<RunningImpairment>,
-    delayed: DelayedPackets,
+    /// Packets that impairments delay; when released, each continues after the impairment that delayed it.
+    delayed: DueQueue<DelayedPacket>,
     /// Slot in the calendar queue for the release of delayed packets.
     pub release_slot: u32,
     /// Copies made in the whole run.
@@ -265,7 +275,7 @@ impl LinkImpairments {
             if *nth == 1 { name.to_owned() } else { format!("{name} {nth}") }
         };
         let parts = spec.impairments.iter().map(|part| RunningImpairment::new(part.clone(), stream(&stream_name(part)))).collect();
-        LinkImpairments { impairments: parts, delayed: DelayedPackets::default(), release_slot, duplicated_packets: 0 }
+        LinkImpairments { impairments: parts, delayed: DueQueue::default(), release_slot, duplicated_packets: 0 }
     }
 
     /// Whether an impairment of this index exists.
@@ -310,12 +320,12 @@ impl LinkImpairments {
 
     /// Time of the next release, and the time at which that packet's delay began.
     pub fn next_release(&self) -> Option<(Time, Time)> {
-        self.delayed.next_release()
+        self.delayed.first().map(|(until, packet)| (until, packet.delayed_since))
     }
 
     /// All delayed packets.
     pub fn delayed_packets(&self) -> impl ExactSizeIterator<Item = PacketId> + '_ {
-        self.delayed.iter()
+        self.delayed.iter().map(|held| held.packet)
     }
 
     /// Starts the measured interval.

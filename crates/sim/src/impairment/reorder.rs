@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rng, Span, Time, Values, parameters};
 
-use super::delayed::ReleaseKey;
 use super::{Impairment, ImpairmentAction, ImpairmentKind};
+use crate::due_queue::DueKey;
 
 pub static REORDER: ImpairmentKind = ImpairmentKind {
     name: "reorder",
@@ -68,7 +68,7 @@ pub struct Reorder {
     /// Packets that were not delayed.
     passed_packets: u64,
     /// Delayed packets in order of arrival, each with the number of passed packets at which it is released.
-    overtake_limits: VecDeque<(u64, ReleaseKey)>,
+    overtake_limits: VecDeque<(u64, DueKey)>,
 }
 
 impl Duplicate {
@@ -91,14 +91,14 @@ impl Reorder {
     }
 
     /// Adds a packet that is delayed under this key.
-    pub fn add_delayed(&mut self, key: ReleaseKey) {
+    pub fn add_delayed(&mut self, key: DueKey) {
         if let OrOff(Some(packets)) = self.settings.packets {
             self.overtake_limits.push_back((self.passed_packets + u64::from(packets), key));
         }
     }
 
     /// The next packet that enough others have overtaken, if it is still delayed.
-    pub fn pop_overtaken(&mut self) -> Option<ReleaseKey> {
+    pub fn pop_overtaken(&mut self) -> Option<DueKey> {
         let &(at, key) = self.overtake_limits.front()?;
         (at <= self.passed_packets).then(|| {
             self.overtake_limits.pop_front();

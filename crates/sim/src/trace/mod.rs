@@ -15,7 +15,6 @@ mod connection;
 mod headers;
 mod nodes;
 mod output;
-mod pending_events;
 mod rows;
 
 use ecnlab_transport::Ack;
@@ -26,8 +25,8 @@ use ecnlab_wire::TraceEventKind;
 use self::headers::PacketHeaders;
 use self::nodes::NodeMap;
 use self::output::TraceOutput;
-use self::pending_events::PendingEvents;
 pub use self::rows::EVENTS;
+use crate::due_queue::DueQueue;
 use crate::index_vec::IndexVec;
 use crate::measures::Table;
 use crate::network::{FlowSpec, LinkSpec, PipeOrQueue};
@@ -84,7 +83,8 @@ pub struct Tracer {
     nodes: NodeMap,
     headers: PacketHeaders,
     output: TraceOutput,
-    pending: PendingEvents,
+    /// Events that a pipe has computed in advance.
+    pending: DueQueue<TraceEvent>,
     /// The packet that last arrived at the far end of a link.
     last_arrived: PacketId,
 }
@@ -96,7 +96,7 @@ impl Tracer {
             nodes: NodeMap::default(),
             headers: PacketHeaders::new(spec.format),
             output: TraceOutput::new(spec.format),
-            pending: PendingEvents::default(),
+            pending: DueQueue::default(),
             last_arrived: NO_INDEX,
             spec,
         }
@@ -159,7 +159,7 @@ impl Probe for Tracer {
         if begins == now {
             self.write_event(now, TraceEventKind::Dequeued, link, id, packet);
         } else if self.is_traced[link] {
-            self.pending.push(TraceEvent { time: begins, kind: TraceEventKind::Dequeued, link, id, packet: *packet });
+            self.pending.insert(begins, TraceEvent { time: begins, kind: TraceEventKind::Dequeued, link, id, packet: *packet });
         }
     }
 

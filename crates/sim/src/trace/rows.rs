@@ -1,8 +1,5 @@
 //! A packet trace as a table: one row for each event.
 
-use ecnlab_units::{Ecn, words};
-use ecnlab_wire::TraceEventKind;
-
 use super::TraceEvent;
 use crate::measures::table::{ColumnNameSource, TableSpec, count_column, index_column, name_column, real_column};
 use crate::packet::PacketKind;
@@ -18,20 +15,11 @@ pub struct TraceRow {
     pub(super) payload: u32,
 }
 
-words! {
-    /// Event of a packet on a link.
-    pub enum TraceEventWord { Enqueued = "enqueued", Dequeued = "dequeued", Dropped = "dropped", Received = "received" }
-}
+/// Events of a packet on a link, in the order of [`TraceEventKind`](ecnlab_wire::TraceEventKind).
+const EVENT_WORDS: &[&str] = &["enqueued", "dequeued", "dropped", "received"];
 
-words! {
-    /// Kind of a packet.
-    pub enum PacketKindWord { Data = "data", Ack = "ack", Datagram = "datagram" }
-}
-
-words! {
-    /// A packet's ECN field.
-    pub enum EcnFieldWord { NotEct = "not-ect", Ect1 = "ect1", Ect0 = "ect0", Ce = "ce" }
-}
+/// ECN fields by codepoint.
+const ECN_WORDS: &[&str] = &["not-ect", "ect1", "ect0", "ce"];
 
 pub static EVENTS: TableSpec<TraceRow> = TableSpec {
     name: "trace",
@@ -40,23 +28,19 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
         real_column("time_s", "s", "Time of the event", |row| row.event.time.seconds()),
         name_column(
             "event",
-            ColumnNameSource::Word(TraceEventWord::WORDS),
+            ColumnNameSource::Word(EVENT_WORDS),
             "Event: the packet arrived at the link, its transmission began, it was dropped there, or it arrived at the far end",
-            |row| event_word(row.event.kind) as u32,
+            |row| row.event.kind as u32,
         ),
         name_column("link", ColumnNameSource::Link, "Name of the link", |row| row.event.link),
         index_column("flow", "index", "The flow's number", |row| row.event.packet.flow),
         index_column("connection", "index", "Number of the connection within the flow", |row| row.connection),
-        name_column("kind", ColumnNameSource::Word(PacketKindWord::WORDS), "Kind of the packet", |row| {
-            kind_word(row.event.packet.kind()) as u32
-        }),
+        name_column("kind", ColumnNameSource::Word(PacketKind::WORDS), "Kind of the packet", |row| row.event.packet.kind() as u32),
         count_column("packet_number", "index", "Number of the packet; each transmission has a separate one", |row| row.number),
         count_column("seq", "packets", "Number of the segment; for an ACK the next one expected", |row| row.event.packet.seq),
         index_column("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
         index_column("payload_bytes", "bytes", "Application data in the packet", |row| row.payload),
-        name_column("ecn", ColumnNameSource::Word(EcnFieldWord::WORDS), "ECN field at that time", |row| {
-            ecn_word(row.event.packet.ecn) as u32
-        }),
+        name_column("ecn", ColumnNameSource::Word(ECN_WORDS), "ECN field at that time", |row| row.event.packet.ecn as u32),
         index_column("ece", "1", "1 if the packet carries ECN-Echo", |row| u32::from(row.event.packet.flags.ece())),
         index_column("cwr", "1", "1 if the packet carries CWR", |row| u32::from(row.event.packet.flags.cwr())),
         index_column("retransmission", "1", "1 if the segment was sent before; for an ACK: if the segment that caused it was", |row| {
@@ -64,29 +48,3 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
         }),
     ]],
 };
-
-fn event_word(what: TraceEventKind) -> TraceEventWord {
-    match what {
-        TraceEventKind::Enqueued => TraceEventWord::Enqueued,
-        TraceEventKind::Dequeued => TraceEventWord::Dequeued,
-        TraceEventKind::Dropped => TraceEventWord::Dropped,
-        TraceEventKind::Received | TraceEventKind::Captured => TraceEventWord::Received,
-    }
-}
-
-fn kind_word(kind: PacketKind) -> PacketKindWord {
-    match kind {
-        PacketKind::Data => PacketKindWord::Data,
-        PacketKind::Ack => PacketKindWord::Ack,
-        PacketKind::Datagram => PacketKindWord::Datagram,
-    }
-}
-
-fn ecn_word(ecn: Ecn) -> EcnFieldWord {
-    match ecn {
-        Ecn::NotEct => EcnFieldWord::NotEct,
-        Ecn::Ect1 => EcnFieldWord::Ect1,
-        Ecn::Ect0 => EcnFieldWord::Ect0,
-        Ecn::Ce => EcnFieldWord::Ce,
-    }
-}

@@ -388,10 +388,15 @@ impl<P: Probe> Simulation<P> {
             probe.on_queue_event(then, at, MeasuredQueueEvent::from(&outcome));
         }
         let departures = &mut queue.known_departures;
-        if let DequeueOutcome::Packet { sojourn, band, .. } = outcome {
-            (departures.began, departures.ends) = (then, departures.of_waiting.pop_front().expect("each waiting packet has a departure"));
-            queue.measures.record_departure(sojourn, band, departures.ends.since(then));
-            queue.transmitting = true;
+        match outcome {
+            DequeueOutcome::Packet { sojourn, band, .. } => {
+                (departures.began, departures.ends) =
+                    (then, departures.of_waiting.pop_front().expect("each waiting packet has a departure"));
+                queue.measures.record_departure(sojourn, band, departures.ends.since(then));
+                queue.transmitting = true;
+            }
+            DequeueOutcome::RetryAt(_) => unreachable!("a FIFO holds nothing back"),
+            DequeueOutcome::Empty => {}
         }
     }
 
