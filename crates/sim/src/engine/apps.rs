@@ -196,141 +196,143 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
+/// Members of applications.
+impl<P: Probe> Simulation<P> {
+    /// The flow of a member, which is created if the application may add members.
+    ///
+    /// # Panics
+    /// If the member does not exist and the application may not add members.
+    fn get_or_add_member_flow(&mut self, app: u32, member: FlowIndex) -> u32 {
+        while member >= self.apps[app].flows.next_number() {
+            self.add_group_member(app);
+        }
+        self.apps[app].flows[member]
+    }
+
+    /// # Panics
+    /// If flows are added faster than the network completes them, up to `MAX_MEMBERS`.
+    fn add_group_member(&mut self, app: u32) {
+        let mut more = self.apps[app].member_factory.take().expect("the application may have more members");
+        let number = self.apps[app].flows.next_number();
+        let group = &self.group_names[more.template.flow.group];
+        assert!(
+            number < MAX_MEMBERS,
+            "{MAX_MEMBERS} flows of the group {group} are open at once; fix: start fewer flows, or give a faster network"
+        );
+        let (own, flow) = self.keep_plan_while_adding(|simulation| {
+            let own = more.template.add_private_links(number, |link| simulation.add_link(&link));
+            let flow = simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));
+            (own, flow)
+        });
+        more.private_links.push(own);
+        self.apply_app_flow_fast_path(flow, &own, more.ahead);
+        self.apps[app].member_factory = Some(more);
+        self.assign_flow_to_app(app, flow);
+    }
+
+    /// If a flow's last data carries a FIN and the flow is one direction of a bidirectional connection, the sink does not answer that FIN
+    /// with another.
+    fn suppress_close_on_fin(&mut self, at: u32, demand: &AppWrite) {
+        let reverse_flow = self.flows[at].reverse_flow;
+        if demand.closes && reverse_flow != NO_INDEX {
+            self.flows[reverse_flow].sink.suppress_close_on_fin();
+        }
+    }
+
+    /// # Panics
+    /// If the application writes while the flow may be ahead of the current time.
+    fn assert_may_write_now(&self, app: u32, at: u32) {
+        let flow = &self.flows[at];
+        match flow.app_kind {
+            AppWriteTiming::WritesWhileIdle => assert!(
+                !flow.measures.is_sending(),
+                "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
+            ),
+            AppWriteTiming::WritesAtTimer => {
+                assert!(self.apps[app].is_at_timer, "an application whose write_times are AtTimer writes at its start and its timer only")
+            }
+            AppWriteTiming::Absent | AppWriteTiming::WantsDeliveries | AppWriteTiming::WritesAnyTime => {}
+        }
+    }
+
+    /// Starts the sender of a new connection.
+    fn start_sender(&mut self, app: u32, at: u32, demand: AppWrite) {
+        let flow = &mut self.flows[at];
+        let (timer, sink, datagrams) = (flow.timer_slot, flow.sink_timer_slot, flow.sends_datagrams);
+        self.calendar.clear_deadline(timer);
+        self.calendar.clear_deadline(sink);
+        if flow.has_external_hosts() {
+            return self.request_external_connection(at, demand);
+        }
+        if datagrams {
+            flow.measures.on_datagram_sent(self.now);
+            return self.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
+        }
+        flow.measures.begin_transfer(self.now);
+        self.run_sender(at, |sender, now, out| sender.start(now, out));
+        let flow = &self.flows[at];
+        if !flow.sender.as_tcp().is_some_and(|sender| sender.is_in_handshake()) {
+            self.apps[app].pending_events.push_back(AppEvent::Opened(flow.app_member));
+        }
+    }
+}
+
 /// Executes the calls of an application.
 struct AppCalls<'a, P> {
     simulation: &'a mut Simulation<P>,
     app: u32,
 }
 
-impl<P: Probe> AppCalls<'_, P> {
-    /// The flow of a member, which is created if the application may add members.
-    ///
-    /// # Panics
-    /// If the member does not exist and the application may not add members.
-    fn get_or_add_member_flow(&mut self, member: FlowIndex) -> u32 {
-        while member >= self.simulation.apps[self.app].flows.next_number() {
-            self.add_group_member();
-        }
-        self.simulation.apps[self.app].flows[member]
-    }
-
-    /// # Panics
-    /// If flows are added faster than the network completes them, up to `MAX_MEMBERS`.
-    fn add_group_member(&mut self) {
-        let mut more = self.simulation.apps[self.app].member_factory.take().expect("the application may have more members");
-        let number = self.simulation.apps[self.app].flows.next_number();
-        let group = &self.simulation.group_names[more.template.flow.group];
-        assert!(
-            number < MAX_MEMBERS,
-            "{MAX_MEMBERS} flows of the group {group} are open at once; fix: start fewer flows, or give a faster network"
-        );
-        let (own, flow) = self.simulation.keep_plan_while_adding(|simulation| {
-            let own = more.template.add_private_links(number, |link| simulation.add_link(&link));
-            let flow = simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));
-            (own, flow)
-        });
-        more.private_links.push(own);
-        self.simulation.apply_app_flow_fast_path(flow, &own, more.ahead);
-        self.simulation.apps[self.app].member_factory = Some(more);
-        self.simulation.assign_flow_to_app(self.app, flow);
-    }
-
-    /// If a flow's last data carries a FIN and the flow is one direction of a bidirectional connection, the sink does not answer that FIN
-    /// with another.
-    fn suppress_close_on_fin(&mut self, at: u32, demand: &AppWrite) {
-        let reverse_flow = self.simulation.flows[at].reverse_flow;
-        if demand.closes && reverse_flow != NO_INDEX {
-            self.simulation.flows[reverse_flow].sink.suppress_close_on_fin();
-        }
-    }
-
-    /// # Panics
-    /// If the application writes while the flow may be ahead of the current time.
-    fn assert_may_write_now(&self, at: u32) {
-        let flow = &self.simulation.flows[at];
-        match flow.app_kind {
-            AppWriteTiming::WritesWhileIdle => assert!(
-                !flow.measures.is_sending(),
-                "an application whose write_times are WhileIdle writes to flows without unacknowledged data only"
-            ),
-            AppWriteTiming::WritesAtTimer => assert!(
-                self.simulation.apps[self.app].is_at_timer,
-                "an application whose write_times are AtTimer writes at its start and its timer only"
-            ),
-            AppWriteTiming::Absent | AppWriteTiming::WantsDeliveries | AppWriteTiming::WritesAnyTime => {}
-        }
-    }
-
-    /// Starts the sender of a new connection.
-    fn start_sender(&mut self, at: u32, demand: AppWrite) {
-        let simulation = &mut *self.simulation;
-        let flow = &mut simulation.flows[at];
-        let (timer, sink, datagrams) = (flow.timer_slot, flow.sink_timer_slot, flow.sends_datagrams);
-        simulation.calendar.clear_deadline(timer);
-        simulation.calendar.clear_deadline(sink);
-        if flow.has_external_hosts() {
-            return simulation.request_external_connection(at, demand);
-        }
-        if datagrams {
-            flow.measures.on_datagram_sent(simulation.now);
-            return simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
-        }
-        flow.measures.begin_transfer(simulation.now);
-        simulation.run_sender(at, |sender, now, out| sender.start(now, out));
-        let flow = &simulation.flows[at];
-        if !flow.sender.as_tcp().is_some_and(|sender| sender.is_in_handshake()) {
-            simulation.apps[self.app].pending_events.push_back(AppEvent::Opened(flow.app_member));
-        }
-    }
-}
-
 impl<P: Probe> EngineCalls for AppCalls<'_, P> {
     fn open_connection(&mut self, member: FlowIndex, demand: AppWrite) {
-        let (at, now) = (self.get_or_add_member_flow(member), self.simulation.now);
-        self.assert_may_write_now(at);
-        let flow = &self.simulation.flows[at];
+        let AppCalls { simulation, app } = self;
+        let (at, now) = (simulation.get_or_add_member_flow(*app, member), simulation.now);
+        simulation.assert_may_write_now(*app, at);
+        let flow = &simulation.flows[at];
         assert!(
             flow.app_kind != AppWriteTiming::WritesAtTimer || !flow.started,
             "an application whose write_times are AtTimer opens a connection of a flow once"
         );
-        self.simulation.unpair_directions(at);
-        self.simulation.flows[at].replace_with_new_connection(&demand, now);
-        self.start_sender(at, demand);
+        simulation.unpair_directions(at);
+        simulation.flows[at].replace_with_new_connection(&demand, now);
+        simulation.start_sender(*app, at, demand);
     }
 
     fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, demand: AppWrite) {
-        let (at, to) = (self.get_or_add_member_flow(member), self.get_or_add_member_flow(to));
-        if self.simulation.flows[at].has_external_hosts() {
-            return self.simulation.request_external_answer(at, to, demand);
+        let AppCalls { simulation, app } = self;
+        let (at, to) = (simulation.get_or_add_member_flow(*app, member), simulation.get_or_add_member_flow(*app, to));
+        if simulation.flows[at].has_external_hosts() {
+            return simulation.request_external_answer(at, to, demand);
         }
-        let opener = self.simulation.flows[to].sender.as_tcp().expect("a connection is answered, not a datagram");
+        let opener = simulation.flows[to].sender.as_tcp().expect("a connection is answered, not a datagram");
         // Directions that exchange ACKs separately count separately too.
-        let shared = |count: u64| if self.simulation.flows[at].piggybacks_acks() { count } else { 0 };
+        let shared = |count: u64| if simulation.flows[at].piggybacks_acks() { count } else { 0 };
         let accurate = ReverseAccurateStart {
-            reported_ce: shared(self.simulation.flows[to].sink.accurate().map_or(0, AccurateReceiver::ce_reported_by_peer)),
+            reported_ce: shared(simulation.flows[to].sink.accurate().map_or(0, AccurateReceiver::ce_reported_by_peer)),
             received_ce: shared(opener.received_ce_acks()),
             uses_option: opener.uses_accecn_option(),
             newest_tsval: 0,
-            withholds_ect: self.simulation.flows[to].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
+            withholds_ect: simulation.flows[to].sink.accurate().is_some_and(AccurateReceiver::withholds_ect),
         };
         let opening = HandshakeResult { ecn: opener.negotiated_ecn(), rtt: opener.known_min_rtt(), accurate };
-        let now = self.simulation.now;
-        self.simulation.unpair_directions(at);
-        self.simulation.unpair_directions(to);
-        self.simulation.flows[at].replace_with_reverse_connection(opening, &demand, now);
-        self.simulation.pair_directions(at, to);
-        self.suppress_close_on_fin(at, &demand);
-        self.start_sender(at, demand);
+        let now = simulation.now;
+        simulation.unpair_directions(at);
+        simulation.unpair_directions(to);
+        simulation.flows[at].replace_with_reverse_connection(opening, &demand, now);
+        simulation.pair_directions(at, to);
+        simulation.suppress_close_on_fin(at, &demand);
+        simulation.start_sender(*app, at, demand);
     }
 
     fn write(&mut self, member: FlowIndex, demand: AppWrite) {
-        let at = self.get_or_add_member_flow(member);
-        self.assert_may_write_now(at);
-        let now = self.simulation.now;
-        let flow = &mut self.simulation.flows[at];
+        let AppCalls { simulation, app } = self;
+        let at = simulation.get_or_add_member_flow(*app, member);
+        simulation.assert_may_write_now(*app, at);
+        let now = simulation.now;
+        let flow = &mut simulation.flows[at];
         flow.started = true;
         if flow.has_external_hosts() {
-            return self.simulation.request_external_send(at, demand);
+            return simulation.request_external_send(at, demand);
         }
         let mut idle_since = None;
         if flow.sends_datagrams {
@@ -339,31 +341,32 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
             // Before the write: what it sends may be delivered ahead of the current time.
             idle_since = Some(flow.measures.begin_transfer(now));
         }
-        self.suppress_close_on_fin(at, &demand);
-        self.simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
-        let flow = &mut self.simulation.flows[at];
+        simulation.suppress_close_on_fin(at, &demand);
+        simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
+        let flow = &mut simulation.flows[at];
         if let Some(since) = idle_since.filter(|_| flow.sender.is_done()) {
             flow.measures.cancel_transfer(since);
         }
     }
 
     fn redraw_for_flow_number(&mut self, member: FlowIndex, number: u64) {
-        let at = self.get_or_add_member_flow(member);
-        let more = self.simulation.apps[self.app].member_factory.take();
+        let AppCalls { simulation, app } = self;
+        let at = simulation.get_or_add_member_flow(*app, member);
+        let more = simulation.apps[*app].member_factory.take();
         if let Some(more) = more {
             let own = member.checked_sub(more.initial_members).map_or_else(PrivateLinkIds::default, |made| more.private_links[made]);
-            self.simulation.redraw_flow_for_member_number(at, &more.template, &own, number);
-            self.simulation.apps[self.app].member_factory = Some(more);
+            simulation.redraw_flow_for_member_number(at, &more.template, &own, number);
+            simulation.apps[*app].member_factory = Some(more);
         }
     }
 
     fn record_transaction(&mut self, transfer: &FinishedTransaction) {
-        let at = self.get_or_add_member_flow(transfer.flow);
+        let at = self.simulation.get_or_add_member_flow(self.app, transfer.flow);
         self.simulation.record_transfer(at, transfer.started_at, transfer.bytes);
     }
 
     fn finish_flow(&mut self, member: FlowIndex) {
-        let at = self.get_or_add_member_flow(member);
+        let at = self.simulation.get_or_add_member_flow(self.app, member);
         self.simulation.flows[at].measures.set_completed_at(self.simulation.now);
     }
 }

@@ -114,9 +114,9 @@ impl<P: Probe> Simulation<P> {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
         queue.update_length(now);
-        let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
+        let Queue::KernelMirror(mirror) = &mut queue.discipline else { return false };
         let is_marked = |frame: &QueuedPacket| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
-        let found = proxy.on_kernel_dequeue(|frame| handler.external_packet_handle(frame.packet) == handle, is_marked, now);
+        let found = mirror.on_kernel_dequeue(|frame| handler.external_packet_handle(frame.packet) == handle, is_marked, now);
         let Some((mut frame, waited)) = found else { return false };
         handler.apply_kernel_ecn(&frame, ecn);
         if is_marked(&frame) {
@@ -137,8 +137,10 @@ impl<P: Probe> Simulation<P> {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
         queue.update_length(now);
-        let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
-        let Some(frame) = proxy.on_kernel_drop(|frame| handler.external_packet_handle(frame.packet) == handle, cause) else { return false };
+        let Queue::KernelMirror(mirror) = &mut queue.discipline else { return false };
+        let Some(frame) = mirror.on_kernel_drop(|frame| handler.external_packet_handle(frame.packet) == handle, cause) else {
+            return false;
+        };
         handler.probe_queue_event(MeasuredQueueEvent::Dropped(&frame, cause));
         handler.drop_packet(frame.packet, MarkOrDropWithCause::Dropped(cause));
         true

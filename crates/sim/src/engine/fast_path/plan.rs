@@ -205,25 +205,19 @@ impl<P: Probe> Simulation<P> {
     /// Chooses the pipes that pass packets ahead: those from which a packet can go on.
     fn choose_pipes_ahead(&mut self) {
         let mut passes = vec![false; self.links.len()];
+        let mut follow = |links: &[u32], first: usize, is_end_ahead: bool| {
+            for (place, &link) in links.iter().enumerate().skip(first) {
+                passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next].accepts_ahead);
+            }
+        };
         for flow in self.flows.iter() {
             // Packets of a sender that is ahead cross their first link by events. So a sender is never called while it sends.
-            let first = usize::from(flow.is_sender_ahead);
-            let ends = [(flow.forward_route, first, flow.sink_ahead != SinkAhead::Never), (flow.back_route, 0, flow.is_sender_ahead)];
-            for (route, first, is_end_ahead) in ends {
-                let links = self.links_of_route(route);
-                for (place, &link) in links.iter().enumerate().skip(first) {
-                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next].accepts_ahead);
-                }
-            }
+            follow(self.links_of_route(flow.forward_route), usize::from(flow.is_sender_ahead), flow.sink_ahead != SinkAhead::Never);
+            follow(self.links_of_route(flow.back_route), 0, flow.is_sender_ahead);
         }
         for (template, ahead) in self.apps.iter().filter_map(App::fast_path_of_members) {
-            for (links, is_end_ahead) in
-                [(&template.flow.forward, ahead.sink != SinkAhead::Never), (&template.flow.back, ahead.is_sender_ahead)]
-            {
-                for (place, &link) in links.iter().enumerate() {
-                    passes[link as usize] |= links.get(place + 1).map_or(is_end_ahead, |&next| self.links[next].accepts_ahead);
-                }
-            }
+            follow(&template.flow.forward, 0, ahead.sink != SinkAhead::Never);
+            follow(&template.flow.back, 0, ahead.is_sender_ahead);
         }
         for (link, passes) in self.links.iter_mut().zip(passes).filter(|(link, _)| link.queue == NO_INDEX) {
             link.computes_ahead = link.accepts_ahead && passes;
