@@ -227,16 +227,18 @@ fn slice_len<S>(slice: &ColumnSlice<'_, S>) -> usize {
 }
 
 #[test]
-fn every_hook_of_a_probe_can_be_forwarded() {
-    let source = include_str!("../src/probe.rs");
-    let (_, hooks) = source.split_once("pub trait Probe {").expect("the trait is declared");
-    let (declared, forwarded) = hooks.split_once("macro_rules! forward_hooks {").expect("the macro is behind the trait");
-    let (declared, _) = declared.split_once("\n}").expect("the trait ends");
-    let declared: Vec<&str> =
-        declared.lines().filter_map(|line| line.strip_prefix("    fn ")?.split_once('(')).map(|(name, _)| name).collect();
-    assert!(declared.len() > 30, "{declared:?}");
-    for hook in declared {
-        assert!(forwarded.contains(&format!(" {hook}(")), "{hook} is forwarded by no group of hooks");
+fn every_hook_of_recorders_and_tracers_is_forwarded() {
+    let forwarded = include_str!("../src/recorder_and_tracer.rs");
+    for (source, least) in [(include_str!("../src/recorder.rs"), 15), (include_str!("../src/trace/mod.rs"), 8)] {
+        let (_, hooks) = source.split_once("\nimpl Probe for ").expect("it is a probe");
+        let (hooks, _) = hooks.split_once("\n}").expect("the implementation ends");
+        let hooks: Vec<&str> =
+            hooks.lines().filter_map(|line| line.strip_prefix("    fn ")?.split_once('(')).map(|(name, _)| name).collect();
+        assert!(hooks.len() > least, "{hooks:?}");
+        // A tracer needs the order of events, as any probe does that does not declare otherwise.
+        for hook in hooks.into_iter().filter(|hook| *hook != "needs_event_order") {
+            assert!(forwarded.contains(&format!(" {hook}(")), "{hook} is not forwarded");
+        }
     }
 }
 
