@@ -73,13 +73,13 @@ impl<T> Index<u32> for IndexVec<T> {
 
     #[inline(always)]
     fn index(&self, number: u32) -> &T {
-        &self.0.as_slice()[number as usize]
+        &self.0[number as usize]
     }
 }
 
 impl<T> IndexMut<u32> for IndexVec<T> {
     #[inline(always)]
     fn index_mut(&mut self, number: u32) -> &mut T {
-        &mut self.0.as_mut_slice()[number as usize]
+        &mut self.0[number as usize]
     }
 }

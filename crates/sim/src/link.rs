@@ -173,7 +173,7 @@ impl Link {
     /// Adds the component of its arrivals to the calendar queue, which an idle link and a pipe that is always computed ahead do not need.
     #[cold]
     #[inline(never)]
-    pub fn add_arrival_slot(&mut self, calendar: &mut CalendarQueue) {
+    fn add_arrival_slot(&mut self, calendar: &mut CalendarQueue) {
         self.arrival_slot = calendar.add_component(ComponentId::new(ComponentKind::Link, self.number));
     }
 
@@ -237,9 +237,16 @@ impl Link {
         self.delivered_packets + u64::from(self.wire_packet_count()) - self.begun_packets
     }
 
-    /// Puts a packet on the wire. Returns whether it is the first one: then the link's deadline is that of this packet.
+    /// Puts a packet on the wire. If it is the first one, the link's deadline becomes that of this packet.
     #[inline]
-    pub fn push_to_wire(&mut self, packets: &mut PacketArena, id: PacketId, departs: Time, tie_break: TieBreak) -> bool {
+    pub fn push_to_wire(
+        &mut self,
+        packets: &mut PacketArena,
+        calendar: &mut CalendarQueue,
+        id: PacketId,
+        departs: Time,
+        tie_break: TieBreak,
+    ) {
         self.packets_until_full -= 1;
         let mut due = departs + self.delay;
         let last = std::mem::replace(&mut self.tail, id);
@@ -255,7 +262,12 @@ impl Link {
         packet.arrives_at = due;
         packet.tie_break = tie_break;
         packet.next = NO_INDEX;
-        first
+        if first {
+            if self.arrival_slot == CalendarQueue::NO_SLOT {
+                self.add_arrival_slot(calendar);
+            }
+            calendar.set_deadline_with_tie_break(self.arrival_slot, due, tie_break);
+        }
     }
 
     /// Removes the packet that has reached the far end, and returns the time of the next arrival.

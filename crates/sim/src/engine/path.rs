@@ -5,7 +5,7 @@ use ecnlab_units::{Ecn, Time};
 
 use super::flow::FlowState;
 use super::{END_OF_ROUTE, Simulation};
-use crate::calendar_queue::{CalendarQueue, TieBreak};
+use crate::calendar_queue::TieBreak;
 use crate::external_hosts::SimOutput;
 use crate::index_vec::IndexVec;
 use crate::link::{LinkQueue, QueuedPacket};
@@ -109,14 +109,7 @@ impl<P: Probe> Simulation<P> {
     /// Puts a packet on the wire of a link.
     #[inline(always)]
     pub(super) fn start_propagation(&mut self, at: u32, id: PacketId, departs: Time, tie_break: TieBreak) {
-        let Simulation { links, packets, calendar, .. } = self;
-        let link = &mut links[at];
-        if link.push_to_wire(packets, id, departs, tie_break) {
-            if link.arrival_slot == CalendarQueue::NO_SLOT {
-                link.add_arrival_slot(calendar);
-            }
-            calendar.set_deadline_with_tie_break(link.arrival_slot, packets[id].arrives_at, tie_break);
-        }
+        self.links[at].push_to_wire(&mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
 
     /// A packet arrives at a measured queue.

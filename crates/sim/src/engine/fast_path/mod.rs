@@ -301,7 +301,9 @@ impl<P: Probe> Simulation<P> {
         self.update_known_queue(at);
         let waiting = QueuedPacket::new(id, &self.packets);
         let size = waiting.size();
-        self.probe_queue_event(at, MeasuredQueueEvent::Arrived(&waiting));
+        if P::OBSERVES_QUEUES {
+            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::Arrived(&waiting));
+        }
         let mut is_stored = false;
         let (now, queue, mut handler) = self.queue_and_handler(at);
         let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
