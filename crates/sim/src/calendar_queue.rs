@@ -193,8 +193,8 @@ impl CalendarQueue {
     }
 
     /// Adds a component without a deadline; returns the slot by which its deadline is set.
-    pub fn add_component(&mut self, component: ComponentId) -> u32 {
-        self.slots.push(Slot { component, ..Slot::EMPTY })
+    pub fn add_component(&mut self, kind: ComponentKind, index: u32) -> u32 {
+        self.slots.push(Slot { component: ComponentId::new(kind, index), ..Slot::EMPTY })
     }
 
     /// Sets a component's deadline at the time `now`.
@@ -613,8 +613,7 @@ mod tests {
 
     fn calendar_with(components: usize) -> CalendarQueue {
         let mut calendar = CalendarQueue::new(components);
-        (0..components as u32)
-            .for_each(|index| assert_eq!(slot_of(index), calendar.add_component(ComponentId::new(ComponentKind::FlowTimer, index))));
+        (0..components as u32).for_each(|index| assert_eq!(slot_of(index), calendar.add_component(ComponentKind::FlowTimer, index)));
         calendar
     }
 
@@ -644,8 +643,7 @@ mod tests {
     #[test]
     fn ties_between_kinds_are_ordered_by_kind_whatever_their_slots() {
         let mut calendar = CalendarQueue::new(3);
-        let slots = [ComponentKind::FlowTimer, ComponentKind::Link, ComponentKind::RunTimer]
-            .map(|kind| calendar.add_component(ComponentId::new(kind, 7)));
+        let slots = [ComponentKind::FlowTimer, ComponentKind::Link, ComponentKind::RunTimer].map(|kind| calendar.add_component(kind, 7));
         slots.iter().for_each(|&slot| calendar.set_deadline(slot, Time::ZERO, at(5)));
         let kinds = [(); 3].map(|()| calendar.pop_next().unwrap().1.kind());
         assert_eq!([ComponentKind::RunTimer, ComponentKind::Link, ComponentKind::FlowTimer], kinds);

@@ -10,7 +10,7 @@ use ecnlab_queue::{self as queue, BurstSchedule, Discipline, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
 use crate::calendar_queue::{CalendarQueue, TieBreak};
-use crate::component::{ComponentId, ComponentKind};
+use crate::component::ComponentKind;
 use crate::impairment::LinkImpairments;
 use crate::measures::QueueMeasures;
 use crate::packet::{NO_INDEX, Packet, PacketArena, PacketId};
@@ -174,7 +174,7 @@ impl Link {
     #[cold]
     #[inline(never)]
     fn add_arrival_slot(&mut self, calendar: &mut CalendarQueue) {
-        self.arrival_slot = calendar.add_component(ComponentId::new(ComponentKind::Link, self.number));
+        self.arrival_slot = calendar.add_component(ComponentKind::Link, self.number);
     }
 
     /// Removes all packets from the wire; returns the first of their chain.

@@ -13,7 +13,7 @@ use super::Simulation;
 use super::fast_path::AppFlowFastPath;
 use super::flow::{AppWriteTiming, HandshakeResult};
 use crate::calendar_queue::TieBreak;
-use crate::component::{ComponentId, ComponentKind};
+use crate::component::ComponentKind;
 use crate::index_vec::IndexVec;
 use crate::network::{AppWithFlows, FlowTemplate, MemberRngRole, PrivateLinkIds};
 use crate::packet::NO_INDEX;
@@ -101,7 +101,7 @@ impl<P: Probe> Simulation<P> {
         let number = self.apps.next_number();
         let group = &self.group_names[spec.group];
         let rng = Rng::for_role(self.options.seed, MemberRngRole { role: "source", member: spec.member, group });
-        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::App, number));
+        let timer_slot = self.calendar.add_component(ComponentKind::App, number);
         let start = spec.start.max(self.now);
         self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());
         let initial_members = spec.flows.len() as u32;

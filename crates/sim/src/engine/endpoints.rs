@@ -10,7 +10,7 @@ use super::Simulation;
 use super::fast_path::SinkAhead;
 use super::flow::AppWriteTiming;
 use crate::calendar_queue::{CalendarQueue, TieBreak};
-use crate::component::{ComponentId, ComponentKind};
+use crate::component::ComponentKind;
 use crate::measures::{Delivery, FinishedTransfer};
 use crate::network::RowPolicy;
 use crate::packet::{NO_INDEX, Packet, PacketFlags, PacketId, PacketOrigin};
@@ -125,7 +125,7 @@ impl<P: Probe> Simulation<P> {
     #[cold]
     #[inline(never)]
     fn add_sink_timer_slot(&mut self, at: u32) {
-        self.flows[at].sink_timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::SinkTimer, at));
+        self.flows[at].sink_timer_slot = self.calendar.add_component(ComponentKind::SinkTimer, at);
     }
 
     /// Sends an ACK, which takes its SACK blocks along.

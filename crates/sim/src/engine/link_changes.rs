@@ -7,7 +7,7 @@ use ecnlab_queue::Discipline;
 
 use super::Simulation;
 use crate::calendar_queue::TieBreak;
-use crate::component::{ComponentId, ComponentKind};
+use crate::component::ComponentKind;
 use crate::network::{LinkChange, LinkState};
 use crate::packet::NO_INDEX;
 use crate::probe::{MarkOrDropWithCause, Probe};
@@ -31,7 +31,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Schedules a change of the link of a queue.
     pub(super) fn schedule_link_change(&mut self, queue: u32, change: &LinkChange) {
-        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::LinkChange, self.link_changes.next_number()));
+        let timer_slot = self.calendar.add_component(ComponentKind::LinkChange, self.link_changes.next_number());
         self.calendar.set_deadline_with_tie_break(timer_slot, change.time.max(self.now), TieBreak::default());
         self.link_changes.push(ScheduledLinkChange { queue, timer_slot, change: *change });
     }

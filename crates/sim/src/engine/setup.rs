@@ -17,7 +17,7 @@ use super::lookahead::OutputLookahead;
 use super::run_timers::{RUN_TIMER_COUNT, RateBinStart};
 use super::{END_OF_ROUTE, RunTimesAndSeed, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
-use crate::component::{ComponentId, ComponentKind};
+use crate::component::ComponentKind;
 use crate::impairment::LinkImpairments;
 use crate::index_vec::IndexVec;
 use crate::link::{KnownDepartures, Link, LinkQueue};
@@ -51,8 +51,7 @@ impl<P: Probe> Simulation<P> {
     fn without_links_and_flows(network: &Network, options: &RunTimesAndSeed, probe: P) -> Simulation<P> {
         let (links, flows) = (network.links.len(), network.flows.len());
         let mut calendar = CalendarQueue::new(links + 2 * flows);
-        let run_timers: [u32; RUN_TIMER_COUNT] =
-            std::array::from_fn(|part| calendar.add_component(ComponentId::new(ComponentKind::RunTimer, part as u32)));
+        let run_timers: [u32; RUN_TIMER_COUNT] = std::array::from_fn(|part| calendar.add_component(ComponentKind::RunTimer, part as u32));
         let hops = network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum();
         Simulation {
             now: Time::ZERO,
@@ -98,7 +97,7 @@ impl<P: Probe> Simulation<P> {
         let rng_of_role = |role: &str| Rng::for_role(seed, format_args!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|parts| {
             self.assign_impairment_result_label(number, &spec.name);
-            let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
+            let hold = self.calendar.add_component(ComponentKind::DelayedPackets, number);
             Box::new(LinkImpairments::new(parts, rng_of_role, hold))
         });
         let delay = spec.delay_in_run(seed);
@@ -134,7 +133,7 @@ impl<P: Probe> Simulation<P> {
         let at = self.queues.next_number();
         let discipline = spec.config.build(link.rate);
         let before = discipline.counters_by_band();
-        let transmitter_slot = self.calendar.add_component(ComponentId::new(ComponentKind::Transmitter, at));
+        let transmitter_slot = self.calendar.add_component(ComponentKind::Transmitter, at);
         let timer_slot = discipline.next_timer().map_or(NO_INDEX, |due| self.add_queue_timer(at, due));
         self.queues.push(LinkQueue {
             discipline,
@@ -159,7 +158,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Adds a timer of a queue to the calendar queue; returns its slot.
     fn add_queue_timer(&mut self, queue: u32, due: Time) -> u32 {
-        let timer = self.calendar.add_component(ComponentId::new(ComponentKind::QueueTimer, queue));
+        let timer = self.calendar.add_component(ComponentKind::QueueTimer, queue);
         self.calendar.set_deadline(timer, self.now, due.max(self.now));
         timer
     }
@@ -172,7 +171,7 @@ impl<P: Probe> Simulation<P> {
     pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
         let number = self.flows.next_number();
         let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
-        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::FlowTimer, number));
+        let timer_slot = self.calendar.add_component(ComponentKind::FlowTimer, number);
         if spec.initial_write.is_some() {
             let start = spec.start.max(self.now);
             self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());
