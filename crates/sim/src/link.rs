@@ -238,7 +238,7 @@ impl Link {
     }
 
     /// Puts a packet on the wire. If it is the first one, the link's deadline becomes that of this packet.
-    #[inline]
+    #[inline(always)]
     pub fn push_to_wire(
         &mut self,
         packets: &mut PacketArena,

@@ -103,11 +103,12 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn start_pipe_propagation(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
         self.probe_transmission_start(at, id, begins);
-        self.start_propagation(at, id, departs, TieBreak { scheduled_at: begins, entered_buffer_at: self.now });
+        let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
+        self.links[at].push_to_wire(&mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
 
     /// Puts a packet on the wire of a link.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn start_propagation(&mut self, at: u32, id: PacketId, departs: Time, tie_break: TieBreak) {
         self.links[at].push_to_wire(&mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
