@@ -483,11 +483,13 @@ impl PacketArena {
     /// Removes an ACK from the network.
     #[inline(always)]
     pub fn remove_ack(&mut self, id: PacketId) -> Ack {
-        let mut ack = self[id].to_ack();
-        if let Some(place) = self[id].ext_index() {
-            let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
-            (ack.sacks, ack.window, ack.accecn, ack.tsval_ms) = (sacks, window, accecn, tsval_ms);
-        }
+        let ack = match self[id].ext_index() {
+            None => self[id].to_ack(),
+            Some(place) => {
+                let PacketExt { sacks, window, accecn, tsval_ms, .. } = self.remove_ext(place);
+                Ack { sacks, window, accecn, tsval_ms, ..self[id].to_ack() }
+            }
+        };
         self.remove_without_ext(id);
         ack
     }
