@@ -31,7 +31,7 @@ pub use impairment::{EcnPath, Impairment, ImpairmentSpec};
 pub use link::QueuedPacket;
 pub use measures::Report;
 pub use network::{
-    AppWithFlows, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PipeOrQueue, PrivateLinkIds,
+    AppWithFlows, FlowSpec, FlowTemplate, LinkKind, LinkName, LinkSpec, MaxProcessingTime, Network, PipeOrQueue, PrivateLinkIds,
     PrivateLinkParamLists, QueueSpec, RowPolicy,
 };
 pub use new_rows::NewRowsReader;

@@ -125,13 +125,21 @@ pub const REVERSE_SUFFIX: &str = ".reverse";
 
 /// Identity of a link. The name, not an index, names its random streams: adding a link changes no draw of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkName {
-    /// A link that several flows share.
-    Shared { name: Arc<str>, direction: Direction },
-    /// A flow's private link to the first node of its route, by the flow's group and its member number.
-    Access { group: Arc<str>, member: u32, direction: Direction },
-    /// The same from the last node.
-    Exit { group: Arc<str>, member: u32, direction: Direction },
+pub struct LinkName {
+    pub kind: LinkKind,
+    /// The user's name of a shared link, or the group of the flow that owns a private one.
+    pub name: Arc<str>,
+    pub direction: Direction,
+}
+
+/// Whether several flows share a link, or else the flow that owns it, by its member number in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    Shared,
+    /// To the first node of the flow's route.
+    Access(u32),
+    /// From the last node.
+    Exit(u32),
 }
 
 /// Buffer of a link.
@@ -353,20 +361,20 @@ impl LinkSpec {
     /// Delay of this link in the run with this seed, without the delay spread: constant, or drawn from a stream of the flow that owns the
     /// link. Both directions of a link have the same.
     pub fn delay_in_run(&self, seed: u64) -> Span {
-        let (role, group, member) = match &self.name {
-            LinkName::Shared { .. } => return self.delay,
-            LinkName::Access { group, member, .. } => ("delay", group, *member),
-            LinkName::Exit { group, member, .. } => ("exit delay", group, *member),
+        let (role, member) = match self.name.kind {
+            LinkKind::Shared => return self.delay,
+            LinkKind::Access(member) => ("delay", member),
+            LinkKind::Exit(member) => ("exit delay", member),
         };
         let drawn =
             self.private_params.as_ref().map(|own| &own.delays[member as usize % own.delays.len()]).filter(|delay| !delay.0.is_fixed());
-        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, MemberRngRole { role, member, group })))
+        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, MemberRngRole { role, member, group: &self.name.name })))
     }
 }
 
 impl LinkName {
     pub fn shared(name: &str, direction: Direction) -> LinkName {
-        LinkName::Shared { name: name.into(), direction }
+        LinkName { kind: LinkKind::Shared, name: name.into(), direction }
     }
 
     /// Name in traces: the label, and for a private link also the flow's number.
@@ -381,44 +389,45 @@ impl LinkName {
 
     /// Label in results, where a group's private links share one.
     pub fn result_label(&self) -> String {
-        let (of, direction) = match self {
-            LinkName::Shared { name, direction } => (name.to_string(), direction),
-            LinkName::Access { group, direction, .. } => (format!("{group}.access"), direction),
-            LinkName::Exit { group, direction, .. } => (format!("{group}.exit"), direction),
+        let of = match self.kind {
+            LinkKind::Shared => self.name.to_string(),
+            LinkKind::Access(_) => format!("{}.access", self.name),
+            LinkKind::Exit(_) => format!("{}.exit", self.name),
         };
-        if *direction == Direction::Forward { of } else { of + REVERSE_SUFFIX }
+        if self.direction == Direction::Forward { of } else { of + REVERSE_SUFFIX }
     }
 
     /// Member number of the flow that owns the link, if it is private.
     fn member(&self) -> Option<u32> {
-        match self {
-            LinkName::Shared { .. } => None,
-            LinkName::Access { member, .. } | LinkName::Exit { member, .. } => Some(*member),
+        match self.kind {
+            LinkKind::Shared => None,
+            LinkKind::Access(member) | LinkKind::Exit(member) => Some(member),
         }
     }
 
     /// Name of the same private link of another flow of the group.
     fn for_member(&self, number: u32) -> LinkName {
-        let mut name = self.clone();
-        if let LinkName::Access { member, .. } | LinkName::Exit { member, .. } = &mut name {
-            *member = number;
-        }
-        name
+        let kind = match self.kind {
+            LinkKind::Shared => LinkKind::Shared,
+            LinkKind::Access(_) => LinkKind::Access(number),
+            LinkKind::Exit(_) => LinkKind::Exit(number),
+        };
+        LinkName { kind, ..self.clone() }
     }
 }
 
 /// Names of two links of a network always differ, since the part that a user chose comes last.
 impl fmt::Display for LinkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |direction: &Direction| if *direction == Direction::Forward { "forward" } else { "back" };
-        let (kind, group, member, direction) = match self {
-            LinkName::Shared { name, direction } => return write_parts(f, &[word(direction), " ", name]),
-            LinkName::Access { group, member, direction } => ("access ", group, member, direction),
-            LinkName::Exit { group, member, direction } => ("exit ", group, member, direction),
+        let direction = if self.direction == Direction::Forward { "forward" } else { "back" };
+        let (kind, member) = match self.kind {
+            LinkKind::Shared => return write_parts(f, &[direction, " ", &self.name]),
+            LinkKind::Access(member) => ("access ", member),
+            LinkKind::Exit(member) => ("exit ", member),
         };
-        write_parts(f, &[kind, word(direction), " "])?;
+        write_parts(f, &[kind, direction, " "])?;
         member.fmt(f)?;
-        write_parts(f, &[" ", group])
+        write_parts(f, &[" ", &self.name])
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::pipe;
 use common::scripted_app::{AppScript, ONE_WAY, at, host, run, template};
-use ecnlab_sim::{Direction, FlowSpec, FlowTemplate, LinkName, LinkSpec, NoProbe, Probe, RowPolicy};
+use ecnlab_sim::{Direction, FlowSpec, FlowTemplate, LinkKind, LinkName, LinkSpec, NoProbe, Probe, RowPolicy};
 use ecnlab_transport::application::{AppEvent, FinishedTransaction, FlowDirection};
 use ecnlab_transport::{AppWrite, Segment, Transport, datagram};
 use ecnlab_units::{Ecn, Span, Time};
@@ -105,7 +105,7 @@ fn random_draws_follow_the_flow_number_and_not_the_slot() {
     let event_times = |seats: AppScript| {
         let group: Arc<str> = "all".into();
         let private_link = |direction| LinkSpec {
-            name: LinkName::Access { group: group.clone(), member: 0, direction },
+            name: LinkName { kind: LinkKind::Access(0), name: group.clone(), direction },
             delay_spread: Span::from_millis(30),
             ..pipe(100_000, 0, 1_000)
         };

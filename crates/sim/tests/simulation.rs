@@ -9,7 +9,7 @@ use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{
-    AppWithFlows, Direction, FlowSpec, LinkName, LinkSpec, Network, NoProbe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
+    AppWithFlows, Direction, FlowSpec, LinkKind, LinkName, LinkSpec, Network, NoProbe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
     Simulation,
 };
 use ecnlab_transport::application::{ConnectionReuse, GapDistribution, TransactionsSettings};
@@ -34,7 +34,7 @@ fn bottleneck_network() -> Network {
 /// A flow's private links to the bottleneck and back.
 fn access_links(group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
     [Direction::Forward, Direction::Back].map(|direction| LinkSpec {
-        name: LinkName::Access { group: group.clone(), member, direction },
+        name: LinkName { kind: LinkKind::Access(member), name: group.clone(), direction },
         delay_spread: Span::from_millis(2),
         ..pipe(10_000, 3_000, 100)
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, PrivateLinkParamLists};
+use ecnlab_sim::{Direction, ImpairmentSpec, LinkKind, LinkName, LinkSpec, PrivateLinkParamLists};
 use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
@@ -123,7 +123,7 @@ struct RouteEndKind {
     example: &'static str,
     /// Behaviour of a flow at the inner end of its private link.
     behaviour: &'static str,
-    name: fn(Arc<str>, u32, Direction) -> LinkName,
+    link_kind: fn(u32) -> LinkKind,
 }
 
 static SOURCE_END: RouteEndKind = RouteEndKind {
@@ -132,7 +132,7 @@ static SOURCE_END: RouteEndKind = RouteEndKind {
     group_key: "from",
     example: "from = \"router\"",
     behaviour: "starts where its access link leads",
-    name: |group, member, direction| LinkName::Access { group, member, direction },
+    link_kind: LinkKind::Access,
 };
 
 static SINK_END: RouteEndKind = RouteEndKind {
@@ -141,7 +141,7 @@ static SINK_END: RouteEndKind = RouteEndKind {
     group_key: "to",
     example: "to = \"sink\"",
     behaviour: "ends where its exit link begins",
-    name: |group, member, direction| LinkName::Exit { group, member, direction },
+    link_kind: LinkKind::Exit,
 };
 
 /// An end that was read: the node, the key that names it in messages, and the private links.
@@ -179,7 +179,7 @@ impl PrivateLinks {
     /// The link of a flow at this end, and its reverse link.
     pub fn link_specs_of_flow(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {
-            let name = (self.end.name)(Arc::clone(group), member, direction);
+            let name = LinkName { kind: (self.end.link_kind)(member), name: Arc::clone(group), direction };
             LinkSpec {
                 delay_spread: spread,
                 impairment: self.impairments.spec.clone(),
