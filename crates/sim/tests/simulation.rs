@@ -9,8 +9,8 @@ use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{
-    AppWithFlows, Direction, FlowSpec, LinkKind, LinkName, LinkSpec, Network, NoProbe, Recorder, RecordingConfig, RowPolicy, Run, RunTimesAndSeed,
-    Simulation,
+    AppWithFlows, Direction, FlowSpec, LinkKind, LinkName, LinkSpec, Network, NoProbe, Recorder, RecordingConfig, RowPolicy, Run,
+    RunTimesAndSeed, Simulation,
 };
 use ecnlab_transport::application::{ConnectionReuse, GapDistribution, TransactionsSettings};
 use ecnlab_transport::{AppWrite, TcpSettings, Traffic, Transport, profile};

@@ -150,13 +150,14 @@ struct ViolationLog {
     one_way_connections: u64,
 }
 
-/// A packet at the place where it is checked.
+/// A packet at the place where it is checked, and the list of findings.
 struct PacketEvent<'a> {
-    event: &'a Event,
+    packet: &'a Packet,
     record: u64,
     time: Time,
     seq_range: SeqRange,
     side: usize,
+    log: &'a mut ViolationLog,
 }
 
 impl EcnCheck {
@@ -194,8 +195,8 @@ impl EcnCheck {
             overtaken: &mut Vec::new(),
         };
         let observation = half.on_event(event, seq_range, &mut tracking);
-        let packet_event = PacketEvent { event, record, time: self.now, seq_range, side };
-        checked.judge_packet(&packet_event, observation, &mut self.log);
+        let mut packet_event = PacketEvent { packet: &event.packet, record, time: self.now, seq_range, side, log: &mut self.log };
+        checked.judge_packet(&mut packet_event, observation);
     }
 
     pub fn finish(mut self) -> CheckReport {
@@ -299,9 +300,9 @@ impl CheckedConnection {
 
     /// Records when the packets of the handshake pass.
     fn record_handshake(&mut self, packet_event: &PacketEvent) {
-        let &PacketEvent { event, time, side, .. } = packet_event;
+        let &PacketEvent { packet, time, side, .. } = packet_event;
         let times = &mut self.handshake_times;
-        match (event.packet.has(Flags::SYN), event.packet.has(Flags::ACK)) {
+        match (packet.has(Flags::SYN), packet.has(Flags::ACK)) {
             (true, false) => *times = HandshakeTimes { opener_side: side, syn: Some(time), ..HandshakeTimes::default() },
             // The first one: a later one would be a retransmission timeout away from the SYN, or behind the ACK.
             (true, true) => {
@@ -312,67 +313,67 @@ impl CheckedConnection {
         }
     }
 
-    fn judge_packet(&mut self, packet_event: &PacketEvent, observation: HopObservation, log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
+    fn judge_packet(&mut self, packet_event: &mut PacketEvent, observation: HopObservation) {
+        let packet = packet_event.packet;
         self.connection.is_ns2 = matches!(packet.source.address, Address::Node(_));
         if observation.endpoint.is_sent {
             self.record_handshake(packet_event);
-            self.check_handshake(packet_event, log);
+            self.check_handshake(packet_event);
             if self.connection.ecn_mode() == EcnMode::Accurate {
-                self.check_accurate(packet_event, log);
+                self.check_accurate(packet_event);
             } else {
-                self.check_sent(packet_event, log);
+                self.check_sent(packet_event);
             }
         }
-        self.check_routers(packet_event, observation, log);
+        self.check_routers(packet_event, observation);
         if observation.endpoint.is_received {
-            self.on_arrival(packet_event, log);
+            self.on_arrival(packet_event);
         }
     }
 
     /// Checks SYN and SYN-ACK, and that a host uses ECT(0).
-    fn check_handshake(&mut self, packet_event: &PacketEvent, log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
+    fn check_handshake(&mut self, packet_event: &mut PacketEvent) {
+        let packet = packet_event.packet;
         let (has, side) = (|flag| packet.has(flag), packet_event.side);
         if packet.ecn == Ecn::Ect1 && !std::mem::replace(&mut self.sides[side].has_used_ect1, true) {
-            self.report(Rule::Ect1, packet_event, "this end sends ECT(1)", log);
+            self.report(Rule::Ect1, packet_event, "this end sends ECT(1)");
         }
         if !has(Flags::SYN) {
             let is_unreported = self.is_unreported(Rule::AccurateEcn, side);
             if self.connection.ecn_mode() == EcnMode::Accurate && is_unreported {
-                self.report(Rule::AccurateEcn, packet_event, "both ends agreed to Accurate ECN", log);
+                self.report(Rule::AccurateEcn, packet_event, "both ends agreed to Accurate ECN");
             }
             return;
         }
         let is_answer = has(Flags::ACK);
         if packet.ecn.is_capable() {
             let rule = if is_answer { Rule::EctOnSynAck } else { Rule::EctOnSyn };
-            self.report(rule, packet_event, &unexpected_ecn_text(packet.ecn), log);
+            self.report(rule, packet_event, &unexpected_ecn_text(packet.ecn));
         }
         let (ece, cwr, ae) = (has(Flags::ECE), has(Flags::CWR), has(Flags::AE));
         if !is_answer && packet.tcp.accecn.is_some() {
-            self.report_with_condition(Rule::AccurateOption, packet_event, "it is a SYN", ViolationCondition::Always, log);
+            self.report_with_condition(Rule::AccurateOption, packet_event, "it is a SYN", ViolationCondition::Always);
         }
         match is_answer {
             false if ece != cwr && !ae => {
-                self.report(Rule::HalfOffer, packet_event, if ece { "it has ECE alone" } else { "it has CWR alone" }, log)
+                self.report(Rule::HalfOffer, packet_event, if ece { "it has ECE alone" } else { "it has CWR alone" })
             }
             true if ece && !cwr && self.connection.has_never_offered() => {
-                self.report(Rule::AnswerWithoutOffer, packet_event, "it has ECE, and no SYN offered ECN", log);
+                self.report(Rule::AnswerWithoutOffer, packet_event, "it has ECE, and no SYN offered ECN");
             }
             true if cwr && !self.connection.has_requested_accurate() => {
-                self.report(Rule::Reflected, packet_event, "it has CWR", log);
+                self.report(Rule::Reflected, packet_event, "it has CWR");
             }
             _ => {}
         }
     }
 
     /// Checks what a packet says of the marks that have arrived, after both ends agreed to Accurate ECN.
-    fn check_accurate(&mut self, packet_event: &PacketEvent, log: &mut ViolationLog) {
-        let &PacketEvent { event: Event { packet, .. }, side, .. } = packet_event;
+    fn check_accurate(&mut self, packet_event: &mut PacketEvent) {
+        let &mut PacketEvent { packet, side, .. } = packet_event;
         if packet.has(Flags::SYN) {
             let wrong = if packet.has(Flags::ACK) { self.sides[side].feedback.check_syn_ack(packet.tcp.flags) } else { None };
-            return wrong.into_iter().for_each(|found| self.report(Rule::AccurateHandshake, packet_event, &found, log));
+            return wrong.into_iter().for_each(|found| self.report(Rule::AccurateHandshake, packet_event, &found));
         }
         if !packet.has(Flags::ACK) || packet.has(Flags::RST) || self.connection.is_closed() {
             return;
@@ -380,67 +381,67 @@ impl CheckedConnection {
         let ack = self.connection.halves[1 - side].seq.expand_and_track(packet.tcp.ack);
         let sent = SentFeedback { flags: packet.tcp.flags, ack, has_data: packet.payload > 0, option: packet.tcp.accecn };
         let [ace, option] = self.sides[side].feedback.check_sent(&sent);
-        ace.into_iter().for_each(|found| self.report(Rule::AceField, packet_event, &found, log));
-        option.into_iter().for_each(|found| self.report(Rule::AccurateOption, packet_event, &found, log));
+        ace.into_iter().for_each(|found| self.report(Rule::AceField, packet_event, &found));
+        option.into_iter().for_each(|found| self.report(Rule::AccurateOption, packet_event, &found));
     }
 
     /// Checks a packet of an established connection.
-    fn check_sent(&mut self, packet_event: &PacketEvent, log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
+    fn check_sent(&mut self, packet_event: &mut PacketEvent) {
+        let packet = packet_event.packet;
         if packet.has(Flags::SYN) && !self.connection.is_ns2 {
             return;
         }
         self.sides[packet_event.side].has_sent_fin |= packet.has(Flags::FIN);
         let flags = Flags(packet.tcp.flags.0 & (Flags::ECE | Flags::CWR).0);
         if self.connection.ecn_mode() == EcnMode::Refused && flags != Flags::default() {
-            self.report(Rule::FlagsWithoutAgreement, packet_event, &format!("it has {flags}, and ECN was not agreed to"), log);
+            self.report(Rule::FlagsWithoutAgreement, packet_event, &format!("it has {flags}, and ECN was not agreed to"));
         }
         if packet.has(Flags::ACK) {
-            self.check_echo(packet_event, log);
+            self.check_echo(packet_event);
         }
         match packet_event.seq_range {
-            Some(segment) => self.check_data(packet_event, segment, log),
-            None => self.check_pure_ack(packet_event, log),
+            Some(segment) => self.check_data(packet_event, segment),
+            None => self.check_pure_ack(packet_event),
         }
     }
 
-    fn check_data(&mut self, packet_event: &PacketEvent, segment: (u64, u64), log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
+    fn check_data(&mut self, packet_event: &mut PacketEvent, segment: (u64, u64)) {
+        let packet = packet_event.packet;
         let (is_capable, has_cwr) = (packet.ecn.is_capable(), packet.has(Flags::CWR));
         let is_retransmission = self.sides[packet_event.side].ecn_session.has_sent(segment);
         let is_probe = packet.payload <= 1 && self.sides[1 - packet_event.side].zero_window_edge.is_some_and(|edge| edge <= segment.0);
         let ecn_text = unexpected_ecn_text(packet.ecn);
         if self.connection.ecn_mode() == EcnMode::Refused && is_capable {
-            self.report(Rule::EctWithoutAgreement, packet_event, &format!("{ecn_text}, and ECN was not agreed to"), log);
+            self.report(Rule::EctWithoutAgreement, packet_event, &format!("{ecn_text}, and ECN was not agreed to"));
         }
         if is_retransmission && is_capable {
-            self.report(Rule::EctOnRetransmission, packet_event, &ecn_text, log);
+            self.report(Rule::EctOnRetransmission, packet_event, &ecn_text);
         }
         if is_probe && is_capable {
-            self.report(Rule::EctOnProbe, packet_event, &format!("{ecn_text}, and the window is closed"), log);
+            self.report(Rule::EctOnProbe, packet_event, &format!("{ecn_text}, and the window is closed"));
         }
         let ecn_session = &mut self.sides[packet_event.side].ecn_session;
-        ecn_session.on_sent(segment, is_retransmission, &mut log.memory);
+        ecn_session.on_sent(segment, is_retransmission, &mut packet_event.log.memory);
         match has_cwr {
             true if is_retransmission => {
                 ecn_session.on_cwr_retransmission();
-                self.report(Rule::CwrOnRetransmission, packet_event, "it has CWR", log);
+                self.report(Rule::CwrOnRetransmission, packet_event, "it has CWR");
             }
-            true if is_probe => self.report(Rule::CwrOnProbe, packet_event, "it has CWR, and the window is closed", log),
+            true if is_probe => self.report(Rule::CwrOnProbe, packet_event, "it has CWR, and the window is closed"),
             true if !ecn_session.on_cwr(segment) => {
-                self.report(Rule::CwrTwice, packet_event, "it has CWR, and data is outstanding that was sent before the last CWR", log);
+                self.report(Rule::CwrTwice, packet_event, "it has CWR, and data is outstanding that was sent before the last CWR");
             }
             _ => {}
         }
         let is_data_offer = self.connection.is_ns2 && !is_retransmission && packet.has(Flags::ECE);
         if (is_data_offer || self.connection.is_ns2_data_offer(packet)) && self.is_unreported(Rule::OfferInData, packet_event.side) {
-            self.report(Rule::OfferInData, packet_event, "its first packet has ECE", log);
+            self.report(Rule::OfferInData, packet_event, "its first packet has ECE");
         }
     }
 
     /// Checks a packet without data.
-    fn check_pure_ack(&mut self, packet_event: &PacketEvent, log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
+    fn check_pure_ack(&mut self, packet_event: &mut PacketEvent) {
+        let packet = packet_event.packet;
         let has_both_fins = self.sides.iter().all(|side| side.has_sent_fin);
         let is_pure = packet.kind == Kind::Ack && ![Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&flag| packet.has(flag));
         if !is_pure {
@@ -452,77 +453,69 @@ impl CheckedConnection {
         } else {
             end.ect_acks += 1;
             end.ect_acks_after_fins += u64::from(has_both_fins);
-            self.report(Rule::EctOnAck, packet_event, &unexpected_ecn_text(packet.ecn), log);
+            self.report(Rule::EctOnAck, packet_event, &unexpected_ecn_text(packet.ecn));
         }
         if packet.has(Flags::CWR) {
-            self.report(Rule::CwrWithoutData, packet_event, "it has CWR and no data", log);
+            self.report(Rule::CwrWithoutData, packet_event, "it has CWR and no data");
         }
     }
 
     /// Checks that an acknowledgement echoes the marks before it.
-    fn check_echo(&mut self, packet_event: &PacketEvent, log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
-        let number = self.connection.halves[1 - packet_event.side].seq.expand_and_track(packet.tcp.ack);
+    fn check_echo(&mut self, packet_event: &mut PacketEvent) {
+        let (packet, source) = (packet_event.packet, 1 - packet_event.side);
+        let number = self.connection.halves[source].seq.expand_and_track(packet.tcp.ack);
         let has_ece = packet.has(Flags::ECE);
-        if packet.tcp.window == 0 && !self.connection.is_ns2 {
-            self.sides[packet_event.side].zero_window_edge = Some(number);
-        } else {
-            self.sides[packet_event.side].zero_window_edge = None;
-        }
+        let is_window_closed = packet.tcp.window == 0 && !self.connection.is_ns2;
+        self.sides[packet_event.side].zero_window_edge = is_window_closed.then_some(number);
         if !self.connection.may_use_ecn() || packet.has(Flags::RST) {
             return;
         }
-        if has_ece && self.connection.is_ns2_offer_ack(1 - packet_event.side, number) {
+        if has_ece && self.connection.is_ns2_offer_ack(source, number) {
             return;
         }
-        let is_sink_visible = self.connection.is_ns2 && self.connection.halves[1 - packet_event.side].path.is_sink_certain();
-        let EchoVerdicts { classic, dctcp } = self.sides[1 - packet_event.side].ecn_session.compare_ack(number, has_ece, is_sink_visible);
+        let is_sink_visible = self.connection.is_ns2 && self.connection.halves[source].path.is_sink_certain();
+        let EchoVerdicts { classic, dctcp } = self.sides[source].ecn_session.compare_ack(number, has_ece, is_sink_visible);
+        let missing_echo = |mark, what| (Rule::EchoMissing, missing_echo_text(self.relative_range(source, mark), what));
         let classic_finding = match classic {
-            ClassicEchoVerdict::Missing(mark) => {
-                Some((Rule::EchoMissing, missing_echo_text(self.relative_range(1 - packet_event.side, mark), "was never echoed")))
+            ClassicEchoVerdict::Missing(mark) => Some(missing_echo(mark, "was never echoed")),
+            ClassicEchoVerdict::Stopped(mark) => {
+                Some((Rule::EchoStopped, missing_echo_text(self.relative_range(source, mark), "is echoed no more, and no CWR came")))
             }
-            ClassicEchoVerdict::Stopped(mark) => Some((
-                Rule::EchoStopped,
-                missing_echo_text(self.relative_range(1 - packet_event.side, mark), "is echoed no more, and no CWR came"),
-            )),
             ClassicEchoVerdict::Unsolicited if is_sink_visible => {
                 Some((Rule::EchoWithoutMark, "it has ECE, and no mark has come since the last CWR".to_owned()))
             }
             ClassicEchoVerdict::Consistent | ClassicEchoVerdict::Unsolicited => None,
         };
         let dctcp_finding = match dctcp {
-            DctcpEchoVerdict::Missing(mark) => Some((
-                Rule::EchoMissing,
-                missing_echo_text(self.relative_range(1 - packet_event.side, mark), "is not echoed (RFC 8257, section 3.2)"),
-            )),
+            DctcpEchoVerdict::Missing(mark) => Some(missing_echo(mark, "is not echoed (RFC 8257, section 3.2)")),
             DctcpEchoVerdict::Unsolicited => {
                 Some((Rule::EchoWithoutMark, "it has ECE, and the last packet came without CE (RFC 8257, section 3.2)".to_owned()))
             }
             DctcpEchoVerdict::Consistent => None,
         };
         match (classic_finding, dctcp_finding) {
-            (Some((rule, found)), None) => self.report(rule, packet_event, &found, log),
-            (Some((rule, found)), Some(_)) => self.report_with_condition(rule, packet_event, &found, ViolationCondition::Always, log),
-            (None, Some((rule, found))) => self.report_with_condition(rule, packet_event, &found, ViolationCondition::IfDctcp, log),
+            (Some((rule, found)), None) => self.report(rule, packet_event, &found),
+            (Some((rule, found)), Some(_)) => self.report_with_condition(rule, packet_event, &found, ViolationCondition::Always),
+            (None, Some((rule, found))) => self.report_with_condition(rule, packet_event, &found, ViolationCondition::IfDctcp),
             (None, None) => {}
         }
     }
 
     /// Checks the changes that routers made to the codepoint.
-    fn check_routers(&mut self, packet_event: &PacketEvent, observation: HopObservation, log: &mut ViolationLog) {
-        let now = packet_event.event.packet.ecn;
+    fn check_routers(&mut self, packet_event: &mut PacketEvent, observation: HopObservation) {
+        let now = packet_event.packet.ecn;
         let Some(previous) = observation.previous.map(|previous| previous.ecn).filter(|&previous| previous != now) else { return };
         let found = format!("it had {} before and has {} now", previous.rfc_name(), now.rfc_name());
         match (previous, now) {
-            (Ecn::NotEct, Ecn::Ce) => self.report(Rule::MarkOnNotEct, packet_event, &found, log),
+            (Ecn::NotEct, Ecn::Ce) => self.report(Rule::MarkOnNotEct, packet_event, &found),
             (_, Ecn::Ce) => {}
-            _ => self.report(Rule::Cleared, packet_event, &found, log),
+            _ => self.report(Rule::Cleared, packet_event, &found),
         }
     }
 
     /// Processes a packet that arrives at its destination.
-    fn on_arrival(&mut self, packet_event: &PacketEvent, log: &mut ViolationLog) {
-        let packet = &packet_event.event.packet;
+    fn on_arrival(&mut self, packet_event: &mut PacketEvent) {
+        let packet = packet_event.packet;
         if self.connection.has_requested_accurate() {
             let feedback = &mut self.sides[1 - packet_event.side].feedback;
             if packet.has(Flags::SYN) {
@@ -533,7 +526,7 @@ impl CheckedConnection {
         }
         if let Some(segment) = packet_event.seq_range {
             let (has_ce, has_cwr) = (packet.ecn == Ecn::Ce, packet.has(Flags::CWR));
-            self.sides[packet_event.side].ecn_session.on_arrival(segment, has_ce, has_cwr, &mut log.memory);
+            self.sides[packet_event.side].ecn_session.on_arrival(segment, has_ce, has_cwr, &mut packet_event.log.memory);
         }
         let is_judged = packet.has(Flags::ACK)
             && !packet.has(Flags::SYN)
@@ -543,7 +536,7 @@ impl CheckedConnection {
             let number = self.connection.halves[1 - packet_event.side].seq.expand_and_track(packet.tcp.ack);
             let has_ece = packet.has(Flags::ECE) && !self.connection.is_ns2_offer_ack(1 - packet_event.side, number);
             if self.sides[1 - packet_event.side].ecn_session.on_ack(number, has_ece, packet_event.time) {
-                self.report(Rule::NoCwr, packet_event, "two windows and a second after ECE the source has not set CWR", log);
+                self.report(Rule::NoCwr, packet_event, "two windows and a second after ECE the source has not set CWR");
             }
         }
     }
@@ -559,26 +552,26 @@ impl CheckedConnection {
         self.sides[side].rule_counts[ViolationCondition::UnlessKnown as usize][rule as usize] == 0
     }
 
-    fn report(&mut self, rule: Rule, packet_event: &PacketEvent, found: &str, log: &mut ViolationLog) {
-        self.report_with_condition(rule, packet_event, found, ViolationCondition::UnlessKnown, log);
+    fn report(&mut self, rule: Rule, packet_event: &mut PacketEvent, found: &str) {
+        self.report_with_condition(rule, packet_event, found, ViolationCondition::UnlessKnown);
     }
 
-    fn report_with_condition(
-        &mut self,
-        rule: Rule,
-        packet_event: &PacketEvent,
-        found: &str,
-        condition: ViolationCondition,
-        log: &mut ViolationLog,
-    ) {
+    fn report_with_condition(&mut self, rule: Rule, packet_event: &mut PacketEvent, found: &str, condition: ViolationCondition) {
         self.sides[packet_event.side].rule_counts[condition as usize][rule as usize] += 1;
+        let &mut PacketEvent { packet, record, time, ref mut log, .. } = packet_event;
         let logged_counts = &mut log.logged_counts[condition as usize][rule as usize];
         if *logged_counts < MAX_FINDINGS_PER_RULE {
             *logged_counts += 1;
-            let Packet { source, destination, .. } = packet_event.event.packet;
-            let &PacketEvent { record, time, .. } = packet_event;
             self.sides[packet_event.side].findings.push((log.findings.len(), condition));
-            log.findings.push(Some(Finding { record, time, source, destination, rule, known: None, found: found.to_owned() }));
+            log.findings.push(Some(Finding {
+                record,
+                time,
+                source: packet.source,
+                destination: packet.destination,
+                rule,
+                known: None,
+                found: found.to_owned(),
+            }));
         }
     }
 }
