@@ -108,7 +108,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Puts a packet on the wire of a link.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_propagation(&mut self, at: u32, id: PacketId, departs: Time, tie_break: TieBreak) {
         self.links[at].push_to_wire(&mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
