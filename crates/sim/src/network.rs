@@ -273,8 +273,7 @@ impl FlowTemplate {
 
     /// Round-trip time of a member's flow over its private links and the shared ones, as [`FlowSpec::base_rtt`].
     pub fn base_rtt_of_member(&self, own: &PrivateLinkIds, links: &[(Rate, Span)]) -> Span {
-        let (data, answer) = self.flow.transport.packet_and_ack_sizes();
-        packet_transit_time(self.forward_route(own), data, links) + packet_transit_time(self.back_route(own), answer, links)
+        round_trip_time(&self.flow.transport, self.forward_route(own), self.back_route(own), links)
     }
 
     /// Links from its source to its sink.
@@ -303,15 +302,23 @@ impl FlowTemplate {
 impl FlowSpec {
     /// Round-trip time of a full data packet and its acknowledgement over empty links of these rates and propagation delays.
     pub fn base_rtt(&self, links: &[(Rate, Span)]) -> Span {
-        let (data, answer) = self.transport.packet_and_ack_sizes();
-        packet_transit_time(self.forward.iter().copied(), data, links) + packet_transit_time(self.back.iter().copied(), answer, links)
+        round_trip_time(&self.transport, self.forward.iter().copied(), self.back.iter().copied(), links)
     }
 }
 
-/// Time of a packet of this size over empty links of these rates and propagation delays.
-fn packet_transit_time(route: impl Iterator<Item = u32>, size: u32, links: &[(Rate, Span)]) -> Span {
-    let hops = route.map(|link| links[link as usize]);
-    hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission_time(size) + delay)
+/// Round-trip time of a full data packet and its acknowledgement over empty links of these rates and propagation delays.
+fn round_trip_time(
+    transport: &Transport,
+    forward: impl Iterator<Item = u32>,
+    back: impl Iterator<Item = u32>,
+    links: &[(Rate, Span)],
+) -> Span {
+    let (data, ack) = transport.packet_and_ack_sizes();
+    let hops = forward.map(|link| (link, data)).chain(back.map(|link| (link, ack)));
+    hops.fold(Span::ZERO, |sum, (link, size)| {
+        let (rate, delay) = links[link as usize];
+        sum + rate.transmission_time(size) + delay
+    })
 }
 
 /// Role of a random stream of a flow, from the name of its group and its member number, so that flows of other groups change no draw.

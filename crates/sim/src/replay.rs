@@ -5,6 +5,7 @@
 //! verified decision by decision afterwards.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
@@ -59,11 +60,11 @@ pub fn replay(
     table: &Table,
     only: Option<&str>,
 ) -> Result<Vec<(String, Option<ReplayOutcome>)>, ReplayError> {
-    let lines = QueueLogColumns::from_table(table)?;
+    let (entries, names) = read_entries(table)?;
     if let Some(name) = only.filter(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == *name)) {
         return Err(ReplayError::NoQueue(name.to_owned()));
     }
-    if let Some(name) = lines.names.iter().find(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == ***name)) {
+    if let Some(name) = names.iter().find(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == ***name)) {
         return Err(ReplayError::NoQueue((**name).to_owned()));
     }
     let selected_queues = || measured_queues_with_rates(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
@@ -72,7 +73,9 @@ pub fn replay(
         return Err(ReplayError::Kernel(queue.name.clone()));
     }
     let played = selected_queues().map(|(queue, rate)| {
-        let outcome = is_simulated(queue).then(|| replay_queue(queue, rate, seed, &lines.entries_of_queue(&queue.name)));
+        let is_of_queue = |at: u32| *names[at as usize] == *queue.name;
+        let entries_of_queue = || entries.iter().filter(|(at, _)| is_of_queue(*at)).map(|(_, entry)| *entry).collect::<Vec<_>>();
+        let outcome = is_simulated(queue).then(|| replay_queue(queue, rate, seed, &entries_of_queue()));
         (queue.name.clone(), outcome)
     });
     Ok(played.collect())
@@ -242,61 +245,36 @@ impl QueueItem for ReplayedPacket {
     }
 }
 
-/// Columns of a recorded table.
-struct QueueLogColumns<'t> {
-    time: &'t [u64],
-    values: &'t [u64],
-    numbers: &'t [u32],
-    size: &'t [u32],
-    rtt_us: &'t [u32],
-    queue: &'t [u32],
-    names: &'t [std::sync::Arc<str>],
-    kinds: Vec<QueueLogEntryKind>,
-    ecn_fields: Vec<EcnField>,
-    causes: Vec<QueueLogCause>,
-}
-
-impl<'t> QueueLogColumns<'t> {
-    fn from_table(table: &'t Table) -> Result<QueueLogColumns<'t>, ReplayError> {
-        let count_values = |name: &'static str| match table.find(name) {
-            Some(Column::Count(values)) => Ok(&values[..]),
-            _ => Err(ReplayError::Column(name)),
+/// The entries of a recorded table, each with the index of its queue, and the names of the queues.
+fn read_entries(table: &Table) -> Result<(Vec<(u32, QueueLogEntry)>, &[Arc<str>]), ReplayError> {
+    let count_values = |name: &'static str| match table.find(name) {
+        Some(Column::Count(values)) => Ok(values),
+        _ => Err(ReplayError::Column(name)),
+    };
+    let index_values = |name: &'static str| match table.find(name) {
+        Some(Column::Index(values)) => Ok(values),
+        _ => Err(ReplayError::Column(name)),
+    };
+    let Some(Column::Name { index: queues, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
+    let (times, values) = (count_values("time_ps")?, count_values("value")?);
+    let (numbers, sizes, rtts_us) = (index_values("number")?, index_values("size_bytes")?, index_values("rtt_us")?);
+    let kinds = parse_word_column(table, "event", QueueLogEntryKind::WORDS, QueueLogEntryKind::ALL)?;
+    let ecn_fields = parse_word_column(table, "ecn", EcnField::WORDS, EcnField::ALL)?;
+    let causes = parse_word_column(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?;
+    let entry = |(row, &queue)| {
+        let entry = QueueLogEntry {
+            time: Time::from_picos(times[row]),
+            kind: kinds[row],
+            packet: numbers[row],
+            size: sizes[row],
+            ecn_field: ecn_fields[row],
+            value: values[row],
+            rtt_us: rtts_us[row],
+            cause: causes[row],
         };
-        let index_values = |name: &'static str| match table.find(name) {
-            Some(Column::Index(values)) => Ok(&values[..]),
-            _ => Err(ReplayError::Column(name)),
-        };
-        let Some(Column::Name { index: queue, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
-        Ok(QueueLogColumns {
-            time: count_values("time_ps")?,
-            values: count_values("value")?,
-            numbers: index_values("number")?,
-            size: index_values("size_bytes")?,
-            rtt_us: index_values("rtt_us")?,
-            queue,
-            names,
-            kinds: parse_word_column(table, "event", QueueLogEntryKind::WORDS, QueueLogEntryKind::ALL)?,
-            ecn_fields: parse_word_column(table, "ecn", EcnField::WORDS, EcnField::ALL)?,
-            causes: parse_word_column(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?,
-        })
-    }
-
-    /// Entries of a queue, in order.
-    fn entries_of_queue(&self, name: &str) -> Vec<QueueLogEntry> {
-        let Some(place) = self.names.iter().position(|known| &**known == name) else { return Vec::new() };
-        let rows = (0..self.queue.len()).filter(|&row| self.queue[row] as usize == place);
-        rows.map(|row| QueueLogEntry {
-            time: Time::from_picos(self.time[row]),
-            kind: self.kinds[row],
-            packet: self.numbers[row],
-            size: self.size[row],
-            ecn_field: self.ecn_fields[row],
-            value: self.values[row],
-            rtt_us: self.rtt_us[row],
-            cause: self.causes[row],
-        })
-        .collect()
-    }
+        (queue, entry)
+    };
+    Ok((queues.iter().enumerate().map(entry).collect(), names))
 }
 
 /// Parses a column of words into the values that they name.

@@ -93,17 +93,13 @@ impl<P: Probe> Simulation<P> {
     /// The release time of delayed packets has come.
     #[cold]
     pub(super) fn on_delay_expired(&mut self, at: u32) {
-        while let Some(held) = self.pop_due_delayed(at) {
+        while let Some(held) = self.links[at].impairment.as_mut().and_then(|impairment| impairment.pop_due(self.now)) {
             self.apply_impairments_from(at, held.packet, held.impairment + 1);
         }
         let Some(impairment) = &self.links[at].impairment else { return };
         if let Some((next, since)) = impairment.next_release() {
             self.calendar.set_deadline_with_tie_break(impairment.release_slot, next, TieBreak::scheduled_now(since));
         }
-    }
-
-    fn pop_due_delayed(&mut self, at: u32) -> Option<DelayedPacket> {
-        self.links[at].impairment.as_mut()?.pop_due(self.now)
     }
 
     /// A packet has passed all impairments of a link and enters its buffer.

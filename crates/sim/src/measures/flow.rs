@@ -97,7 +97,8 @@ impl FlowMeasures {
             completed_at: self.completed_at,
             transfer_began: self.transfer_began,
             bytes_at_bin_start: [0, 1, 2].map(|at| self.bytes_at_bin_start[at].wrapping_sub(self.bytes[at])),
-            ..FlowMeasures { lockout_threshold: self.lockout_threshold, ..FlowMeasures::new(Span::ZERO, None) }
+            lockout_threshold: self.lockout_threshold,
+            ..FlowMeasures::new(Span::ZERO, None)
         };
     }
 
