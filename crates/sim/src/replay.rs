@@ -5,7 +5,6 @@
 //! verified decision by decision afterwards.
 
 use std::fmt;
-use std::sync::Arc;
 
 use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem};
 use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
@@ -60,7 +59,8 @@ pub fn replay(
     table: &Table,
     only: Option<&str>,
 ) -> Result<Vec<(String, Option<ReplayOutcome>)>, ReplayError> {
-    let (entries, names) = read_entries(table)?;
+    let Some(Column::Name { index: queues, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
+    let entries = read_entries(table)?;
     if let Some(name) = only.filter(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == *name)) {
         return Err(ReplayError::NoQueue(name.to_owned()));
     }
@@ -73,9 +73,10 @@ pub fn replay(
         return Err(ReplayError::Kernel(queue.name.clone()));
     }
     let played = selected_queues().map(|(queue, rate)| {
-        let is_of_queue = |at: u32| *names[at as usize] == *queue.name;
-        let entries_of_queue = || entries.iter().filter(|(at, _)| is_of_queue(*at)).map(|(_, entry)| *entry).collect::<Vec<_>>();
-        let outcome = is_simulated(queue).then(|| replay_queue(queue, rate, seed, &entries_of_queue()));
+        let place = names.iter().position(|name| **name == *queue.name);
+        let of_queue = queues.iter().zip(&entries).filter(|(at, _)| Some(**at as usize) == place);
+        let of_queue: Vec<QueueLogEntry> = of_queue.map(|(_, entry)| *entry).collect();
+        let outcome = is_simulated(queue).then(|| replay_queue(queue, rate, seed, &of_queue));
         (queue.name.clone(), outcome)
     });
     Ok(played.collect())
@@ -245,8 +246,8 @@ impl QueueItem for ReplayedPacket {
     }
 }
 
-/// The entries of a recorded table, each with the index of its queue, and the names of the queues.
-fn read_entries(table: &Table) -> Result<(Vec<(u32, QueueLogEntry)>, &[Arc<str>]), ReplayError> {
+/// The entries of a recorded table, row by row.
+fn read_entries(table: &Table) -> Result<Vec<QueueLogEntry>, ReplayError> {
     let count_values = |name: &'static str| match table.find(name) {
         Some(Column::Count(values)) => Ok(values),
         _ => Err(ReplayError::Column(name)),
@@ -255,26 +256,22 @@ fn read_entries(table: &Table) -> Result<(Vec<(u32, QueueLogEntry)>, &[Arc<str>]
         Some(Column::Index(values)) => Ok(values),
         _ => Err(ReplayError::Column(name)),
     };
-    let Some(Column::Name { index: queues, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
     let (times, values) = (count_values("time_ps")?, count_values("value")?);
     let (numbers, sizes, rtts_us) = (index_values("number")?, index_values("size_bytes")?, index_values("rtt_us")?);
     let kinds = parse_word_column(table, "event", QueueLogEntryKind::WORDS, QueueLogEntryKind::ALL)?;
     let ecn_fields = parse_word_column(table, "ecn", EcnField::WORDS, EcnField::ALL)?;
     let causes = parse_word_column(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?;
-    let entry = |(row, &queue)| {
-        let entry = QueueLogEntry {
-            time: Time::from_picos(times[row]),
-            kind: kinds[row],
-            packet: numbers[row],
-            size: sizes[row],
-            ecn_field: ecn_fields[row],
-            value: values[row],
-            rtt_us: rtts_us[row],
-            cause: causes[row],
-        };
-        (queue, entry)
+    let entry = |row: usize| QueueLogEntry {
+        time: Time::from_picos(times[row]),
+        kind: kinds[row],
+        packet: numbers[row],
+        size: sizes[row],
+        ecn_field: ecn_fields[row],
+        value: values[row],
+        rtt_us: rtts_us[row],
+        cause: causes[row],
     };
-    Ok((queues.iter().enumerate().map(entry).collect(), names))
+    Ok((0..times.len()).map(entry).collect())
 }
 
 /// Parses a column of words into the values that they name.
