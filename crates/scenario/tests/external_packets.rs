@@ -170,7 +170,9 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
 struct ActionRecorder(Vec<(&'static str, Ecn)>);
 
 impl Probe for ActionRecorder {
-    const OBSERVES_QUEUES: bool = true;
+    fn observes_queue_events(&self) -> bool {
+        true
+    }
 
     fn on_queue_event(&mut self, _now: Time, queue: u32, deed: MeasuredQueueEvent) {
         let told = match deed {

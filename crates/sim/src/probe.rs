@@ -120,8 +120,6 @@ pub trait Probe {
     /// Whether the hooks of links and packets are called, those from [`Probe::on_link_added`] to [`Probe::on_link_exit`]. They have no cost
     /// if not.
     const OBSERVES_PACKETS: bool = false;
-    /// Whether [`Probe::on_queue_event`] is called, for every event of a measured queue.
-    const OBSERVES_QUEUES: bool = false;
 
     fn on_link_added(&mut self, _link: u32, _spec: &LinkSpec) {}
     fn on_flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
@@ -144,8 +142,16 @@ pub trait Probe {
         true
     }
 
-    /// An event of a measured queue.
+    /// Whether [`Probe::on_queue_event`] is called.
+    fn observes_queue_events(&self) -> bool {
+        false
+    }
+
+    /// An event of a measured queue, departures included.
     fn on_queue_event(&mut self, _now: Time, _queue: u32, _event: MeasuredQueueEvent) {}
+
+    /// A packet left a band of a measured queue after this sojourn time, to be sent.
+    fn on_departure(&mut self, _queue: u32, _sojourn: Span, _band: u8) {}
 
     /// Interval of [`Probe::on_queue_sample`]; `None` for no samples.
     fn queue_sample_interval(&self) -> Option<Span> {

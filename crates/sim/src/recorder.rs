@@ -60,7 +60,7 @@ pub struct Recorder {
     budget: RowBudget,
     queues: TableBuilder<QueueSample>,
     bands: TableBuilder<BandSample>,
-    /// Since the last sample, by queue.
+    /// By queue.
     sojourns: Vec<QueueSojournStats>,
     gauges: TableBuilder<GaugeSample>,
     gauge_names: Vec<&'static str>,
@@ -101,11 +101,13 @@ pub struct BandSample {
     sojourns: SojournStats,
 }
 
-/// Sojourn times in a queue and in each of its bands.
+/// Sojourn times in each band of a queue.
 #[derive(Default)]
 struct QueueSojournStats {
-    all: SojournStats,
+    /// Since the last sample.
     bands: Vec<SojournStats>,
+    /// Those of the last sample.
+    last_sample: Vec<SojournStats>,
 }
 
 /// Sojourn times of the packets that left within an interval.
@@ -457,17 +459,27 @@ impl Recorder {
     }
 
     /// A packet left a band of a queue after this sojourn time.
+    #[inline]
     fn add_sojourn(&mut self, queue: u32, band: u8, sojourn: Span) {
         let (queue, band) = (queue as usize, usize::from(band));
-        if self.sojourns.len() <= queue {
-            self.sojourns.resize_with(queue + 1, QueueSojournStats::default);
+        if self.sojourns.get(queue).is_none_or(|sojourns| sojourns.bands.len() <= band) {
+            self.add_band(queue, band);
         }
-        let QueueSojournStats { all, bands } = &mut self.sojourns[queue];
-        if bands.len() <= band {
-            bands.resize(band + 1, SojournStats::default());
+        self.sojourns[queue].bands[band].add(sojourn);
+    }
+
+    #[cold]
+    fn add_band(&mut self, queue: usize, band: usize) {
+        let queues = self.sojourns.len().max(queue + 1);
+        self.sojourns.resize_with(queues, QueueSojournStats::default);
+        self.sojourns[queue].bands.resize(band + 1, SojournStats::default());
+    }
+
+    fn add_round_trip(&mut self, group: usize, rtt: Span) {
+        if self.round_trips.len() <= group {
+            self.round_trips.resize_with(group + 1, Histogram::default);
         }
-        all.add(sojourn);
-        bands[band].add(sojourn);
+        self.round_trips[group].record(rtt);
     }
 
     /// Stores a mark or drop of a packet at a measured queue.
@@ -513,21 +525,24 @@ impl RowBudget {
 }
 
 impl Probe for Recorder {
-    const OBSERVES_QUEUES: bool = true;
-
     /// Of all tables only that of arrivals lists events of several queues.
     fn needs_event_order(&self) -> bool {
         self.config.arrivals
     }
 
-    #[inline]
+    fn observes_queue_events(&self) -> bool {
+        self.config.arrivals
+    }
+
     fn on_queue_event(&mut self, now: Time, queue: u32, event: MeasuredQueueEvent) {
-        if let (Some(_), MeasuredQueueEvent::Departed { sojourn, band, .. }) = (self.config.queue_interval, event) {
+        let entry = self.packet_numbering.log_entry_of_event(now, queue, event);
+        self.budget.store_row_within_budget(&mut self.arrivals, &QueueLogRow { queue, entry }, now);
+    }
+
+    #[inline]
+    fn on_departure(&mut self, queue: u32, sojourn: Span, band: u8) {
+        if self.config.queue_interval.is_some() {
             self.add_sojourn(queue, band, sojourn);
-        }
-        if self.config.arrivals {
-            let entry = self.packet_numbering.log_entry_of_event(now, queue, event);
-            self.budget.store_row_within_budget(&mut self.arrivals, &QueueLogRow { queue, entry }, now);
         }
     }
 
@@ -556,24 +571,21 @@ impl Probe for Recorder {
         self.record_event(now, mark.queue, mark.flow, EventPacketKind::Ack, mark.signal);
     }
 
+    #[inline]
     fn on_rtt_sample(&mut self, _now: Time, group: u32, rtt: Span) {
         if self.config.distributions {
-            let group = group as usize;
-            if self.round_trips.len() <= group {
-                self.round_trips.resize_with(group + 1, Histogram::default);
-            }
-            self.round_trips[group].record(rtt);
+            self.add_round_trip(group as usize, rtt);
         }
     }
 
     fn on_queue_sample(&mut self, time: Time, queue: u32, length_packets: u32, average: Option<f64>) {
-        let sojourns = self.sojourns.get_mut(queue as usize).map(|sojourns| std::mem::take(&mut sojourns.all)).unwrap_or_default();
+        let sojourns = self.sojourns.get_mut(queue as usize).map(QueueSojournStats::sample).unwrap_or_default();
         self.budget.store_row_within_budget(&mut self.queues, &QueueSample { time, queue, length_packets, average, sojourns }, time);
     }
 
     fn on_band_sample(&mut self, time: Time, queue: u32, band: u8, place: u32, length_packets: u32) {
-        let sojourns = self.sojourns.get_mut(queue as usize).and_then(|sojourns| sojourns.bands.get_mut(usize::from(band)));
-        let sojourns = sojourns.map(std::mem::take).unwrap_or_default();
+        let sojourns = self.sojourns.get(queue as usize).and_then(|sojourns| sojourns.last_sample.get(usize::from(band)));
+        let sojourns = sojourns.copied().unwrap_or_default();
         self.budget.store_row_within_budget(&mut self.bands, &BandSample { time, queue, band: place, length_packets, sojourns }, time);
     }
 
@@ -630,6 +642,19 @@ impl Probe for Recorder {
                 }
             }
         }
+    }
+}
+
+impl QueueSojournStats {
+    /// Ends the interval of a sample; returns the sojourn times in all bands.
+    fn sample(&mut self) -> SojournStats {
+        self.last_sample.clone_from(&self.bands);
+        self.bands.fill(SojournStats::default());
+        self.last_sample.iter().fold(SojournStats::default(), |all, band| SojournStats {
+            packets: all.packets + band.packets,
+            sum_picos: all.sum_picos + band.sum_picos,
+            max: all.max.max(band.max),
+        })
     }
 }
 

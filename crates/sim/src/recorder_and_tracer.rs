@@ -31,7 +31,10 @@ macro_rules! forward_hooks {
 
 impl<T: Probe> Probe for RecorderAndTracer<T> {
     const OBSERVES_PACKETS: bool = T::OBSERVES_PACKETS;
-    const OBSERVES_QUEUES: bool = true;
+
+    fn observes_queue_events(&self) -> bool {
+        self.recorder.observes_queue_events()
+    }
 
     fn queue_sample_interval(&self) -> Option<Span> {
         self.recorder.queue_sample_interval()
@@ -63,6 +66,7 @@ impl<T: Probe> Probe for RecorderAndTracer<T> {
 
     forward_hooks! { to recorder:
         on_queue_event(now: Time, queue: u32, event: MeasuredQueueEvent),
+        on_departure(queue: u32, sojourn: Span, band: u8),
         on_data_mark_or_drop(now: Time, signal: &SignalEvent),
         on_ack_drop(now: Time, drop: &AckDrop),
         on_ack_mark(now: Time, mark: &AckMark),

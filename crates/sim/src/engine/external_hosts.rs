@@ -124,6 +124,7 @@ impl<P: Probe> Simulation<P> {
             handler.probe_queue_event(MeasuredQueueEvent::Marked(&frame, SignalCause::Early));
         }
         handler.probe_queue_event(MeasuredQueueEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
+        self.probe.on_departure(at, waited, 0);
         let transmission = self.links[link].transmission_time(frame.size());
         self.queues[at].measures.record_departure(waited, 0, transmission);
         self.probe_transmission_start(link, frame.packet, now);

@@ -195,8 +195,8 @@ impl<P: Probe> Simulation<P> {
         queue.update_length(now);
         let outcome = queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
         // A kernel queue dequeues nothing by itself.
-        if P::OBSERVES_QUEUES && !matches!(queue.discipline, Queue::KernelMirror(_)) {
-            handler.probe_queue_event(MeasuredQueueEvent::from(&outcome));
+        if !matches!(queue.discipline, Queue::KernelMirror(_)) {
+            probe_dequeue(handler.probe, now, at, &outcome);
         }
         outcome
     }
@@ -231,7 +231,7 @@ impl<P: Probe> Simulation<P> {
     /// Reports an event of a queue to a probe that observes queues.
     #[inline(always)]
     pub(super) fn probe_queue_event(&mut self, at: u32, event: MeasuredQueueEvent) {
-        if P::OBSERVES_QUEUES {
+        if self.probe.observes_queue_events() {
             self.probe.on_queue_event(self.now, at, event);
         }
     }
@@ -259,6 +259,17 @@ impl<P: Probe> Simulation<P> {
         let Simulation { now, links, packets, flows, groups, probe, outputs, .. } = self;
         let queue = Some(links[link].queue).filter(|&queue| queue != NO_INDEX);
         LinkEventHandler { now: *now, link, queue, packets, flows, groups, probe, outputs }
+    }
+}
+
+/// Reports the outcome of a dequeue to a probe.
+#[inline(always)]
+pub(super) fn probe_dequeue<P: Probe>(probe: &mut P, now: Time, queue: u32, outcome: &DequeueOutcome<QueuedPacket>) {
+    if let DequeueOutcome::Packet { sojourn, band, .. } = outcome {
+        probe.on_departure(queue, *sojourn, *band);
+    }
+    if probe.observes_queue_events() {
+        probe.on_queue_event(now, queue, MeasuredQueueEvent::from(outcome));
     }
 }
 
@@ -329,7 +340,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
     /// Reports a queue event to a probe that observes queues.
     #[inline(always)]
     pub(super) fn probe_queue_event(&mut self, event: MeasuredQueueEvent) {
-        if P::OBSERVES_QUEUES
+        if self.probe.observes_queue_events()
             && let Some(queue) = self.queue
         {
             self.probe.on_queue_event(self.now, queue, event);

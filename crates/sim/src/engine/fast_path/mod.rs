@@ -49,6 +49,7 @@ use ecnlab_transport::{Ack, CongestionWindow, SegmentType};
 use ecnlab_units::{Span, Time};
 
 use super::flow::{AppWriteTiming, FlowState};
+use super::path::probe_dequeue;
 use super::{END_OF_ROUTE, Simulation};
 use crate::calendar_queue::TieBreak;
 use crate::component::{ComponentId, ComponentKind};
@@ -301,9 +302,7 @@ impl<P: Probe> Simulation<P> {
         self.update_known_queue(at);
         let waiting = QueuedPacket::new(id, &self.packets);
         let size = waiting.size();
-        if P::OBSERVES_QUEUES {
-            self.probe.on_queue_event(self.now, at, MeasuredQueueEvent::Arrived(&waiting));
-        }
+        self.probe_queue_event(at, MeasuredQueueEvent::Arrived(&waiting));
         let mut is_stored = false;
         let (now, queue, mut handler) = self.queue_and_handler(at);
         let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
@@ -386,9 +385,7 @@ impl<P: Probe> Simulation<P> {
         let Queue::Fifo(fifo) = &mut queue.discipline else { unreachable!("only a FIFO has known departures") };
         queue.measures.update_length(fifo.len(), then);
         let outcome = fifo.dequeue(then, &mut queue.rng, &mut |_| unreachable!("the AQM signals arriving packets only"));
-        if P::OBSERVES_QUEUES {
-            probe.on_queue_event(then, at, MeasuredQueueEvent::from(&outcome));
-        }
+        probe_dequeue(probe, then, at, &outcome);
         let departures = &mut queue.known_departures;
         match outcome {
             DequeueOutcome::Packet { sojourn, band, .. } => {
