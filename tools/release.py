@@ -182,12 +182,14 @@ def has_profile(name: str) -> bool:
     return platform.system() == "Linux" and name == host_target_name()
 
 
-# Python code that runs the training networks with a module with counters, and stores their results as `ecnlab run` does.
+# Python code that runs the training networks with a module with counters, and stores their results. Those of `observe` are the runs of
+# `ecnlab run`: the engine with a recorder is compiled apart from the engine without one.
 _TRAINING = """
 import sys, tempfile, ecnlab
 for name in sys.argv[1:]:
     with tempfile.TemporaryDirectory() as folder:
-        ecnlab.run(ecnlab.example(name), seeds=1, out=folder)
+        ecnlab.run(ecnlab.example(name), seeds=1, out=f"{folder}/plain")
+        ecnlab.run(ecnlab.example(name), seeds=1, out=f"{folder}/observed", observe=True)
 """
 
 
