@@ -171,6 +171,16 @@ def test_figures_of_a_run_that_recorded_nothing_are_a_warning_after_the_numbers(
     assert not (tmp_path / "r" / "figures").exists()
 
 
+def test_bins_of_rates_that_are_off_are_the_same_warning_in_the_command_and_in_python(
+    command: Command, small_file: Path, tmp_path: Path
+) -> None:
+    small_file.write_text(SMALL.split("[record]")[0] + '[record]\nrates_interval = "2 s"')
+    (warning,) = ecnlab.run(ecnlab.load(small_file)).warnings
+    assert warning.place == "record.rates_interval"
+    assert warning.message == "has an effect only with rates = true; fix: add rates = true, or leave it out"
+    assert f"warning: {warning.as_text(str(small_file))}" in command("run", small_file, "--out", tmp_path / "r").err.splitlines()
+
+
 def test_set_changes_the_scenario(command: Command, small_file: Path, tmp_path: Path) -> None:
     done = command("run", small_file, "--set", "flows.near.count=7", "--set", "name=other", "--out", tmp_path / "r", "--json")
     assert json.loads(done.out)["name"] == "other"

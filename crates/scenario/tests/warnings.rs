@@ -36,6 +36,7 @@ fn a_scenario_that_means_what_it_says_is_not_warned_of() {
     assert_eq!(Vec::<Problem>::new(), warnings(&[]));
     assert_eq!(Vec::<Problem>::new(), warnings(&[("flows.near.tcp.ecn", "false")]), "who writes it means it");
     assert_eq!(Vec::<Problem>::new(), warnings(&[("flows.near.tcp", "{ profile = \"linux\", variant = \"dctcp\" }")]));
+    assert_eq!(Vec::<Problem>::new(), warnings(&[("record", "{ rates_interval = \"2 s\", rates = true }")]));
     let shaped = SHAPED_ABOVE.replace("10 Mbps", "2 Mbps");
     assert_eq!(Vec::<Problem>::new(), warnings(&[("link.bottleneck.queue", &shaped)]));
 }
@@ -52,6 +53,8 @@ fn one_oddity_is_one_warning_at_its_place() {
             "flows.near.tcp.dctcp_g",
             "has an effect only with ecn_response = dctcp",
         ),
+        ("record", "{ rates_interval = \"2 s\" }", "record.rates_interval", "has an effect only with rates = true; fix: add rates = true"),
+        ("record", "{ rates_interval = \"2 s\", rates = false }", "record.rates_interval", "has an effect only with rates = true"),
         ("link.bottleneck.queue.max_p", "0", "link.bottleneck.queue.max_p", "no packet is signalled before"),
         ("link.bottleneck.queue.w_q", "0", "link.bottleneck.queue.w_q", "no packet is ever signalled"),
         ("link.bottleneck.loss", "1", "link.bottleneck.loss", "every packet is lost"),

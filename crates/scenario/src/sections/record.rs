@@ -107,6 +107,9 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
             reader.warn(&given, key, format!("takes one sample, at the start: sample more often, duration {duration} s"));
         }
     }
+    if given.has("rates_interval") && !record.rates {
+        reader.warn(&given, "rates_interval", "has an effect only with rates = true; fix: add rates = true, or leave it out");
+    }
     let bytes = record.estimated_bytes(size);
     let total: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
     if total <= MAX_SERIES_BYTES {
