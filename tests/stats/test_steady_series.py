@@ -167,3 +167,14 @@ def test_seeds_that_are_stored_are_not_run_again_to_be_observed(tmp_path: object
     ecnlab.run(scenario, 4, out=f"{tmp_path}/r")
     seen = ecnlab.run(scenario, 6, observe=True, out=f"{tmp_path}/r")
     assert seen.steady_state().seeds == [5]
+
+
+def test_the_advised_duration_is_enough_for_the_begin_that_is_advised_beside_it() -> None:
+    def advice(duration: str, measure_from: str) -> dict[str, str]:
+        scenario = ecnlab.load("example:red_ecn_udp", {"duration": duration, "measure_from": measure_from})
+        warnings = ecnlab.run(scenario, observe=True).steady_state().warnings
+        return {warning.place: warning.message.split('"')[1] for warning in warnings}
+
+    first = advice("20 s", "5 s")
+    assert first.keys() == {"measure_from", "duration"}
+    assert advice(**first) == {}

@@ -1,6 +1,7 @@
 """MSER-5 on series with a known transient, against White, Cobb and Spratt (2000) and Hoad, Robinson and Davies (2010)."""
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ecnlab.stats.steady_state import (
     MSER_BATCH,
     ObservedSeries,
+    _batch_length_with_correlation,
     _mser_optimal_truncation,
     batch_means,
     steady_state_of_quantity,
@@ -165,6 +167,28 @@ def test_a_run_that_is_too_short_is_reported_with_a_longer_duration() -> None:
     (warning,) = trend.warnings
     assert "too short to tell where the steady state of a, b, c and 2 more begins" in warning.message
     assert 'fix: a longer run, e.g. duration = "200 s"' in warning.message
+
+
+@pytest.mark.parametrize("length", [0.01, 0.5, 1.98, 20.0])
+def test_batches_of_an_exponential_decay_have_the_length_of_their_correlation(length: float) -> None:
+    correlation = (1 - math.exp(-length)) ** 2 / (2 * (length - 1 + math.exp(-length)))
+    assert _batch_length_with_correlation(correlation) == pytest.approx(length, rel=1e-6)
+
+
+def _advised_duration_s(rng: np.random.Generator, duration_s: float) -> float | None:
+    """The duration that five runs of a slow process are advised; None if they have enough independent observations."""
+    runs = [20 + 5 * _noise_series(rng, 0.97, round(duration_s * 10)) for _ in range(5)]
+    found = steady_state_of_run([_observed_series(runs)], [1, 2, 3, 4, 5], 0.0, duration_s)
+    advice = [re.search(r'duration = "(.*) s"', one.message) for one in found.warnings if "independent" in one.message]
+    return float(advice[0][1]) if advice and advice[0] else None
+
+
+def test_the_advised_duration_is_mostly_enough_at_once() -> None:
+    rng = np.random.default_rng(5)
+    advised = [advice for _ in range(40) if (advice := _advised_duration_s(rng, 50.0)) is not None]
+    again = [advice for advice in advised if _advised_duration_s(rng, advice) is not None]
+    assert len(advised) > 20
+    assert len(again) < 0.25 * len(advised)
 
 
 def test_a_full_link_whose_last_seconds_are_exactly_equal_is_steady_from_its_beginning() -> None:

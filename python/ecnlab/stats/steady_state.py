@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ecnlab.errors import Problem
 from ecnlab.stats.student_t import two_sided_t_quantile
@@ -26,6 +26,11 @@ _CONFIDENCE = 0.99
 # Batch means for the check of the measured interval's length (Schmeiser 1982: 10 to 30), and how many of them must be independent.
 _BATCH_MEANS = 20
 MIN_INDEPENDENT_SAMPLES = 10
+# The correlation at which the batch means are worth that many.
+_MAX_ACCEPTED_CORRELATION = (_BATCH_MEANS - MIN_INDEPENDENT_SAMPLES) / (_BATCH_MEANS + MIN_INDEPENDENT_SAMPLES)
+# Twenty batches cannot show a correlation time above a quarter of their interval, which is five batches.
+_MIN_BATCH_LENGTH = 1 / 5
+_ONE_SIDED_95 = 1.645
 
 
 @dataclass(frozen=True)
@@ -160,25 +165,50 @@ def steady_state_of_quantity(observed: ObservedSeries, measure_from_s: float, se
         start = found.in_half
     begin = math.ceil(round(measure_from_s / batch_s, 6))
     shift = _relative_shift(means[begin:], means[start:]) if _is_mean_shifted_by_transient(means[begin:start], means[start:]) else 0.0
-    steady = [run[max(begin, start) :] for run in runs]
-    correlation = _significant_batch_autocorrelation(steady, series)
-    independent = math.nan if math.isnan(correlation) else _BATCH_MEANS * (1 - correlation) / (1 + correlation)
+    correlation = _significant_batch_autocorrelation([run[max(begin, start) :] for run in runs], series)
     return SteadyStateOfQuantity(
-        observed.name, round(start * batch_s, 9), shift if abs(shift) >= MATERIAL_SHARE else 0.0, independent, correlation
+        observed.name,
+        round(start * batch_s, 9),
+        shift if abs(shift) >= MATERIAL_SHARE else 0.0,
+        _independent_batch_means(correlation),
+        correlation,
     )
+
+
+def _independent_batch_means(correlation: float) -> float:
+    """The number of independent observations that the batch means are worth; NaN without a correlation."""
+    return math.nan if math.isnan(correlation) else _BATCH_MEANS * (1 - correlation) / (1 + correlation)
+
+
+def _measured_from(found: SteadyStateOfQuantity, observed: ObservedSeries, measure_from_s: float, series: int) -> SteadyStateOfQuantity:
+    """A quantity whose independent observations are those from `measure_from_s` on, or from its steady state on if that is later."""
+    if found.from_s is None:
+        return found
+    begin = math.ceil(round(max(measure_from_s, found.from_s) / (observed.interval_s * observed.batch), 6))
+    correlation = _significant_batch_autocorrelation([batch_means(run, observed.batch)[begin:] for run in observed.runs], series)
+    return replace(found, independent=_independent_batch_means(correlation), correlation=correlation)
 
 
 def steady_state_of_run(
     quantities: Sequence[ObservedSeries], seeds: Sequence[int], measure_from_s: float, duration_s: float
 ) -> SteadyState:
     """The begin of the steady state of a run over all its quantities, with warnings."""
-    found = [steady_state_of_quantity(one, measure_from_s, len(quantities)) for one in quantities]
+    series = len(quantities)
+    found = [steady_state_of_quantity(one, measure_from_s, series) for one in quantities]
     starts = [one.from_s for one in found if one.from_s is not None]
     from_s = max(starts) if found and len(starts) == len(found) else None
-    return SteadyState(from_s, list(seeds), found, "", _steady_state_warnings(found, measure_from_s, duration_s))
+    # The duration is advised for the begin of the measured interval that is advised beside it.
+    advised_from_s = max([measure_from_s, *(one.from_s or 0.0 for one in found if one.shift)])
+    moved = advised_from_s > measure_from_s
+    judged = [_measured_from(one, of, advised_from_s, series) if moved else one for one, of in zip(found, quantities, strict=True)]
+    warnings = [
+        *_transient_warnings(found, measure_from_s, duration_s),
+        *_short_interval_warnings(judged, advised_from_s, duration_s, min((len(one.runs) for one in quantities), default=1)),
+    ]
+    return SteadyState(from_s, list(seeds), found, "", warnings)
 
 
-def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_s: float, duration_s: float) -> list[Problem]:
+def _transient_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_s: float, duration_s: float) -> list[Problem]:
     warnings = []
     undetermined = [one.name for one in found if one.from_s is None]
     if undetermined:
@@ -195,15 +225,61 @@ def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_
             f"the mean of {most.name} from {measure_from_s:g} s on is {_above_or_below_percent_text(most.shift)} that of its steady state"
         )
         warnings.append(Problem("measure_from", None, f'{what}, and {moves}; fix: measure_from = "{latest:g} s" or later'))
-    few = [one for one in found if one.independent < MIN_INDEPENDENT_SAMPLES]
-    if few:
-        least = min(few, key=lambda one: one.independent)
-        what = f"a run holds only about {max(1.0, least.independent):.0f} independent observations of {least.name}"
-        why = f"its 20 batch means are correlated by {least.correlation:.2f}, so the mean of a run hangs on a few swings"
-        measured = (duration_s - measure_from_s) * MIN_INDEPENDENT_SAMPLES / max(1.0, least.independent)
-        fix = f'fix: a longer run, e.g. duration = "{_round_up_seconds(measure_from_s + measured):g} s"'
-        warnings.append(Problem("duration", None, f"{what}: {why}; {fix}"))
     return warnings
+
+
+def _short_interval_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_s: float, duration_s: float, runs: int) -> list[Problem]:
+    """The warning of too few independent observations, with a duration that is enough for all quantities."""
+    few = [one for one in found if one.independent < MIN_INDEPENDENT_SAMPLES]
+    if not few:
+        return []
+    least = min(few, key=lambda one: one.independent)
+    what = f"a run holds only about {max(1.0, least.independent):.0f} independent observations of {least.name}"
+    why = f"its 20 batch means are correlated by {least.correlation:.2f}, so the mean of a run hangs on a few swings"
+    longer_s = max(
+        (_interval_factor(one.correlation, runs, len(found)) - 1) * (duration_s - max(measure_from_s, one.from_s or 0.0)) for one in few
+    )
+    fix = f'fix: a longer run, e.g. duration = "{_round_up_seconds(duration_s + longer_s):g} s"'
+    return [Problem("duration", None, f"{what}: {why}; {fix}")]
+
+
+def _interval_factor(correlation: float, runs: int, series: int) -> float:
+    """How many times as long the measured interval must be for enough independent observations.
+
+    The correlation of a quantity is taken to decay exponentially with time, so longer batches are less correlated. With the factor the
+    same check of a run of that length passes in 95 % of cases.
+    """
+    deviation = _deviation_of_autocorrelation(runs)
+    accepted = max(_MAX_ACCEPTED_CORRELATION, _significant_correlation(deviation, series))
+    wanted = min(_MAX_ACCEPTED_CORRELATION, accepted - _ONE_SIDED_95 * deviation)
+    return max(1.0, _batch_length_with_correlation(wanted) / max(_MIN_BATCH_LENGTH, _batch_length_with_correlation(correlation)))
+
+
+def _batch_length_with_correlation(correlation: float) -> float:
+    """The length of batches in correlation times at which neighbouring batch means have this correlation.
+
+    For an exponential decay it is (1 - e^-x)^2 / (2 (x - 1 + e^-x)), which falls from 1 to 0.
+    """
+    low, high = -4 * math.log(10), 4 * math.log(10)
+    for _ in range(60):
+        middle = (low + high) / 2
+        x = math.exp(middle)
+        low, high = (middle, high) if math.expm1(-x) ** 2 / (2 * (x + math.expm1(-x))) > correlation else (low, middle)
+    return math.exp(low)
+
+
+def _deviation_of_autocorrelation(runs: int) -> float:
+    """The standard deviation of the mean over runs of the correlation of independent batch means."""
+    return math.sqrt((_BATCH_MEANS - 2) / (_BATCH_MEANS**2 - 1) / runs)
+
+
+def _significant_correlation(deviation: float, series: int) -> float:
+    """The least correlation that chance gives in no more than 1 % of cases over all series."""
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erfc(middle / math.sqrt(2)) / 2 * series >= 1 - _CONFIDENCE else (low, middle)
+    return high * deviation
 
 
 def _is_mean_shifted_by_transient(before: Sequence[float], after: Sequence[float]) -> bool:
@@ -235,7 +311,7 @@ def _significant_batch_autocorrelation(runs: Sequence[Sequence[float]], series: 
     known = [one for one in found if not math.isnan(one)]
     if not known:
         return math.nan
-    deviation = math.sqrt((_BATCH_MEANS - 2) / (_BATCH_MEANS**2 - 1) / len(known))
+    deviation = _deviation_of_autocorrelation(len(known))
     mean = arithmetic_mean(known)
     by_chance = math.erfc(mean / deviation / math.sqrt(2)) / 2
     return mean if by_chance * series < 1 - _CONFIDENCE else 0.0
