@@ -648,8 +648,9 @@ impl Probe for Recorder {
 impl QueueSojournStats {
     /// Ends the interval of a sample; returns the sojourn times in all bands.
     fn sample(&mut self) -> SojournStats {
-        self.last_sample.clone_from(&self.bands);
-        self.bands.fill(SojournStats::default());
+        std::mem::swap(&mut self.bands, &mut self.last_sample);
+        self.bands.clear();
+        self.bands.resize(self.last_sample.len(), SojournStats::default());
         self.last_sample.iter().fold(SojournStats::default(), |all, band| SojournStats {
             packets: all.packets + band.packets,
             sum_picos: all.sum_picos + band.sum_picos,
