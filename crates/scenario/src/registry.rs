@@ -18,15 +18,20 @@ use crate::topologies::{TOPOLOGIES, TOPOLOGY, TopologyEntry};
 
 /// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and topologies with all their parameters.
 pub fn registry(known: &Registry) -> Json {
-    let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_json(aqm)).collect();
-    let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_json(discipline)).collect();
-    let tcp: Vec<_> = profile::PROFILES.iter().map(profile_json).collect();
-    let variants: Vec<_> = profile::VARIANTS.iter().map(variant_json).collect();
-    let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry_json(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
-    let impairments: Vec<_> = IMPAIRMENT_KINDS.iter().map(|kind| impairment_json(kind)).collect();
-    let topologies: Vec<_> = TOPOLOGIES.iter().map(|topology| topology_json(topology)).collect();
-    let sections: Vec<_> = SECTIONS.iter().map(|section| section_json(section)).collect();
-    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "topology": topologies })
+    json!({
+        "section": json_list(SECTIONS, |section| section_json(section)),
+        "aqm": json_list(known.aqms(), |aqm| aqm_json(aqm)),
+        "discipline": json_list(known.disciplines(), |discipline| discipline_json(discipline)),
+        "tcp": json_list(profile::PROFILES, profile_json),
+        "variant": json_list(profile::VARIANTS, variant_json),
+        "app": json_list(APPLICATIONS, |app| entry_json(app.name, app.title, app.summary, app.source, app.parameters, &[])),
+        "impairment": json_list(IMPAIRMENT_KINDS, |kind| impairment_json(kind)),
+        "topology": json_list(TOPOLOGIES, |topology| topology_json(topology)),
+    })
+}
+
+fn json_list<T>(items: &[T], item_json: impl Fn(&T) -> Json) -> Json {
+    items.iter().map(item_json).collect()
 }
 
 /// Every table of a run: its name, the meaning of a row, and its columns. Each column has name, kind, unit, meaning, and its possible words
@@ -37,18 +42,15 @@ pub fn columns() -> Json {
 
 /// Units accepted in scenarios, by the unit of results: all spellings of each, and its factor.
 pub fn units() -> Json {
-    let of = |units: &[Unit]| -> Json { units.iter().map(|unit| json!({ "spellings": unit.spellings, "factor": unit.factor })).collect() };
+    let of = |units: &[Unit]| json_list(units, |unit| json!({ "spellings": unit.spellings, "factor": unit.factor }));
     json!({ "s": of(TIME_UNITS), "bit/s": of(RATE_UNITS), "bytes": of(SIZE_UNITS), "packets": of(PACKET_UNITS) })
 }
 
 /// Declared tables with their columns.
 pub fn columns_of(tables: &[TableDescription]) -> Json {
     let column = |column: &ColumnDescription| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
-    let table = |table: &TableDescription| {
-        let columns: Vec<_> = table.columns.iter().map(column).collect();
-        json!({ "name": table.name, "doc": table.doc, "columns": columns })
-    };
-    tables.iter().map(table).collect()
+    let table = |table: &TableDescription| json!({ "name": table.name, "doc": table.doc, "columns": json_list(&table.columns, column) });
+    json_list(tables, table)
 }
 
 fn aqm_json(aqm: &AqmEntry) -> Json {
@@ -104,7 +106,7 @@ fn buffer_parameters_of_discipline(discipline: &DisciplineEntry) -> &'static [Pa
 }
 
 fn gauge_rows(gauges: &[Gauge]) -> Json {
-    gauges.iter().map(|gauge| json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "symbol": gauge.symbol })).collect()
+    json_list(gauges, |gauge| json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "symbol": gauge.symbol }))
 }
 
 fn section_json(section: &Section) -> Json {
@@ -127,15 +129,14 @@ fn table_row(inner: &TableDeclaration) -> Json {
 }
 
 fn entry_json(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::ProfileMember]) -> Json {
-    let rows: Vec<_> = parameters.iter().map(|parameter| parameter_row(parameter, members, str::to_owned)).collect();
+    let rows = json_list(parameters, |parameter| parameter_row(parameter, members, str::to_owned));
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
 
 fn profile_json(profile: &profile::Profile) -> Json {
     let mut text = entry_json(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
-    let rows = |declared: &[Parameter]| -> Json {
-        declared.iter().map(|parameter| parameter_row(parameter, profile.members, settings::parameter_path)).collect()
-    };
+    let rows =
+        |declared: &[Parameter]| json_list(declared, |parameter| parameter_row(parameter, profile.members, settings::parameter_path));
     text["parameters"] = rows(TcpSettings::OWN_PARAMETERS);
     text[QUIRKS_KEY] = rows(Quirks::PARAMETERS);
     let checked = |one: &CheckedSenderCombination| {
@@ -145,7 +146,7 @@ fn profile_json(profile: &profile::Profile) -> Json {
             "accurate_ecn": one.accurate_ecn, "judge": one.reference.word(),
         })
     };
-    text["checked"] = profile.checked.iter().map(checked).collect();
+    text["checked"] = json_list(profile.checked, checked);
     text["alias"] = json!(profile.alias.unwrap_or_default());
     text
 }

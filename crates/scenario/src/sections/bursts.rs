@@ -47,9 +47,8 @@ pub struct LinkBursts {
 
 /// The bursts of a link, if they are given and valid.
 pub fn read(reader: &mut Reader, given: &TableInput) -> Option<LinkBursts> {
-    let table = reader.read_table(given, BURSTS.key, BURSTS.example)?;
-    reader.reject_unknown_keys(&table, BURSTS_SECTION.names());
-    let reading = reader.read_keys(&table, BURSTS_SECTION.keys);
+    let table = BURSTS.read(reader, given)?;
+    let reading = BURSTS_SECTION.read_keys(reader, &table);
     let period: Option<Span> = reading.get("period");
     let aggregate = match reading.get::<OrOff<PacketsOrBytes>>("aggregate")?.0 {
         None => None,

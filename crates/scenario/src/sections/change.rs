@@ -61,8 +61,7 @@ pub fn read(reader: &mut Reader, root: &TableInput, edges: &mut [Edge], duration
 }
 
 fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
-    reader.reject_unknown_keys(given, CHANGE.names());
-    let reading = reader.read_keys(given, CHANGE.keys);
+    let reading = CHANGE.read_keys(reader, given);
     let values = reading.valid_values()?;
     let keys = ChangeKeys::from_values(values);
     reader.warn_ignored_keys(given, values, &[]);

@@ -7,7 +7,7 @@ use ecnlab_units::quantity::PacketsOrBytes;
 use ecnlab_units::{Kind, Parameter, Value, Values};
 use serde_json::{Value as Json, json};
 
-use crate::read::{Reader, TableInput};
+use crate::read::{ReadValues, Reader, TableInput};
 use crate::tree::Node;
 
 /// Maximum number of packets in a queue or a buffer.
@@ -67,11 +67,24 @@ pub enum TableContent {
     Deliveries,
 }
 
+impl TableDeclaration {
+    /// The table, if it is given and is one.
+    pub fn read<'a>(&self, reader: &mut Reader, given: &TableInput<'a>) -> Option<TableInput<'a>> {
+        reader.read_table(given, self.key, self.example)
+    }
+}
+
 impl Section {
     /// Names of all keys and tables.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         let (keys, tables) = (self.keys, self.tables);
         keys.iter().map(|key| key.name).chain(tables.iter().map(|table| table.key))
+    }
+
+    /// Reads the declared keys of a table, and reports all others.
+    pub fn read_keys(&self, reader: &mut Reader, given: &TableInput) -> ReadValues {
+        reader.reject_unknown_keys(given, self.names());
+        reader.read_keys(given, self.keys)
     }
 
     /// The declared table with this key.

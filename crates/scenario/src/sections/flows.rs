@@ -113,8 +113,7 @@ pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Ve
 }
 
 fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut NetworkGraph>) -> Option<Group<'a>> {
-    reader.reject_unknown_keys(&given, FLOWS.names());
-    let reading = reader.read_keys(&given, FLOWS.keys);
+    let reading = FLOWS.read_keys(reader, &given);
     let route = routes::read(reader, &given, &reading, graph);
     let transport = read_transport(reader, &given);
     let app = read_app(reader, &given, transport.as_ref());
@@ -156,9 +155,8 @@ fn read_transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTranspo
 }
 
 fn read_udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
-    let given = reader.read_table(flows, "udp", FLOWS.table("udp").example)?;
-    reader.reject_unknown_keys(&given, UDP.names());
-    let reading = reader.read_keys(&given, UDP.keys);
+    let given = FLOWS.table("udp").read(reader, flows)?;
+    let reading = UDP.read_keys(reader, &given);
     let values = reading.valid_values()?;
     reader.warn_ignored_keys(&given, values, &[]);
     let settings = datagram::DatagramSettings::from_values(values);

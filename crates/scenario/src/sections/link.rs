@@ -171,8 +171,7 @@ fn forward_then_reverse_edges(links: Vec<Link>) -> Vec<Edge> {
 }
 
 fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
-    reader.reject_unknown_keys(&given, LINK.names());
-    let reading = reader.read_keys(&given, LINK.keys);
+    let reading = LINK.read_keys(reader, &given);
     let ends: [Option<String>; 3] = ["name", "from", "to"].map(|key| reading.get(key));
     if ends[1].is_some() && ends[1] == ends[2] {
         reader.report(&given, "to", "a link must lead to another node than it comes from");
@@ -194,7 +193,7 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
 
 /// Reads the reverse direction, unless the link is one-way; omitted keys have the link's values.
 fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadValues) -> Option<LinkDirection<'a>> {
-    let given = reader.read_table(link, "reverse", LINK.table("reverse").example);
+    let given = LINK.table("reverse").read(reader, link);
     if of_link.get("one_way") == Some(true) {
         if given.is_some() {
             reader.report(link, "reverse", "excludes one_way = true, which removes the reverse direction; fix: leave out one of the two");
@@ -202,8 +201,7 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadVa
         return None;
     }
     let given = given.unwrap_or_else(|| TableInput::empty(link.path_of_key("reverse")));
-    reader.reject_unknown_keys(&given, REVERSE.names());
-    let mut reading = reader.read_keys(&given, REVERSE.keys);
+    let mut reading = REVERSE.read_keys(reader, &given);
     if link.has(DELIVERIES.key) && !given.has("rate") && !given.has(DELIVERIES.key) {
         let message =
             "is missing: the link follows a trace and has no rate for its reverse direction; fix: give rate = \"10 Mbps\", or deliveries";
@@ -221,7 +219,7 @@ fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadVa
 /// Builds a direction from its keys.
 fn read_direction_keys<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadValues) -> LinkDirection<'a> {
     reader.warn_ignored_keys(&given, &reading.values, &[]);
-    let table = reader.read_table(&given, "queue", QUEUE_TABLE.example);
+    let table = QUEUE_TABLE.read(reader, &given);
     let queue = table.and_then(|table| queue::read(reader, &table));
     if given.has("queue") && given.has("limit") {
         reader.warn(&given, "limit", "has no effect with a queue, which has its own buffer; fix: leave out one of the two");

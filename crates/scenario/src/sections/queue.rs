@@ -259,27 +259,20 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let mut described = json!({});
     for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL_KEY) {
         let Some(entries) = node.entries().filter(|_| !is_simulator_key(key)) else {
-            match scalar_of_kernel_parameter(key, node) {
-                Ok(scalar) => {
-                    described[key] = scalar_to_json(scalar);
-                    parameters.push((key.clone(), scalar));
-                }
-                Err(message) => reader.report(given, key, message),
+            if let Some(scalar) = read_kernel_parameter(reader, given, key, node) {
+                described[key] = scalar_to_json(scalar);
+                parameters.push((key.clone(), scalar));
             }
             continue;
         };
         let within = TableInput::new(node, given.path_of_key(key));
-        let mut of_table = json!({});
+        described[key] = json!({});
         for (inner, node) in entries {
-            match scalar_of_kernel_parameter(inner, node) {
-                Ok(scalar) => {
-                    of_table[inner] = scalar_to_json(scalar);
-                    parameters.push((format!("{key}.{inner}"), scalar));
-                }
-                Err(message) => reader.report(&within, inner, message),
+            if let Some(scalar) = read_kernel_parameter(reader, &within, inner, node) {
+                described[key][inner] = scalar_to_json(scalar);
+                parameters.push((format!("{key}.{inner}"), scalar));
             }
         }
-        described[key] = of_table;
     }
     parameters.sort_by(|(one, _), (other, _)| one.cmp(other));
     let name = name.filter(|_| reader.problems.len() == before)?;
@@ -293,14 +286,16 @@ fn is_simulator_key(key: &str) -> bool {
     matches!(key, "aqm" | "discipline" | CHILD_QUEUE_KEY)
 }
 
-/// Value of a kernel's parameter.
-fn scalar_of_kernel_parameter<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
-    match &node.value {
-        _ if is_simulator_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
-        _ if !is_identifier(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
-        NodeValue::Scalar(scalar) if scalar.form != ScalarKind::Other => Ok(scalar),
-        _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
-    }
+/// Value of a kernel's parameter, unless it is invalid.
+fn read_kernel_parameter<'n>(reader: &mut Reader, given: &TableInput, key: &str, node: &'n Node) -> Option<&'n Scalar> {
+    let message = match &node.value {
+        _ if is_simulator_key(key) => "excludes kernel; fix: leave out one of the two",
+        _ if !is_identifier(key) => "a kernel's parameter has a name of letters, digits and underscores",
+        NodeValue::Scalar(scalar) if scalar.form != ScalarKind::Other => return Some(scalar),
+        _ => "a kernel's parameter must be a word, a number, true or false",
+    };
+    reader.report(given, key, message);
+    None
 }
 
 fn is_identifier(text: &str) -> bool {

@@ -93,9 +93,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
     let Some(given) = reader.read_table(root, "record", "{ queue = \"10 ms\" }") else {
         return (!root.has("record")).then(|| Values::defaults(RECORD.keys));
     };
-    reader.reject_unknown_keys(&given, RECORD.names());
-    let reading = reader.read_keys(&given, RECORD.keys);
-    reading.valid_values().cloned()
+    RECORD.read_keys(reader, &given).valid_values().cloned()
 }
 
 /// Rejects series that would not fit into memory, and warns of those with a single sample.

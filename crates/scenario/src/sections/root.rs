@@ -97,8 +97,7 @@ const JAIN_INDEX_BIN_WIDTH: Span = Span::from_secs(1);
 
 /// Reads the top level of the file; none if it is invalid.
 pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)> {
-    reader.reject_unknown_keys(root, ROOT.names());
-    let reading = reader.read_keys(root, ROOT.keys);
+    let reading = ROOT.read_keys(reader, root);
     let values = reading.valid_values()?;
     let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {

@@ -193,7 +193,7 @@ impl RouteEndKind {
     /// Resolves the node at the inner end of the private links, or that of the group itself.
     fn read_node_and_links(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadValues) -> ResolvedRouteEnd {
         let node: Option<Option<String>> = group.get(self.group_key);
-        let Some(table) = reader.read_table(given, self.table.key, self.table.example) else {
+        let Some(table) = self.table.read(reader, given) else {
             if node == Some(None) && !given.has(self.table.key) {
                 reader.report(given, self.group_key, format!("is missing; fix: give it as {}, or give {}", self.example, self.table.key));
             }
@@ -207,8 +207,7 @@ impl RouteEndKind {
             );
         }
         let section = if self.node == "to" { &ACCESS } else { &EXIT };
-        reader.reject_unknown_keys(&table, section.names());
-        let reading = reader.read_keys(&table, section.keys);
+        let reading = section.read_keys(reader, &table);
         let impairments = impair::read(reader, &table, None);
         let private_links = reading.valid_values().map(|values| self.build_private_links(values, impairments));
         ResolvedRouteEnd { node: reading.get(self.node), key: self.table.key, private_links }

@@ -45,7 +45,7 @@ fn tcp_parameters_to_json(profile: &str, values: &Values) -> Json {
 
 /// Reads the table `tcp` of a group.
 pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
-    let Some(given) = reader.read_table(flows, "tcp", TCP_TABLE.example) else {
+    let Some(given) = TCP_TABLE.read(reader, flows) else {
         if !flows.has("tcp") {
             reader.report(
                 flows,
