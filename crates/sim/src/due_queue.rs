@@ -35,8 +35,8 @@ impl<T> DueQueue<T> {
     /// Removes and returns the first entry if its time has come.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<T> {
-        let first = self.entries.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove())
+        let (first, _) = self.first()?;
+        if first <= now { self.entries.pop_first().map(|(_, entry)| entry) } else { None }
     }
 
     /// Removes an entry before its time, if it is still present.
