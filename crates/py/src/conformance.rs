@@ -25,7 +25,7 @@ pub fn check_to_json(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -
     let checks: Vec<_> = report.checks.iter().map(invariant_check_json).collect();
     let measured = measure_all(dut);
     let accepted = accepts();
-    let duties: Vec<_> = measured.iter().map(|one| if accepted { requirement_json(one) } else { not_judged_json(one) }).collect();
+    let duties: Vec<_> = measured.iter().map(|one| requirement_json(one, accepted)).collect();
     json!({ "name": report.name, "checks": checks, "duties": duties })
 }
 
@@ -35,12 +35,8 @@ fn invariant_check_json(check: &InvariantResult) -> Json {
     json!({ "name": check.invariant.word(), "sentence": check.invariant.sentence(), "ok": ok, "found": found })
 }
 
-fn requirement_json(RequirementResult { requirement, compliance, found }: &RequirementResult) -> Json {
+fn requirement_json(RequirementResult { requirement, compliance, found }: &RequirementResult, accepted: bool) -> Json {
     let (section, sentence) = (requirement.section(), requirement.sentence());
-    json!({ "name": requirement.word(), "section": section, "sentence": sentence, "verdict": compliance.word(), "found": found })
-}
-
-fn not_judged_json(RequirementResult { requirement, .. }: &RequirementResult) -> Json {
-    let (section, sentence) = (requirement.section(), requirement.sentence());
-    json!({ "name": requirement.word(), "section": section, "sentence": sentence, "verdict": "not judged", "found": "" })
+    let (verdict, found) = if accepted { (compliance.word(), found.as_str()) } else { ("not judged", "") };
+    json!({ "name": requirement.word(), "section": section, "sentence": sentence, "verdict": verdict, "found": found })
 }
