@@ -30,10 +30,9 @@ enum RunState {
     None,
     Running(Box<Simulation<Recorder>>, NewRowsReader),
     Finished(Box<Run>, Vec<(&'static str, Table)>),
-    /// The recording has reached its limit.
-    RecordingLimit(RecordingLimitReached),
-    /// The page's AQM has failed: what the run went on to would be the results of another AQM.
-    AqmFailed(Box<user_aqm::Failure>),
+    /// The recording has reached its limit, or the page's AQM has failed: what the run went on to would be the results of another AQM. The
+    /// reason is as the page gets it.
+    Failed(Json),
 }
 
 /// Version, build, and all that scenarios may name.
@@ -80,8 +79,8 @@ impl Labs {
         let times = scenario.times_and_seed(seed as u64);
         let recorder = Recorder::new(scenario.record.recording(), times.duration).with_max_bytes(MAX_RECORD_BYTES);
         let simulation = Simulation::new(&scenario.network, &times, recorder);
-        *state =
-            user_aqm::take_failure().map_or_else(|| RunState::Running(Box::new(simulation), NewRowsReader::default()), aqm_failed_state);
+        *state = user_aqm::take_failure()
+            .map_or_else(|| RunState::Running(Box::new(simulation), NewRowsReader::default()), RunState::of_aqm_failure);
     }
 
     /// Advances to a time or the end, or by so many events; returns the time. NaN if the run has failed, now or before.
@@ -89,7 +88,7 @@ impl Labs {
         let Lab { scenario, state } = self.lab_mut(lab);
         let simulation = match state {
             RunState::Running(simulation, _) => simulation,
-            RunState::RecordingLimit(_) | RunState::AqmFailed(_) => return f64::NAN,
+            RunState::Failed(_) => return f64::NAN,
             RunState::None | RunState::Finished(..) => panic!("lab {lab} has no run to advance; fix: start one"),
         };
         let until = Time::ZERO + Span::from_secs_f64(until_s).unwrap_or(scenario.duration).min(scenario.duration);
@@ -100,11 +99,11 @@ impl Labs {
             left -= part;
             let over = simulation.advance_with_event_limit(until, part);
             if let Some(failure) = user_aqm::take_failure() {
-                *state = aqm_failed_state(failure);
+                *state = RunState::of_aqm_failure(failure);
                 return f64::NAN;
             }
             if let Some(reached) = simulation.probe().recording_limit_reached() {
-                *state = RunState::RecordingLimit(reached);
+                *state = RunState::of_full_recording(&reached);
                 return f64::NAN;
             }
             if over {
@@ -116,7 +115,7 @@ impl Labs {
 
     /// Reason for which the run has failed; null if it has not.
     pub fn failure(&self, lab: u32) -> Json {
-        failure_json(&self.lab(lab).state)
+        if let RunState::Failed(failure) = &self.lab(lab).state { failure.clone() } else { Json::Null }
     }
 
     /// Rows that were recorded since the last call.
@@ -138,9 +137,9 @@ impl Labs {
             RunState::Running(simulation, _) => {
                 let (run, recorder) = simulation.finish();
                 match (user_aqm::take_failure(), recorder.tables(&run.names)) {
-                    (Some(failure), _) => aqm_failed_state(failure),
+                    (Some(failure), _) => RunState::of_aqm_failure(failure),
                     (None, Ok(tables)) => RunState::Finished(Box::new(run), tables),
-                    (None, Err(reached)) => RunState::RecordingLimit(reached),
+                    (None, Err(reached)) => RunState::of_full_recording(&reached),
                 }
             }
             other => other,
@@ -150,7 +149,7 @@ impl Labs {
                 "fingerprint": format!("{:016x}", run.fingerprint), "events": run.events, "packet_hops": run.packet_hops,
                 "tables": tables_json(&run.report.tables), "recorded": tables_json(recorded),
             }),
-            RunState::RecordingLimit(_) | RunState::AqmFailed(_) => json!({ "failure": failure_json(state) }),
+            RunState::Failed(failure) => json!({ "failure": failure }),
             RunState::None | RunState::Running(..) => panic!("lab {lab} has no run to finish; fix: start one"),
         }
     }
@@ -171,19 +170,15 @@ impl Labs {
     }
 }
 
-fn aqm_failed_state(failure: user_aqm::Failure) -> RunState {
-    RunState::AqmFailed(Box::new(failure))
-}
+impl RunState {
+    fn of_full_recording(reached: &RecordingLimitReached) -> RunState {
+        RunState::Failed(json!({ "kind": "recording", "message": format!("record: {reached}") }))
+    }
 
-fn failure_json(state: &RunState) -> Json {
-    match state {
-        RunState::RecordingLimit(reached) => json!({ "kind": "recording", "message": format!("record: {reached}") }),
-        RunState::AqmFailed(failure) => {
-            let user_aqm::Failure { aqm, hook, now, packet, message } = &**failure;
-            let time_s = now.map(Time::seconds);
-            json!({ "kind": "aqm", "aqm": aqm, "hook": hook, "time_s": time_s, "packet": packet, "message": message })
-        }
-        RunState::None | RunState::Running(_) | RunState::Finished(..) => Json::Null,
+    fn of_aqm_failure(failure: user_aqm::Failure) -> RunState {
+        let user_aqm::Failure { aqm, hook, now, packet, message } = failure;
+        let time_s = now.map(Time::seconds);
+        RunState::Failed(json!({ "kind": "aqm", "aqm": aqm, "hook": hook, "time_s": time_s, "packet": packet, "message": message }))
     }
 }
 

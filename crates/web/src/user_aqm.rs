@@ -5,7 +5,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
+use ecnlab_queue::aqm::{
+    AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext,
+};
 use ecnlab_queue::user_aqm::{self, packet_text};
 use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams};
 use ecnlab_units::parameter::UsualRange;
@@ -215,18 +217,20 @@ impl JsAqm {
         (slots[host::AQM_CLASS_SLOT], slots[host::RATE_BPS]) = (f64::from(class.number), link.rate.bps() as f64);
         (slots[host::LIMIT_PACKETS], slots[host::LIMIT_BYTES]) = (packets, bytes);
         (slots[host::TEXT_PTR], slots[host::TEXT_LEN]) = (given.as_ptr() as usize as f64, given.len() as f64);
-        let answer = host::call(Hook::Create, instance, &mut slots);
-        let average = class.has_average.then_some(slots[host::AVERAGE]);
-        let mut aqm = JsAqm { class, instance, deadline: None, average, failed: Cell::new(false) };
+        let mut aqm = JsAqm { class, instance, deadline: None, average: None, failed: Cell::new(false) };
+        let answer = aqm.call(Hook::Create, &mut slots, None);
         aqm.deadline = aqm.unwrap_or_fail("on_start", None, String::new(), parse_deadline(answer, None), None);
         Box::new(aqm)
     }
 
-    /// Reads the gauge `average` after a hook that may change it.
-    fn copy_average_from_slots(&mut self, slots: &Slots) {
-        if self.class.has_average {
-            self.average = Some(slots[host::AVERAGE]);
-        }
+    /// Calls a hook, with the random stream if one is lent to it, and reads the gauge `average`, which it may change.
+    fn call(&mut self, hook: Hook, slots: &mut Slots, rng: Option<&mut Rng>) -> f64 {
+        let answer = match rng {
+            Some(rng) => host::call_with_stream(hook, self.instance, slots, rng),
+            None => host::call(hook, self.instance, slots),
+        };
+        self.average = self.class.has_average.then_some(slots[host::AVERAGE]);
+        answer
     }
 
     /// Unwraps the result of a hook; a failure is stored, and the AQM passes all packets from then on.
@@ -271,6 +275,10 @@ fn time_slots(now: Time, slots: &mut Slots) {
     (slots[host::NOW_S], slots[host::NOW_PS]) = (now.seconds(), now.picos() as f64);
 }
 
+fn backlog_slots(backlog: &Backlog, slots: &mut Slots) {
+    (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(backlog.packets), backlog.bytes as f64);
+}
+
 impl Aqm for JsAqm {
     fn requirements(&self) -> AqmRequirements {
         AqmRequirements { groups: self.class.groups, dequeue_hook: self.class.has_departure }
@@ -299,13 +307,12 @@ impl Aqm for JsAqm {
         packet_slots(&arrival.packet, &mut slots);
         slots[host::SOJOURN_S] = arrival.head_sojourn.seconds();
         slots[host::WOULD_OVERFLOW_SLOT] = f64::from(u8::from(arrival.would_overflow));
-        (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(arrival.backlog.packets), arrival.backlog.bytes as f64);
+        backlog_slots(&arrival.backlog, &mut slots);
         for (pair, group) in slots[host::FIRST_GROUP..].chunks_exact_mut(2).zip(arrival.groups) {
             (pair[0], pair[1]) = (f64::from(group.packets), group.bytes as f64);
         }
-        let answer = host::call_with_stream(Hook::Arrival, self.instance, &mut slots, rng);
+        let answer = self.call(Hook::Arrival, &mut slots, Some(rng));
         let verdict = answer_of(answer, |answer| verdict::enqueue_verdict(answer, self.class.groups));
-        self.copy_average_from_slots(&slots);
         self.unwrap_or_fail("on_arrival", Some(arrival.now), packet_text(&arrival.packet), verdict, EnqueueVerdict::Pass)
     }
 
@@ -317,10 +324,8 @@ impl Aqm for JsAqm {
         time_slots(departure.now, &mut slots);
         packet_slots(&departure.packet, &mut slots);
         slots[host::SOJOURN_S] = departure.sojourn.seconds();
-        (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(departure.backlog.packets), departure.backlog.bytes as f64);
-        let answer = host::call_with_stream(Hook::Departure, self.instance, &mut slots, rng);
-        let verdict = answer_of(answer, verdict::dequeue_verdict);
-        self.copy_average_from_slots(&slots);
+        backlog_slots(&departure.backlog, &mut slots);
+        let verdict = answer_of(self.call(Hook::Departure, &mut slots, Some(rng)), verdict::dequeue_verdict);
         self.unwrap_or_fail("on_departure", Some(departure.now), packet_text(&departure.packet), verdict, DequeueVerdict::Pass)
     }
 
@@ -330,8 +335,7 @@ impl Aqm for JsAqm {
         }
         let mut slots = INITIAL_SLOT_VALUES;
         time_slots(now, &mut slots);
-        let answer = answer_of(host::call(Hook::Idle, self.instance, &mut slots), |_| Ok(()));
-        self.copy_average_from_slots(&slots);
+        let answer = answer_of(self.call(Hook::Idle, &mut slots, None), |_| Ok(()));
         self.unwrap_or_fail("on_idle", Some(now), String::new(), answer, ());
     }
 
@@ -347,10 +351,8 @@ impl Aqm for JsAqm {
         let mut slots = INITIAL_SLOT_VALUES;
         time_slots(context.now, &mut slots);
         slots[host::SOJOURN_S] = context.head_sojourn.seconds();
-        (slots[host::BACKLOG_PACKETS], slots[host::BACKLOG_BYTES]) = (f64::from(context.backlog.packets), context.backlog.bytes as f64);
-        let answer = host::call_with_stream(Hook::Deadline, self.instance, &mut slots, rng);
-        let due = parse_deadline(answer, Some(context.now));
-        self.copy_average_from_slots(&slots);
+        backlog_slots(&context.backlog, &mut slots);
+        let due = parse_deadline(self.call(Hook::Deadline, &mut slots, Some(rng)), Some(context.now));
         self.deadline = self.unwrap_or_fail("on_deadline", Some(context.now), String::new(), due, None);
     }
 
@@ -360,8 +362,7 @@ impl Aqm for JsAqm {
         }
         let mut slots = INITIAL_SLOT_VALUES;
         slots[0] = rate.bps() as f64;
-        let answer = answer_of(host::call(Hook::Rate, self.instance, &mut slots), |_| Ok(()));
-        self.copy_average_from_slots(&slots);
+        let answer = answer_of(self.call(Hook::Rate, &mut slots, None), |_| Ok(()));
         self.unwrap_or_fail("on_rate", None, String::new(), answer, ());
     }
 
