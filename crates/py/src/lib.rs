@@ -27,7 +27,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::aqm::{UserAqm, registry_with};
-use crate::table::{RunTables, Table};
+use crate::parquet::RunTables;
+use crate::table::Table;
 
 /// A file, and the extents of its row groups.
 type ParquetFile = (Cow<'static, [u8]>, Vec<parquet::RowGroupExtent>);
@@ -67,7 +68,7 @@ fn run_tables<'t>(key: &str, runs: &'t [(u64, Py<Table>)]) -> Result<RunTables<'
 #[pyfunction]
 #[pyo3(name = "join")]
 fn join_run_tables(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
-    let joined = py.detach(|| run_tables(key, &tables).map(|tables| tables.concatenate()));
+    let joined = py.detach(|| run_tables(key, &tables).map(|runs| table::concatenate_run_tables(&runs)));
     joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

@@ -27,8 +27,6 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
 
-use crate::table::RunTables;
-
 /// Columns in front of those of a run in a file of several runs: the scenario's key, and the seed.
 pub const RUN_COLUMNS: [&str; 2] = ["key", "seed"];
 
@@ -51,6 +49,41 @@ pub type RowGroupExtent = (u64, u64);
 pub struct ColumnPieces<'t> {
     pub name: &'t str,
     pub pieces: Vec<&'t Column>,
+}
+
+/// The tables of several runs of one scenario as one, with the columns `key` and `seed` in front.
+pub struct RunTables<'t> {
+    run_columns: [Column; RUN_COLUMNS.len()],
+    /// Of each run. There is at least one.
+    pub tables: Vec<&'t Table>,
+}
+
+impl<'t> RunTables<'t> {
+    /// # Errors
+    /// Without tables, and if their columns differ.
+    pub fn new(key: &str, runs: &[(u64, &'t Table)]) -> Result<RunTables<'t>> {
+        let tables: Vec<_> = runs.iter().map(|(_, table)| *table).collect();
+        let Some(first) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
+        if tables.iter().any(|table| !have_same_columns(first, table)) {
+            return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
+        }
+        let seeds: Vec<u64> = runs.iter().flat_map(|(seed, table)| std::iter::repeat_n(*seed, table.height())).collect();
+        let keys = Column::Name { index: vec![0; seeds.len()], names: [key.into()].into() };
+        Ok(RunTables { run_columns: [keys, Column::Count(seeds)], tables })
+    }
+
+    /// Number of rows.
+    pub fn height(&self) -> usize {
+        self.run_columns[0].len()
+    }
+
+    /// The columns, each in a piece for each run where it is of their tables.
+    pub fn columns(&self) -> Vec<ColumnPieces<'_>> {
+        let of_runs = RUN_COLUMNS.into_iter().zip(&self.run_columns).map(|(name, column)| ColumnPieces { name, pieces: vec![column] });
+        let pieces = |at: usize| self.tables.iter().map(|table| &table.columns[at].1).collect();
+        let own = self.tables[0].columns.iter().enumerate().map(|(at, (name, _))| ColumnPieces { name, pieces: pieces(at) });
+        of_runs.chain(own).collect()
+    }
 }
 
 /// Writes the tables as one file with a row group for each scenario; returns the file and the row groups' extents. All tables have the same

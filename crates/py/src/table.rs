@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ::parquet::errors::{ParquetError, Result};
+use ::parquet::errors::Result;
 use ::parquet::file::metadata::ParquetMetaData;
 use bytes::Bytes;
 use ecnlab_sim::measures::{self, Column};
@@ -16,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyType};
 
 use crate::panic;
-use crate::parquet::{self, ColumnPieces};
+use crate::parquet::{self, ColumnPieces, RunTables};
 
 /// Table of one run; or of several, which then starts with the columns `key` and `seed`.
 #[pyclass(frozen, module = "ecnlab._core")]
@@ -132,46 +131,10 @@ pub fn tables_to_dict(py: Python<'_>, tables: impl IntoIterator<Item = (&'static
     Ok(dict.unbind())
 }
 
-/// The tables of several runs of one scenario as one, with the columns `key` and `seed` in front.
-pub struct RunTables<'t> {
-    run_columns: [Column; parquet::RUN_COLUMNS.len()],
-    /// Of each run. There is at least one.
-    pub tables: Vec<&'t measures::Table>,
-}
-
-impl<'t> RunTables<'t> {
-    /// # Errors
-    /// Without tables, and if their columns differ.
-    pub fn new(key: &str, runs: &[(u64, &'t measures::Table)]) -> Result<RunTables<'t>> {
-        let tables: Vec<_> = runs.iter().map(|(_, table)| *table).collect();
-        let Some(first) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
-        if tables.iter().any(|table| !parquet::have_same_columns(first, table)) {
-            return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
-        }
-        let seeds: Vec<u64> = runs.iter().flat_map(|(seed, table)| iter::repeat_n(*seed, table.height())).collect();
-        let keys = Column::Name { index: vec![0; seeds.len()], names: [key.into()].into() };
-        Ok(RunTables { run_columns: [keys, Column::Count(seeds)], tables })
-    }
-
-    /// Number of rows.
-    pub fn height(&self) -> usize {
-        self.run_columns[0].len()
-    }
-
-    /// The columns, each in a piece for each run where it is of their tables.
-    pub fn columns(&self) -> Vec<ColumnPieces<'_>> {
-        let of_runs =
-            parquet::RUN_COLUMNS.into_iter().zip(&self.run_columns).map(|(name, column)| ColumnPieces { name, pieces: vec![column] });
-        let pieces = |at: usize| self.tables.iter().map(|table| &table.columns[at].1).collect();
-        let own = self.tables[0].columns.iter().enumerate().map(|(at, (name, _))| ColumnPieces { name, pieces: pieces(at) });
-        of_runs.chain(own).collect()
-    }
-
-    /// All in one table.
-    pub fn concatenate(&self) -> measures::Table {
-        let whole = |column: ColumnPieces<'_>| (column.name.to_owned().into(), concatenate_columns(column.pieces.into_iter()));
-        measures::Table { columns: self.columns().into_iter().map(whole).collect() }
-    }
+/// The tables of several runs in one, with the columns `key` and `seed` in front.
+pub fn concatenate_run_tables(runs: &RunTables<'_>) -> measures::Table {
+    let whole = |column: ColumnPieces<'_>| (column.name.to_owned().into(), concatenate_columns(column.pieces.into_iter()));
+    measures::Table { columns: runs.columns().into_iter().map(whole).collect() }
 }
 
 /// Concatenates columns of one kind.
