@@ -1,6 +1,9 @@
+import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +11,12 @@ import pytest
 
 import ecnlab
 from ecnlab import _core
+from ecnlab.execution import runner
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.runner import Request, run_all
-from ecnlab.storage.segments import StoredBatch
+from ecnlab.storage.segments import BatchCollection, StoredBatch
 from ecnlab.storage.store import ScenarioResultsFolder
+from ecnlab.storage.tables import FinishedRun
 from failing import failing
 from helpers import EXAMPLES
 
@@ -35,6 +40,27 @@ def test_a_folder_gives_the_same_result_as_memory(small: ecnlab.Scenario, tmp_pa
     stored, kept = ecnlab.run(small, [1, 2], out=tmp_path / "r"), ecnlab.run(small, [1, 2])
     assert stored.fingerprints == kept.fingerprints
     assert stored.summary().equals(kept.summary(), null_equal=True)
+
+
+def test_observed_seeds_that_an_interrupt_kept_from_the_folder_are_not_in_its_summary(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, writes = BatchCollection.write_batch, count(1)
+
+    def write_once(batches: BatchCollection, runs: Iterable[FinishedRun], scenarios: Mapping[str, Any]) -> None:
+        runs = list(runs)
+        if runs and next(writes) > 1:
+            raise KeyboardInterrupt
+        write(batches, runs, scenarios)
+
+    monkeypatch.setattr(BatchCollection, "write_batch", write_once)
+    monkeypatch.setattr(runner, "_FLUSH_INTERVAL_S", 0.0)
+    with pytest.raises(ecnlab.errors.Interrupted) as info:
+        ecnlab.run(small, 5, out=tmp_path / "r", observe=True, threads=1)
+    stored = ecnlab.open_result(tmp_path / "r").seeds
+    assert 0 < len(stored) < 5
+    assert info.value.result is not None
+    assert info.value.result.seeds == json.loads((tmp_path / "r/summary.json").read_text())["seeds"] == stored
 
 
 def test_seeds_that_the_folder_has_are_not_run_again(small: ecnlab.Scenario, tmp_path: Path) -> None:

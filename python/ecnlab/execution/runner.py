@@ -497,8 +497,9 @@ class _ResultsFolderRunStore(_OnDiskRunStore):
         return _result_from_seed_tables(request, self._parts(self.batches), self._folder.path, self.batches.warnings)
 
     def _parts(self, batches: BatchCollection) -> list[FinishedSeeds]:
-        """All finished seeds: those in memory, which need not be read, and those in the folder."""
-        kept = (SeedTablesInMemory(runs) for _, runs in groupby(self._observed_runs, lambda run: recording_as_json(run.recording)))
+        """All seeds of the folder: first those that are in memory too, which need not be read."""
+        stored = (run for run in self._observed_runs if batches.has_run(run.key, run.seed, run.recording))
+        kept = (SeedTablesInMemory(runs) for _, runs in groupby(stored, lambda run: recording_as_json(run.recording)))
         return [*kept, *batches.parts_of_scenario(self._folder.header["hash"])]
 
     def _write_results_summary(self) -> None:
