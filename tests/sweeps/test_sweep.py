@@ -315,6 +315,31 @@ def test_a_sweep_of_another_build_is_rewritten_if_its_scenario_is_the_same(small
     assert ecnlab.open_sweep(tmp_path / "out").about == stored
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"backend": "sim"},
+        {"seeds": "x"},
+        {"seeds": 1},
+        {"seeds": [[1]]},
+        {"in_force": [1]},
+        {"in_force_at": 3},
+        {"in_force_at": [3]},
+        {"build": "0123456789abcdef", "scenario": "x"},
+        {"files": [1]},
+        {"files": {"../kept.csv": {}, "..": {}, "a\0.csv": {}}},
+    ],
+)
+def test_a_damaged_sweep_json_is_rewritten_by_the_same_sweep(small_file: Path, tmp_path: Path, damage: dict[str, Any]) -> None:
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    before = _file_contents(tmp_path / "out")
+    (tmp_path / "kept.csv").write_text("mine")
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps(json.loads(before["sweep.json"]) | damage))
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    assert _file_contents(tmp_path / "out") == before
+    assert (tmp_path / "kept.csv").exists()
+
+
 def test_ctrl_c_keeps_finished_runs(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_interrupted(*_: object, **__: object) -> None:
         raise Interrupted("interrupted: 1 of 4 runs had finished")

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
 from io import BytesIO
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +50,7 @@ SWEEP_FORMAT = 3
 SWEEP_FILE = "sweep.json"
 _REMEDY = "fix: run the same sweep again, which rewrites the folder"
 
-# The keys of sweep.json by which a stored sweep is compared with the one that is to replace it.
-_COMPARED_KEYS = {"name", "backend", "build", "scenario", "seeds", "in_force", "in_force_at"}
+_TABLE_FILE_NAME = re.compile(r"\w+\.(parquet|csv)")
 _MAX_SHOWN_DIFFERENCES = 2
 
 _POINTS_FILE = {
@@ -97,13 +98,16 @@ def _require_continuation_of_stored_sweep(path: Path, plan: SweepPlan, seeds: Se
         about = _read_sweep_header(path)
     except (FileNotFoundError, NotADirectoryError, ResultsError):
         return
-    if about.get("format") != SWEEP_FORMAT or not about.keys() >= _COMPARED_KEYS:
+    if about.get("format") != SWEEP_FORMAT:
         return
-    lacking = _part_of_stored_sweep_that_plan_lacks(about, plan, seeds)
+    try:
+        lacking = _part_of_stored_sweep_that_plan_lacks(about, plan, seeds)
+    except (AttributeError, KeyError, TypeError, ValueError):  # sweep.json is damaged
+        return
     if lacking:
         raise ResultsError(
-            f"{path} has another sweep, {about['name']!r}: {lacking}; fix: choose another folder with --out (in Python out=), or delete "
-            "this one, whose runs stay in the store"
+            f"{path} has another sweep, {about.get('name')!r}: {lacking}; fix: choose another folder with --out (in Python out=), or "
+            "delete this one, whose runs stay in the store"
         )
 
 
@@ -114,7 +118,7 @@ def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepP
     if about["build"] != _core.BUILD:
         source, own = about["scenario"], plan.to_dict()["scenario"]
         return "" if all(source.get(key) == own[key] for key in ("form", "text", "overrides")) else "its scenario is another one"
-    if missing := sorted(set(about["seeds"]) - set(seeds)):
+    if missing := sorted(set(map(index, about["seeds"])) - set(seeds)):
         return f"it has {'seed' if len(missing) == 1 else 'the seeds'} {seeds_as_text(missing)}, which this one lacks"
     points = [parameters_in_force(point) for point in plan.points]
     known = {_parameters_as_text(point) for point in points}
@@ -278,11 +282,12 @@ def _frame_to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, 
 
 
 def _files_of_earlier_sweep(path: Path) -> set[str]:
-    """The files that an earlier sweep of this folder wrote."""
+    """The files that an earlier sweep of this folder wrote, as far as sweep.json can be read."""
     try:
-        return set(_read_sweep_header(path).get("files", {})) if is_sweep_folder(path) else set()
+        files = _read_sweep_header(path).get("files") if is_sweep_folder(path) else None
     except (FileNotFoundError, ResultsError):
         return set()
+    return {name for name in files if _TABLE_FILE_NAME.fullmatch(name)} if isinstance(files, dict) else set()
 
 
 def _read_sweep_header(path: Path) -> dict[str, Any]:
