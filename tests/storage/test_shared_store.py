@@ -364,6 +364,30 @@ def test_a_store_of_format_6_is_reused_and_has_the_present_format_when_runs_are_
     assert (ran, json.loads(header.read_text())) == ([(small.hash, 2)], {"format": _core.FORMAT})
 
 
+def test_a_later_format_is_not_lowered_in_a_store_that_was_opened_before(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    store, header = ecnlab.Store(tmp_path / "s"), tmp_path / "s" / "store.json"
+    header.write_text('{"format": 8}')
+    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 8, this ecnlab reads formats 6 and 7; fix: upgrade ecnlab, or"):
+        ecnlab.run_all([ecnlab.Request(small, [1])], store=store)
+    assert header.read_text() == '{"format": 8}'
+
+
+def test_a_store_json_that_cannot_be_read_is_neither_replaced_nor_a_traceback(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, header = ecnlab.Store(tmp_path / "s"), tmp_path / "s" / "store.json"
+    before = header.stat()
+
+    def raise_io_error(path: Path) -> bytes:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    monkeypatch.setattr("ecnlab.storage.store.read_regular_file", raise_io_error)
+    for use in (lambda: ecnlab.run_all([ecnlab.Request(small, [1])], store=store), lambda: ecnlab.Store(tmp_path / "s")):
+        with pytest.raises(ecnlab.ResultsError, match=r"cannot use .* as a store: Input/output error"):
+            use()
+    assert header.stat() == before
+
+
 def test_a_store_that_can_only_be_read_gives_what_it_has(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s").results[0]
 

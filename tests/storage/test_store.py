@@ -19,6 +19,7 @@ from ecnlab.execution import runner
 from ecnlab.execution.jobs import Job
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.storage import atomic, segments, store
+from ecnlab.storage.store import ScenarioResultsFolder
 from ecnlab.sweeps.file import read_sweep_file
 
 _KILLED_SCRIPT = """
@@ -198,6 +199,15 @@ def test_a_folder_of_format_6_is_reused_and_has_the_present_format_when_seeds_ar
     (added,) = {*(tmp_path / "r").glob("batch-*")} - {batch}
     assert list(_read_batch(added / "batch.json")["runs"][0]["seeds"]) == ["2"]
     assert _read_batch(tmp_path / "r" / "run.json")["format"] == _core.FORMAT
+
+
+def test_a_later_format_is_not_lowered_in_a_folder_that_was_opened_before(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    folder = ScenarioResultsFolder.open_or_create(tmp_path / "r", small)
+    folder.prepare_for_new_batches()
+    _edit_batch(tmp_path / "r" / "run.json", format=_core.FORMAT + 1)
+    with pytest.raises(ecnlab.ResultsError, match=r"is a results folder of format 8, this ecnlab reads formats 6 and 7; fix: upgrade"):
+        folder.prepare_for_new_batches()
+    assert _read_batch(tmp_path / "r" / "run.json")["format"] == _core.FORMAT + 1
 
 
 def test_a_batch_of_a_later_format_is_left_alone_and_reported(small: ecnlab.Scenario, tmp_path: Path) -> None:

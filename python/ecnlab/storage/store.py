@@ -14,6 +14,7 @@ create a folder at the same time, one writes run.json and the other reads it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -89,13 +90,16 @@ class ScenarioResultsFolder:
     def prepare_for_new_batches(self) -> None:
         """Check that batches can be written, and raise an older format in the header, for the versions that read that one only.
 
-        Raises ResultsError if the folder cannot be written.
+        Raises ResultsError if the folder cannot be written, or has a later format since it was opened.
         """
         if not os.access(self.path, os.W_OK):
             raise ResultsError(f"cannot write to {self.path}; fix: make the folder writable, or choose another one")
-        if self.header["format"] != _core.FORMAT:
-            self.header = {**self.header, "format": _core.FORMAT}
-            _write_header(self.path / _HEADER_FILE, self.header)
+        stored = ScenarioResultsFolder.open(self.path)
+        _require_same_header(stored, self.header)
+        if stored.header["format"] < _core.FORMAT:
+            stored.header = {**stored.header, "format": _core.FORMAT}
+            _write_header(self.path / _HEADER_FILE, stored.header)
+        self.header = stored.header
 
     def open_batches(self) -> BatchCollection:
         """Open its batches. Raises ResultsError if one belongs to another scenario or engine."""
@@ -166,10 +170,10 @@ class Store:
     def announce_writer(self) -> Iterator[int]:
         """Announce this process as a writer of the store; yields the number of earlier writers.
 
-        An older format in store.json is raised, for the versions that read that one only. Raises ResultsError if it cannot be written.
+        An older format in store.json is raised, for the versions that read that one only. Raises ResultsError if it cannot be written, or
+        is a later one since the store was opened.
         """
-        if _stored_format_version(self.path / _STORE_FILE) != _core.FORMAT:
-            _write_header(self.path / _STORE_FILE, {"format": _core.FORMAT})
+        _raise_format_of_store(self.path)
         with ExitStack() as stack:
             try:
                 lock_file = stack.enter_context(locked_temporary_path(partial_path(self.batches.path / _PRESENCE_FILE)))
@@ -238,12 +242,28 @@ def _check_or_create_store_file(path: Path) -> bool:
     return lost
 
 
-def _stored_format_version(store_file: Path) -> int | None:
-    """The format version in store.json; None if it is damaged. Raises OSError."""
+def _raise_format_of_store(path: Path) -> None:
+    """Write the present format into store.json if it has an older one, or none.
+
+    Raises ResultsError if it has a later one, or cannot be read or written.
+    """
     try:
-        version = read_json_object(store_file, "").get("format")
-    except (FileNotFoundError, ResultsError):
+        version = _stored_format_version(path / _STORE_FILE)
+    except OSError as error:
+        raise ResultsError(f"cannot use {path} as a store: {error.strerror or error}") from None
+    if version is None or version < _core.FORMAT:
+        _write_header(path / _STORE_FILE, {"format": _core.FORMAT})
+    else:
+        require_results_format(path, "store", version, "choose another folder")
+
+
+def _stored_format_version(store_file: Path) -> int | None:
+    """The format version in store.json; None if it is missing or damaged. Raises OSError if it cannot be read."""
+    try:
+        header = json.loads(read_regular_file(store_file))
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
+    version = header.get("format") if isinstance(header, dict) else None
     return version if isinstance(version, int) else None
 
 
