@@ -42,6 +42,23 @@ def test_a_folder_gives_the_same_result_as_memory(small: ecnlab.Scenario, tmp_pa
     assert stored.summary().equals(kept.summary(), null_equal=True)
 
 
+def test_ctrl_c_during_the_last_write_loses_no_finished_run(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, writes = BatchCollection.write_batch, count(1)
+
+    def write_or_interrupt(batches: BatchCollection, runs: Iterable[FinishedRun], scenarios: Mapping[str, Any]) -> None:
+        if next(writes) == 1:
+            raise KeyboardInterrupt
+        write(batches, runs, scenarios)
+
+    monkeypatch.setattr(BatchCollection, "write_batch", write_or_interrupt)
+    monkeypatch.setattr(runner, "_FLUSH_INTERVAL_S", 1e9)
+    with pytest.raises(ecnlab.errors.Interrupted, match="interrupted: 3 of 3 runs had finished"):
+        ecnlab.run(small, 3, out=tmp_path / "r", threads=1)
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2, 3]
+
+
 def test_observed_seeds_that_an_interrupt_kept_from_the_folder_are_not_in_its_summary(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

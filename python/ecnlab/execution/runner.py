@@ -74,8 +74,8 @@ class Request:
     tracing : Tracing or None
         The traces to write.
     observed : Scenario or None
-        The same scenario, perhaps with more recordings, which the first five seeds use unless they are stored. The result has their tables
-        in memory, as far as they fit.
+        The same scenario, perhaps with more recordings, which the first five seeds use unless they are stored. The result of a folder
+        has their tables in memory, as far as they fit.
     """
 
     scenario: Scenario
@@ -642,8 +642,12 @@ class _TaskRunner:
                 self._store_finished_jobs(pool.finished_jobs(_POLL_INTERVAL_S))
                 progress.show_done_count(self.total - self._remaining + pool.sum_of_job_progress())
         finally:
-            self._store_finished_jobs(pool.stop_and_collect_finished_jobs())
-            self._flush_stores()
+            try:
+                self._store_finished_jobs(pool.stop_and_collect_finished_jobs())
+                self._flush_stores()
+            except KeyboardInterrupt:
+                self._flush_stores()  # the runs whose write was interrupted
+                raise
         if self._error is not None:
             raise self._error
 
