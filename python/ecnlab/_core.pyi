@@ -192,12 +192,13 @@ class Idling:
 class Scenario:
     def __new__(
         cls,
-        is_toml: bool,
         text: str,
         overrides: Sequence[tuple[str, str]],
         aqms: Sequence[BroughtAqm] = ...,
         folder: Path | str = ...,
         changed_from: Scenario | None = ...,
+        *,
+        is_toml: bool,
     ) -> Scenario: ...
     @property
     def name(self) -> str: ...

@@ -1,6 +1,6 @@
 //! Tables as Parquet, so that storing and reading a result needs no Python library.
 //!
-//! A file has a row group for each table. The writer returns offset and length of each, so that one can be read, and its digest compared,
+//! A file has a row group for each scenario. The writer returns offset and length of each, so that one can be read, and its digest compared,
 //! without the rest of the file. No value is null: a missing value is NaN. Names are dictionary-encoded text, counts and indices unsigned
 //! integers.
 

@@ -50,15 +50,15 @@ impl Scenario {
     /// Reads a scenario in TOML, or else in JSON, without the interpreter's lock: a large file takes seconds, in which other threads must
     /// receive Ctrl-C. A scenario that is another one with changes shares its network if they do not concern it.
     #[new]
-    #[pyo3(signature = (is_toml, text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None))]
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new(), changed_from = None, *, is_toml))]
     fn new(
         py: Python<'_>,
-        is_toml: bool,
         text: &str,
         overrides: Vec<(String, String)>,
         aqms: Vec<Py<UserAqm>>,
         folder: PathBuf,
         changed_from: Option<Py<Scenario>>,
+        is_toml: bool,
     ) -> PyResult<Scenario> {
         let read = if is_toml { ValidScenario::from_toml } else { ValidScenario::from_json };
         let registry = registry_with(&aqms)?;
@@ -196,7 +196,7 @@ impl Scenario {
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
         let (run, mut probe) =
             self.run_in_slices(seed, probe, watch, TRACED_SLICE_EVENTS, |probe| file.write_pending(&mut probe.tracer))?;
-        probe.tracer.write_remaining_transmissions(Time::ZERO + self.0.duration);
+        probe.tracer.write_begun_transmissions(Time::ZERO + self.0.duration);
         file.finish(&mut probe.tracer)?;
         Ok((run, probe.recorder))
     }

@@ -51,7 +51,7 @@ fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
     let options = RunTimesAndSeed { duration, measure_from, seed: 7 };
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
-    tracer.write_remaining_transmissions(duration);
+    tracer.write_begun_transmissions(duration);
     (run, tracer)
 }
 

@@ -63,7 +63,7 @@ fn run_with_trace(format: TraceFormat, links: &[&str]) -> (Run, Tracer) {
     let (scenario, options) = scenario();
     let spec = TraceSpec { format, links: links.iter().map(|&name| name.to_owned()).collect() };
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
-    tracer.write_remaining_transmissions(options.duration);
+    tracer.write_begun_transmissions(options.duration);
     (run, tracer)
 }
 

@@ -27,7 +27,7 @@ fn run_transactions(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u
     let links = ["servers.access", "servers.access.reverse", "bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
     let format = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
     let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links })).finish();
-    tracer.write_remaining_transmissions(options.duration);
+    tracer.write_begun_transmissions(options.duration);
     std::mem::take(tracer.bytes_mut().unwrap())
 }
 

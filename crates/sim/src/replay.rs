@@ -60,7 +60,7 @@ pub fn replay(
     only: Option<&str>,
 ) -> Result<Vec<(String, Option<ReplayOutcome>)>, ReplayError> {
     let Some(Column::Name { index: queues, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
-    let entries = read_entries(table)?;
+    let entry_of_row = entry_reader(table)?;
     if let Some(name) = only.filter(|name| !measured_queues_with_rates(network).any(|(queue, _)| queue.name == *name)) {
         return Err(ReplayError::NoQueue(name.to_owned()));
     }
@@ -74,8 +74,8 @@ pub fn replay(
     }
     let played = selected_queues().map(|(queue, rate)| {
         let place = names.iter().position(|name| **name == *queue.name);
-        let of_queue = queues.iter().zip(&entries).filter(|(at, _)| Some(**at as usize) == place);
-        let of_queue: Vec<QueueLogEntry> = of_queue.map(|(_, entry)| *entry).collect();
+        let rows = (0..queues.len()).filter(|&row| Some(queues[row] as usize) == place);
+        let of_queue: Vec<QueueLogEntry> = rows.map(&entry_of_row).collect();
         let outcome = is_simulated(queue).then(|| replay_queue(queue, rate, seed, &of_queue));
         (queue.name.clone(), outcome)
     });
@@ -247,7 +247,7 @@ impl QueueItem for ReplayedPacket {
 }
 
 /// The entries of a recorded table, row by row.
-fn read_entries(table: &Table) -> Result<Vec<QueueLogEntry>, ReplayError> {
+fn entry_reader(table: &Table) -> Result<impl Fn(usize) -> QueueLogEntry + '_, ReplayError> {
     let count_values = |name: &'static str| match table.find(name) {
         Some(Column::Count(values)) => Ok(values),
         _ => Err(ReplayError::Column(name)),
@@ -261,7 +261,7 @@ fn read_entries(table: &Table) -> Result<Vec<QueueLogEntry>, ReplayError> {
     let kinds = parse_word_column(table, "event", QueueLogEntryKind::WORDS, QueueLogEntryKind::ALL)?;
     let ecn_fields = parse_word_column(table, "ecn", EcnField::WORDS, EcnField::ALL)?;
     let causes = parse_word_column(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?;
-    let entry = |row: usize| QueueLogEntry {
+    Ok(move |row: usize| QueueLogEntry {
         time: Time::from_picos(times[row]),
         kind: kinds[row],
         packet: numbers[row],
@@ -270,8 +270,7 @@ fn read_entries(table: &Table) -> Result<Vec<QueueLogEntry>, ReplayError> {
         value: values[row],
         rtt_us: rtts_us[row],
         cause: causes[row],
-    };
-    Ok((0..times.len()).map(entry).collect())
+    })
 }
 
 /// Parses a column of words into the values that they name.

@@ -227,9 +227,10 @@ fn slice_len<S>(slice: &ColumnSlice<'_, S>) -> usize {
 }
 
 #[test]
-fn every_hook_of_recorders_and_tracers_is_forwarded() {
+fn every_hook_of_recorders_tracers_and_captures_is_forwarded() {
     let forwarded = include_str!("../src/recorder_and_tracer.rs");
-    for (source, least) in [(include_str!("../src/recorder.rs"), 15), (include_str!("../src/trace/mod.rs"), 8)] {
+    let capture = include_str!("../../emulator/src/capture.rs");
+    for (source, least) in [(include_str!("../src/recorder.rs"), 15), (include_str!("../src/trace/mod.rs"), 8), (capture, 2)] {
         let (_, hooks) = source.split_once("\nimpl Probe for ").expect("it is a probe");
         let (hooks, _) = hooks.split_once("\n}").expect("the implementation ends");
         let hooks: Vec<&str> =

@@ -64,7 +64,7 @@ pub fn run_and_trace_case(text: &str) -> Result<Vec<u8>, String> {
     let (network, options) = network_of_case(&json["scenario"])??;
     let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
     let (_, mut tracer) = Simulation::new(&network, &options, Tracer::new(spec)).finish();
-    tracer.write_remaining_transmissions(options.duration);
+    tracer.write_begun_transmissions(options.duration);
     Ok(tracer.bytes_mut().map(std::mem::take).unwrap_or_default())
 }
 

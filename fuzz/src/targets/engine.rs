@@ -200,7 +200,7 @@ fn compare_with_probes(network: &Network, options: &RunTimesAndSeed, whole: &Run
         let (_, difference) = outcome.expect("no queue here is a kernel's");
         assert_eq!(None, difference, "{queue} decides otherwise when it is replayed");
     }
-    probes.tracer.write_remaining_transmissions(options.duration);
+    probes.tracer.write_begun_transmissions(options.duration);
     let capture = std::mem::take(probes.tracer.bytes_mut().expect("a capture is a file"));
     let reader = Reader::from_reader(&capture[..]).expect("a capture of ours");
     for read in reader {

@@ -327,7 +327,9 @@ def _scenario_from_text(
     classes, entries = _user_aqm_classes_and_entries(aqms)
     beside = folder or Path(source or "").parent.absolute()
     try:
-        core = _build_interruptibly(lambda: _core.Scenario(form == "toml", text, list(changes.items()), entries, beside, changed_from))
+        core = _build_interruptibly(
+            lambda: _core.Scenario(text, list(changes.items()), entries, beside, changed_from, is_toml=form == "toml")
+        )
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.from_engine, error.problems), source) from None
     except ValueError as error:  # a name already in use

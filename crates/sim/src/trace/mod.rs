@@ -112,9 +112,9 @@ impl Tracer {
         self.output.drain_rows_if_at_least(least)
     }
 
-    /// Writes the pending transmissions that have begun by now, as the owner asks at the end of the run.
+    /// Writes the pending transmissions that have begun by now. The owner asks for the last ones at the end of the run.
     #[inline]
-    pub fn write_remaining_transmissions(&mut self, now: Time) {
+    pub fn write_begun_transmissions(&mut self, now: Time) {
         while let Some(event) = self.pending.pop_due(now) {
             self.output.write(&event, &self.headers, &mut self.nodes);
         }
@@ -122,7 +122,7 @@ impl Tracer {
 
     #[inline]
     fn write_event(&mut self, time: Time, kind: TraceEventKind, link: u32, id: PacketId, packet: &Packet) {
-        self.write_remaining_transmissions(time);
+        self.write_begun_transmissions(time);
         if self.is_traced[link] {
             self.output.write(&TraceEvent { time, kind, link, id, packet: *packet }, &self.headers, &mut self.nodes);
         }

@@ -48,3 +48,18 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
         }),
     ]],
 };
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Ecn;
+    use ecnlab_wire::TraceEventKind;
+
+    use super::*;
+
+    #[test]
+    fn words_are_in_the_order_of_kinds_and_codepoints() {
+        let kinds = [TraceEventKind::Enqueued, TraceEventKind::Dequeued, TraceEventKind::Dropped, TraceEventKind::Received];
+        assert_eq!(["enqueued", "dequeued", "dropped", "received"], kinds.map(|kind| EVENT_WORDS[kind as usize]));
+        assert_eq!(["not-ect", "ect1", "ect0", "ce"], [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| ECN_WORDS[ecn as usize]));
+    }
+}
