@@ -247,6 +247,56 @@ def test_a_gauge_that_is_no_number_is_reported_by_its_name(name: str, hook: str)
         ecnlab.run(scenario_with(Worded))
 
 
+class _Raising:
+    """A number whose conversion fails in its own code."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def __float__(self) -> float:
+        raise self.error("from __float__")
+
+    def __index__(self) -> int:
+        raise self.error("from __index__")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, TypeError, KeyboardInterrupt])
+@pytest.mark.parametrize("hook", ["on_start", "on_deadline", "gauge", "group"])
+def test_an_exception_in_a_number_s_own_code_is_passed_on(error: type[BaseException], hook: str) -> None:
+    class Converting(Ticking):
+        groups = 2
+        level: float = gauge(0.0)
+
+        def on_start(self) -> Any:
+            return _Raising(error) if hook == "on_start" else 0.5
+
+        def on_deadline(self, context: TimerContext) -> Any:
+            return _Raising(error) if hook == "on_deadline" else None
+
+        def on_arrival(self, arrival: Arrival) -> Verdict:
+            if hook == "gauge":
+                self.level = _Raising(error)  # type: ignore[assignment]
+            return PASS
+
+        def group(self, packet: Any) -> Any:
+            return _Raising(error) if hook == "group" else 0
+
+    with pytest.raises(ecnlab.AqmError, match=f": {error.__name__}: from __{'index' if hook == 'group' else 'float'}__"):
+        ecnlab.run(scenario_with(Converting))
+
+
+def test_a_deadline_may_be_any_number() -> None:
+    class Whole:
+        def __index__(self) -> int:
+            return 1
+
+    class Starting(Ticking):
+        def on_start(self) -> Any:
+            return Whole()
+
+    ecnlab.run(scenario_with(Starting))
+
+
 @pytest.mark.parametrize(
     ("group", "told"),
     [

@@ -19,7 +19,6 @@ from ecnlab.errors import UsageError
 _NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED_KEYS = ("aqm", "discipline", "limit", "name", "queue")
 _MAX_TIME_S = 1e7
-_MAX_SHOWN_LETTERS = 80
 _MAX_EXACT_INTEGER = 2.0**53
 
 _entry_cache: dict[tuple[type[Aqm], str], _core.BroughtAqm] = {}
@@ -211,9 +210,6 @@ def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
         instance, draws = aqm.__new__(aqm), _core.Draws()
         vars(instance).update(values, **gauges, line=Line(rate_bps, limit_packets, limit_bytes), random=draws.random)
         due = instance.on_start()
-        if due is not None and (isinstance(due, str) or not hasattr(due, "__float__")):
-            fix = "fix: return a number of seconds since the start of the run, or None"
-            raise TypeError(f"{_short_repr(due)} is not a deadline; {fix}")
         if not aqm.compiled:
             return instance, draws, due, None
         from ecnlab.aqm import compiled
@@ -221,11 +217,6 @@ def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
         return instance, draws, due, compiled.compiled_hooks_and_state(instance, list(gauges))
 
     return make_started_instance
-
-
-def _short_repr(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN_LETTERS else f"{text[:_MAX_SHOWN_LETTERS]}..."
 
 
 def _aqm_parameter_checker(aqm: type[Aqm]) -> Any:

@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyType};
 
 use super::compiled::{CompiledAqm, CompiledProgram};
 use super::failure::{self, Failure};
-use super::interpreted::{Draws, InterpretedAqm};
+use super::interpreted::{Draws, InterpretedAqm, extract_deadline};
 use super::view::MAX_AQM_GROUPS;
 
 /// Declaration of a user's AQM, for reading scenarios.
@@ -146,7 +146,8 @@ impl UserAqmClass {
             Limit::Bytes(bytes) => (None, Some(bytes)),
         };
         let begun = self.begin.bind(py).call1((values_to_py_dict(py, values)?, link.rate.bps(), packets, bytes))?;
-        let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Option<f64>, Option<CompiledProgram>) = begun.extract()?;
+        let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Bound<'_, PyAny>, Option<CompiledProgram>) = begun.extract()?;
+        let due = extract_deadline(&due)?;
         Ok(match program {
             None => Box::new(InterpretedAqm::new(self, instance, draws, due)?),
             // SAFETY: `begin` is that of `ecnlab.aqm.plugins`, which returns the code compiled by `ecnlab.aqm.compiled`: each hook for this

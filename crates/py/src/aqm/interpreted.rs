@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, GaugeReport, PacketInfo, TimerContext};
 use ecnlab_queue::{Aqm, user_aqm};
 use ecnlab_units::{Rate, Rng, Time};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -137,6 +137,11 @@ impl InterpretedAqm {
     }
 }
 
+/// A deadline in seconds that the user's code returned, if it did.
+pub fn extract_deadline(due: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    extract_or_explain(due, |text| format!("{text} is not a deadline; fix: return a number of seconds since the start of the run, or None"))
+}
+
 /// A deadline in seconds, if there is one.
 pub fn parse_deadline(due_s: Option<f64>, now: Option<Time>) -> PyResult<Option<Time>> {
     due_s.map(|due_s| user_aqm::parse_deadline(due_s, now, "None")).transpose().map_err(PyValueError::new_err)
@@ -147,11 +152,17 @@ fn gauge_value(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
 }
 
 /// A value of the user's code. A value of another type is a TypeError with the message for its text.
+///
+/// An exception with a traceback comes from the value's own `__float__` or `__index__`, and is passed on.
 fn extract_or_explain<'py, T: FromPyObject<'py>>(value: &Bound<'py, PyAny>, message: impl FnOnce(String) -> String) -> PyResult<T> {
-    match value.extract() {
-        Ok(found) => Ok(found),
-        Err(_) => Err(PyTypeError::new_err(message(repr_text(value)?))),
-    }
+    value.extract().or_else(|error: PyErr| {
+        let py = value.py();
+        let is_of_another_type = error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py);
+        if is_of_another_type && error.traceback(py).is_none() {
+            return Err(PyTypeError::new_err(message(repr_text(value)?)));
+        }
+        Err(error)
+    })
 }
 
 fn repr_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -213,10 +224,7 @@ impl Aqm for InterpretedAqm {
         let now = Some(context.now);
         self.deadline = self.call_hook("on_deadline", now, None, None, |py| {
             let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::TimerContext::of(context),)))?;
-            let due_s = extract_or_explain(answer.bind(py), |text| {
-                format!("{text} is not a deadline; fix: return a number of seconds since the start of the run, or None")
-            })?;
-            parse_deadline(due_s, now)
+            parse_deadline(extract_deadline(answer.bind(py))?, now)
         });
     }
 
