@@ -305,14 +305,34 @@ def test_a_sweep_that_would_replace_another_one_is_refused_with_the_folder_and_t
     assert more.total.height == 9 > first.total.height
 
 
-def test_a_sweep_of_another_build_is_rewritten_if_its_scenario_is_the_same(small_file: Path, tmp_path: Path) -> None:
-    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+def test_a_sweep_of_another_build_is_rewritten_by_one_with_its_scenario_seeds_and_number_of_points(
+    small_file: Path, tmp_path: Path
+) -> None:
+    def sweep(scenario: Any, max_p: list[float], seeds: int) -> None:
+        ecnlab.sweep(scenario, {MAX_P: max_p}, seeds=seeds, store=tmp_path / "s", out=tmp_path / "out")
+
+    sweep(small_file, [0.1, 0.5], 2)
     stored = json.loads((tmp_path / "out" / "sweep.json").read_text())
     (tmp_path / "out" / "sweep.json").write_text(json.dumps(stored | {"build": "0123456789abcdef", "in_force": {"older": 1}}))
-    with pytest.raises(ResultsError, match="has another sweep, 'small': its scenario is another one; fix"):
-        ecnlab.sweep(ecnlab.load(small_file, {"duration": "7 s"}), {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
-    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    for scenario, max_p, seeds, lacking in [
+        (ecnlab.load(small_file, {"duration": "7 s"}), [0.1, 0.5], 2, "its scenario is another one"),
+        (small_file, [0.1, 0.5], 1, "it has seed 2, which this one lacks"),
+        (small_file, [0.1], 2, "it has 2 points, and this one 1"),
+    ]:
+        with pytest.raises(ResultsError, match=f"has another sweep, 'small': {lacking}; fix"):
+            sweep(scenario, max_p, seeds)
+    sweep(small_file, [0.1, 0.5], 2)
     assert ecnlab.open_sweep(tmp_path / "out").about == stored
+
+
+def test_a_sweep_of_a_later_format_is_not_replaced(small_file: Path, tmp_path: Path) -> None:
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    header = tmp_path / "out" / "sweep.json"
+    header.write_text(json.dumps(json.loads(header.read_text()) | {"format": 4}))
+    before = _file_contents(tmp_path / "out")
+    with pytest.raises(ResultsError, match=r"is a sweep of format 4, this ecnlab reads format 3; fix: upgrade ecnlab, or choose another"):
+        ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    assert _file_contents(tmp_path / "out") == before
 
 
 @pytest.mark.parametrize(

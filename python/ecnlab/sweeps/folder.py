@@ -75,7 +75,8 @@ _SUMMARY_FILE = {
 def prepare_sweep_folder(path: Path, plan: SweepPlan, seeds: Sequence[int]) -> Path:
     """Create a sweep's folder if required, and remove partial files of killed processes.
 
-    Raises ResultsError if it cannot be created, has foreign files, or has a sweep with points or seeds that this one lacks.
+    Raises ResultsError if it cannot be created, has foreign files, or has a sweep of a later format or with points or seeds that this one
+    lacks.
     """
     _require_continuation_of_stored_sweep(path, plan, seeds)
     try:
@@ -92,13 +93,16 @@ def prepare_sweep_folder(path: Path, plan: SweepPlan, seeds: Sequence[int]) -> P
 def _require_continuation_of_stored_sweep(path: Path, plan: SweepPlan, seeds: Sequence[int]) -> None:
     """Check that a sweep has everything of the one in its folder, which it replaces. Raises ResultsError.
 
-    A sweep that cannot be read, or is of another build, is the same one if its scenario is.
+    A sweep that is damaged or of an earlier format may be replaced by any.
     """
     try:
         about = _read_sweep_header(path)
     except (FileNotFoundError, NotADirectoryError, ResultsError):
         return
-    if about.get("format") != SWEEP_FORMAT:
+    found, fix = about.get("format"), "choose another folder with --out (in Python out=)"
+    if isinstance(found, int) and found > SWEEP_FORMAT:
+        require_format(path, "sweep", found, [SWEEP_FORMAT], fix)
+    if found != SWEEP_FORMAT:
         return
     try:
         lacking = _part_of_stored_sweep_that_plan_lacks(about, plan, seeds)
@@ -106,20 +110,25 @@ def _require_continuation_of_stored_sweep(path: Path, plan: SweepPlan, seeds: Se
         return
     if lacking:
         raise ResultsError(
-            f"{path} has another sweep, {about.get('name')!r}: {lacking}; fix: choose another folder with --out (in Python out=), or "
-            "delete this one, whose runs stay in the store"
+            f"{path} has another sweep, {about.get('name')!r}: {lacking}; fix: {fix}, or delete this one, whose runs stay in the store"
         )
 
 
 def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepPlan, seeds: Sequence[int]) -> str:
-    """What a stored sweep has and a plan lacks, for a message; "" if the plan has all of it."""
+    """What a stored sweep has and a plan lacks, for a message; "" if the plan has all of it.
+
+    Another build may have other parameters, so its points are compared by number.
+    """
     if about["backend"] != backend_to_dict(plan.base.backend):
         return f"its backend is {about['backend'].get('name')} with another identity or name"
-    if about["build"] != _core.BUILD:
-        source, own = about["scenario"], plan.to_dict()["scenario"]
-        return "" if all(source.get(key) == own[key] for key in ("form", "text", "overrides")) else "its scenario is another one"
     if missing := sorted(set(map(index, about["seeds"])) - set(seeds)):
         return f"it has {'seed' if len(missing) == 1 else 'the seeds'} {seeds_as_text(missing)}, which this one lacks"
+    if about["build"] != _core.BUILD:
+        source, own = about["scenario"], plan.to_dict()["scenario"]
+        if any(source[key] != own[key] for key in ("form", "text", "overrides")):
+            return "its scenario is another one"
+        stored_points = len(about["in_force_at"])
+        return f"it has {stored_points} points, and this one {len(plan.points)}" if stored_points > len(plan.points) else ""
     points = [parameters_in_force(point) for point in plan.points]
     known = {_parameters_as_text(point) for point in points}
     for number, differing in enumerate(about["in_force_at"], 1):
