@@ -507,11 +507,14 @@ def test_of_processes_with_unlike_scenarios_one_has_the_folder(small_file: Path,
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
 
 
-@pytest.mark.parametrize("key", ["hash", "groups", "warnings"])
-def test_a_header_that_lacks_something_is_reported_with_the_remedy(small: ecnlab.Scenario, tmp_path: Path, key: str) -> None:
+@pytest.mark.parametrize(("table", "key"), [(None, "hash"), (None, "groups"), (None, "warnings"), (None, "scenario"), ("scenario", "form")])
+def test_a_header_that_lacks_something_is_reported_with_the_remedy(
+    small: ecnlab.Scenario, tmp_path: Path, table: str | None, key: str
+) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     header = _read_batch(tmp_path / "r" / "run.json")
-    (tmp_path / "r" / "run.json").write_text(json.dumps({name: value for name, value in header.items() if name != key}))
+    del (header[table] if table else header)[key]
+    (tmp_path / "r" / "run.json").write_text(json.dumps(header))
     with pytest.raises(ecnlab.ResultsError, match=r"run\.json is damaged; fix: delete the folder"):
         ecnlab.open_result(tmp_path / "r")
 

@@ -50,6 +50,7 @@ _PRESENCE_FILE = "working"
 _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 _ENTRY_OF_BUILD = re.compile(rf"batch-.*|\.(batch-|{_PRESENCE_FILE}\.).*\.partial")
 _REQUIRED_HEADER_KEYS = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
+_REQUIRED_SCENARIO_KEYS = {"form", "text", "overrides"}
 
 # Content of run.json, as `run_header_of_scenario` makes it.
 RunHeader = Mapping[str, Any]
@@ -83,7 +84,9 @@ class ScenarioResultsFolder:
             raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
         header = read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")
         require_results_format(path, "results folder", header.get("format"), "run the scenario into another folder")
-        if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
+        scenario = header.get("scenario")
+        has_scenario = isinstance(scenario, dict) and scenario.keys() >= _REQUIRED_SCENARIO_KEYS
+        if not (header.keys() >= set(_REQUIRED_HEADER_KEYS) and has_scenario):
             raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
         return ScenarioResultsFolder(path, header)
 
