@@ -32,10 +32,19 @@ def test_an_invalid_seed_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "2000000"])
 def test_a_last_seed_out_of_range_is_refused_with_text_for_the_command(text: str) -> None:
-    fix = f'fix: write a number from 1 to 1000000, or "{text}..{text}" for that one seed'
-    with pytest.raises(UsageError, match=f"^{re.escape(f'seeds {text!r}: stands for the seeds 1 to {text}; {fix}')}$"):
+    fix = f'fix: write a number from 1 to 1000000, or "{text}..{text}" for the one seed {text}'
+    with pytest.raises(UsageError, match=f"^{re.escape(f'seeds {text!r}: must be the number of seeds; {fix}')}$"):
         parse_seeds(text)
     assert parse_seeds(f"{text}..{text}") == [int(text)]
+
+
+@pytest.mark.parametrize(("number", "is_seed"), [(-1, False), (0, True), (2_000_000, True), (SEED_LIMIT, False)])
+def test_the_fix_for_a_number_of_seeds_out_of_range_is_itself_allowed(number: int, is_seed: bool) -> None:
+    with pytest.raises(UsageError, match="must be from 1 to 1000000") as raised:
+        seeds_from_arguments(number)
+    assert (f"give seed={number}" in str(raised.value)) == is_seed
+    if is_seed:
+        assert seeds_from_arguments(seed=number) == [number]
 
 
 @given(st.sets(st.integers(0, SEED_LIMIT - 1), min_size=2, max_size=20))

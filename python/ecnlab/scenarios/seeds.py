@@ -41,9 +41,8 @@ def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | N
         raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; one seed is seed=N")
     last = _to_whole_number("seeds", seeds)
     if not 1 <= last <= _MAX_SEEDS:
-        raise UsageError(
-            f"seeds: {last} must be from 1 to {_MAX_SEEDS}, because it means the seeds 1 .. N; fix: for that one seed give seed={last}"
-        )
+        one = f"; fix: for that one seed give seed={last}" if 0 <= last < SEED_LIMIT else ""
+        raise UsageError(f"seeds: {last} must be from 1 to {_MAX_SEEDS}, because it means the seeds 1 .. N{one}")
     return list(range(1, last + 1))
 
 
@@ -80,8 +79,8 @@ def _parse_last_seed(text: str) -> list[int]:
     """Parse "20", the seeds 1 to 20. Raises UsageError."""
     last = int(text)
     if not 1 <= last <= _MAX_SEEDS:
-        fix = f'fix: write a number from 1 to {_MAX_SEEDS}, or "{last}..{last}" for that one seed'
-        raise UsageError(f"seeds {text!r}: stands for the seeds 1 to {last}; {fix}")
+        one = f', or "{last}..{last}" for the one seed {last}' if last < SEED_LIMIT else ""
+        raise UsageError(f"seeds {text!r}: must be the number of seeds; fix: write a number from 1 to {_MAX_SEEDS}{one}")
     return list(range(1, last + 1))
 
 
