@@ -239,6 +239,12 @@ class Interrupted(EcnlabError):
         self.result = result
 
 
+def require_nonempty_path(place: str, path: object) -> None:
+    """Check that a path is not "", which would be the current folder. Raises UsageError."""
+    if path == "":
+        raise UsageError(f"{place}: is empty; fix: name a file or folder; the current folder is .")
+
+
 def require_no_problems(problems: Iterable[str]) -> None:
     """Raises one UsageError with all problems, each on its line, if there are any."""
     if message := "\n".join(problems):

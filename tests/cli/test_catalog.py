@@ -138,6 +138,12 @@ def test_an_unknown_name_suggests_the_nearest(command: Command, arguments: tuple
     assert f"did you mean '{nearest}'?" in done.err
 
 
+def test_an_empty_name_shows_nothing(command: Command) -> None:
+    done = command("show", "")
+    assert (done.code, done.out) == (2, "")
+    assert "section ''; fix: use one of " in done.err
+
+
 def test_the_schema_is_json_and_knows_the_sections_of_a_scenario(command: Command) -> None:
     schema = json.loads(command("schema").out)
     assert {"name", "duration", "measure_from", "link", "flows", "record"} <= set(schema["properties"])

@@ -1,7 +1,9 @@
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import ecnlab
 from ecnlab.cli import options
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.netshell.links import ShellLink
@@ -58,5 +60,47 @@ def test_errors_in_a_shell_s_link_are_reported_by_option() -> None:
 )
 def test_an_empty_path_is_not_the_current_folder(command: Callable[..., Outcome], arguments: list[str]) -> None:
     refused = command(*arguments)
-    assert (refused.code, refused.err) == (2, f"{arguments[-2]}: is empty; fix: name a file or folder; that of the command is .\n")
-    assert command("plot", "").err == "DIR: is empty; fix: name a file or folder; that of the command is .\n"
+    assert (refused.code, refused.err) == (2, f"{arguments[-2]}: is empty; fix: name a file or folder; the current folder is .\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["plot", ""], "DIR"),
+        (["run", ""], "FILE"),
+        (["sweep", ""], "FILE"),
+        (["compare", "example:ecn", ""], "B"),
+        (["phase", ""], "FILE"),
+        (["shell", ""], "FILE"),
+        (["lab", ""], "FILE"),
+        (["trace", ""], "path"),
+        (["trace", "verify", ""], "path"),
+        (["run", "example:ecn", "--trace", ""], "trace"),
+    ],
+)
+def test_an_empty_argument_is_not_the_current_folder(command: Callable[..., Outcome], arguments: list[str], place: str) -> None:
+    refused = command(*arguments)
+    assert (refused.code, refused.err) == (2, f"{place}: is empty; fix: name a file or folder; the current folder is .\n")
+
+
+@pytest.mark.parametrize(
+    ("use", "place"),
+    [
+        (lambda scenario: ecnlab.run(scenario, out=""), "out"),
+        (lambda scenario: ecnlab.sweep(scenario, {"flows.far.count": [1]}, store=None, out=""), "out"),
+        (lambda scenario: ecnlab.sweep(scenario, {"flows.far.count": [1]}, store=""), "store"),
+        (lambda _: ecnlab.Store(""), "store"),
+        (lambda _: ecnlab.open_result(""), "path"),
+        (lambda _: ecnlab.open_sweep(""), "path"),
+        (lambda _: ecnlab.load(""), "path"),
+        (lambda scenario: ecnlab.compare(scenario, ""), "compare"),
+    ],
+)
+def test_an_empty_path_in_python_is_not_the_current_folder(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[ecnlab.Scenario], object], place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UsageError, match=f"^{place}: is empty; fix: name a file or folder; the current folder is \\.$"):
+        use(small)
+    assert sorted(tmp_path.iterdir()) == before

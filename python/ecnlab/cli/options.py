@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from ecnlab.cli import output
-from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError
+from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError, require_nonempty_path
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
@@ -31,8 +31,7 @@ class NonEmptyPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises UsageError for an empty text."""
-        if value == "":
-            raise UsageError(f"{_parameter_name(param)}: is empty; fix: name a file or folder; that of the command is .")
+        require_nonempty_path(_parameter_name(param), value)
         return super().convert(value, param, ctx)
 
 
@@ -40,7 +39,7 @@ def _parameter_name(param: click.Parameter | None) -> str:
     """An option as it is written, or the name of an argument."""
     if isinstance(param, click.Option):
         return param.opts[-1]
-    return "path" if param is None else param.make_metavar(click.get_current_context())
+    return "path" if param is None else param.make_metavar(click.get_current_context()).strip("[].")
 
 
 PATH = NonEmptyPath(path_type=Path)
@@ -85,12 +84,13 @@ def redirect_prints_to_stderr(command: Decorated) -> Decorated:
     return cast(Decorated, redirected)
 
 
-def resolve_example_argument(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
-    """Replace `example:NAME` in an argument by the paths of the example's files."""
+def resolve_example_argument(context: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Replace `example:NAME` in an argument by the paths of the example's files. Raises UsageError for an empty one."""
     from ecnlab.packaged_examples import resolve_example
 
     if isinstance(value, tuple):
-        return tuple(resolve_example_argument(_context, _option, one) for one in value)
+        return tuple(resolve_example_argument(context, param, one) for one in value)
+    require_nonempty_path(_parameter_name(param), value)
     return value if value is None else type(value)(resolve_example(value))
 
 

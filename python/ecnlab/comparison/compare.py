@@ -11,7 +11,7 @@ from ecnlab.backends.base import Backend
 from ecnlab.backends.registry import merge_renamed_backend_argument
 from ecnlab.comparison.model import Comparison
 from ecnlab.comparison.sides import compare_results, compare_sweeps, with_adjusted_p_values
-from ecnlab.errors import UsageError, require_known_name
+from ecnlab.errors import UsageError, require_known_name, require_nonempty_path
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.scenarios.load import Scenario, load
@@ -117,6 +117,7 @@ def _open_compared_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side |
         return side
     if not isinstance(side, (str, Path)):
         raise UsageError(f"compare: must be a result, a sweep, a scenario, or a path, not {type(side).__name__}")
+    require_nonempty_path("compare", side)
     path = Path(side)
     if path.is_dir():
         return open_sweep(path) if is_sweep_folder(path) else open_result(path)

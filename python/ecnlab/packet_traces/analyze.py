@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
 from ecnlab.display.json_values import non_finite_to_none
-from ecnlab.errors import Interrupted, Problem, TraceError, require_known_name, require_no_problems
+from ecnlab.errors import Interrupted, Problem, TraceError, require_known_name, require_no_problems, require_nonempty_path
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
 from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
@@ -373,6 +373,7 @@ def trace_display_name(path: str) -> str:
 
 def read_trace_with_progress(path: str, read: Any, *, progress: bool) -> Any:
     """Call `read` on a file with a callback for its progress in bytes. Raises TraceError, Interrupted."""
+    require_nonempty_path("path", path)
     name = trace_display_name(path)
     size = 0 if path == STANDARD_INPUT or not Path(path).is_file() else Path(path).stat().st_size
     with ProgressLine(1, shown=progress and size > 0, verb=f"reading {name}") as bar:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecnlab.backends.base import KERNEL_CASES
-from ecnlab.errors import ResultsError, UsageError, require_known_name
+from ecnlab.errors import ResultsError, UsageError, require_known_name, require_nonempty_path
 from ecnlab.storage.atomic import locked_temporary_path, partial_path, remove_abandoned_partials
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ def _snap_length_and_ip_version(asked: TraceTo, form: str, path: Path) -> tuple[
 
 
 def _trace_path_from_argument(path: object) -> Path:
+    require_nonempty_path("trace", path)
     if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise UsageError(f"trace: must be the path of a file, not {type(path).__name__}")
     return Path(path)

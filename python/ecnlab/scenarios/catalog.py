@@ -163,7 +163,7 @@ class CatalogEntry:
 
     def is_called(self, name: str) -> bool:
         """Whether this is its name or alias."""
-        return name in (self.name, self.alias)
+        return bool(name) and name in (self.name, self.alias)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ecnlab.backends import base, registry
 from ecnlab.backends.base import Backend
 from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.display import html
-from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.errors import Problem, ScenarioError, UsageError, require_nonempty_path
 from ecnlab.packaged_examples import PREFIX, resolve_example
 from ecnlab.scenarios.summary import scenario_tables
 
@@ -211,6 +211,7 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
     """
     if not isinstance(path, (str, Path)):
         raise UsageError(f"path: must be the path of a scenario file, not {type(path).__name__}")
+    require_nonempty_path("path", path)
     file = resolve_example(path)
     source = str(file)
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.errors import ResultsError, UsageError
+from ecnlab.errors import ResultsError, UsageError, require_nonempty_path
 from ecnlab.storage.atomic import open_regular_file, read_regular_file
 
 # Format 7 has another encoding of real numbers in large tables; the tables are those of format 6.
@@ -22,6 +22,7 @@ OLDEST_READABLE_FORMAT = 6
 
 def parse_folder_argument(argument: str, value: object) -> Path:
     """Convert an argument to the path of a folder. Raises UsageError that names the argument."""
+    require_nonempty_path(argument, value)
     if not isinstance(value, (str, Path)) or "\0" in str(value):
         what = "a path with a null byte" if isinstance(value, (str, Path)) else type(value).__name__
         raise UsageError(f"{argument}: must be the path of a folder, not {what}")
