@@ -166,7 +166,11 @@ def test_figures_of_a_run_that_recorded_nothing_are_a_warning_after_the_numbers(
     small_file.write_text(SMALL.split("[record]")[0] + '[record]\nqueue = "off"\nrates = false')
     done = command("run", small_file, *asked, "--seeds", "6", "--out", tmp_path / "r")
     assert (done.code, done.out.splitlines()[-1]) == (0, f"results in {tmp_path / 'r'}")
-    assert done.out.splitlines()[-2].startswith('steady state not checked (fix: omit record.queue = "off" and record.rates = false); ')
+    fix = 'fix: omit record.queue = "off" and record.rates = false, and run into another folder with --out'
+    assert done.out.splitlines()[-2].startswith(f"steady state not checked ({fix}); ")
+    small_file.write_text(SMALL.split("[record]")[0])
+    after = command("run", small_file, "--seeds", "6", "--out", tmp_path / "new")
+    assert re.match("steady state (from|not found)", after.out.splitlines()[-2])
     assert re.search(r"^warning: record: no figure was drawn: .* --set 'record\.queue=10 ms'$", done.err, re.MULTILINE)
     assert not (tmp_path / "r" / "figures").exists()
 

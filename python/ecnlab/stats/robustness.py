@@ -97,7 +97,8 @@ class Robustness:
 
     def _steady_state_text(self) -> str:
         if self.steady is None:
-            return f"steady state not checked{f' (fix: omit {self.switched_off})' if self.switched_off else ''}"
+            fix = f" (fix: omit {self.switched_off}, and run into another folder with --out)" if self.switched_off else ""
+            return f"steady state not checked{fix}"
         if self.steady.reason:
             return f"no steady state, as {self.steady.reason}"
         if self.steady.from_s is None:
