@@ -183,6 +183,10 @@ def test_bins_of_rates_that_are_off_are_the_same_warning_in_the_command_and_in_p
     assert warning.place == "record.rates_interval"
     assert warning.message == "has an effect only with rates = true; fix: add rates = true, or leave it out"
     assert f"warning: {warning.as_text(str(small_file))}" in command("run", small_file, "--out", tmp_path / "r").err.splitlines()
+    assert ecnlab.open_result(tmp_path / "r").series.rate["time_s"].unique().sort().to_list()[:3] == [0, 1, 2]
+    batches = sorted((tmp_path / "r").glob("batch-*"))
+    ecnlab.run(ecnlab.load(small_file), out=tmp_path / "r")
+    assert sorted((tmp_path / "r").glob("batch-*")) == batches, "the stored seed has all that the scenario records"
 
 
 def test_set_changes_the_scenario(command: Command, small_file: Path, tmp_path: Path) -> None:

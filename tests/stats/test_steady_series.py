@@ -33,6 +33,16 @@ def test_a_scenario_that_records_already_keeps_its_own_interval() -> None:
     assert steady_series.with_steady_state_recording(ecnlab.load(EXAMPLES / "ecn.toml")) is None
 
 
+def test_bins_of_rates_that_are_off_are_not_those_of_the_check() -> None:
+    watched = steady_series.with_steady_state_recording(_scenario_without_record("ecn.toml", '[record]\nrates_interval = "500 ms"'))
+    assert watched is not None
+    assert (watched.record["rates"], watched.record["rates_interval"]) == (True, "1 s")
+    text = '[record]\nrates = true\nrates_interval = "500 ms"'
+    watched = steady_series.with_steady_state_recording(_scenario_without_record("ecn.toml", text))
+    assert watched is not None
+    assert (watched.record["rates"], watched.record["rates_interval"]) == (True, "0.5 s")
+
+
 _OFF = {"queue": "off", "rates": False}
 
 

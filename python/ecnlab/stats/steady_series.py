@@ -30,6 +30,7 @@ _MIN_INTERVAL_S = 1e-6
 _MIN_BATCHES_OF_FIVE = 100  # a series with fewer batches has one observation per batch
 _FINAL_SHARE = 0.1
 _SWITCHED_OFF_TEXTS = {"queue": 'record.queue = "off"', "rates": "record.rates = false"}
+_RATES_INTERVAL = "1 s"
 _QUEUE_TABLE, _RATE_TABLE = "series_queue", "series_rate"
 
 
@@ -47,7 +48,7 @@ def with_steady_state_recording(scenario: Scenario) -> Scenario | None:
     if scenario.record["queue"] == "off" and "queue" not in off and scenario.queue_names and interval_s >= _MIN_INTERVAL_S:
         changes["record.queue"] = f"{interval_s:.9g} s"
     if not scenario.record["rates"] and "rates" not in off and scenario.duration_s * len(scenario.group_names) <= _MAX_ROWS:
-        changes["record.rates"] = True
+        changes |= {"record.rates": True, "record.rates_interval": _RATES_INTERVAL}  # bins of rates that are off have no effect
     try:
         return scenario.changed(changes) if changes else None
     except ScenarioError:  # the scenario's own recording leaves too little memory

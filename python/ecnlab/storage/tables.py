@@ -97,7 +97,8 @@ def column_metadata(table: str) -> list[tuple[str, str]]:
 
 def recording_includes(recording: Recording, wanted: Recording) -> bool:
     """Whether a recording has everything in `wanted`."""
-    return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
+    without_effect = {"plot"} if wanted.get("rates") else {"plot", "rates_interval"}
+    return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key not in without_effect)
 
 
 def recording_as_json(recording: Recording) -> str:
