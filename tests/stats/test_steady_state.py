@@ -183,6 +183,17 @@ def _advised_duration_s(rng: np.random.Generator, duration_s: float) -> float | 
     return float(advice[0][1]) if advice and advice[0] else None
 
 
+def test_independent_observations_are_counted_from_the_advised_begin_which_the_warning_names() -> None:
+    rng = np.random.default_rng(0)
+    slow = [20 + 5 * _noise_series(rng, 0.985, 2000) for _ in range(5)]
+    falling = [20 + 200 * np.exp(-np.arange(2000) / 60) + rng.normal(size=2000) for _ in range(5)]
+    found = steady_state_of_run([_observed_series(slow), _observed_series(falling)], [1, 2, 3, 4, 5], 0.0, 200.0)
+    moved, few = (one.message for one in found.warnings)
+    (begin,) = re.findall(r'measure_from = "(.*) s" or later', moved)
+    assert float(begin) > 0
+    assert few.startswith(f"from {begin} s on a run holds only about ")
+
+
 def test_the_advised_duration_is_mostly_enough_at_once() -> None:
     rng = np.random.default_rng(5)
     advised = [advice for _ in range(40) if (advice := _advised_duration_s(rng, 50.0)) is not None]

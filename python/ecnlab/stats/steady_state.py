@@ -234,7 +234,7 @@ def _short_interval_warnings(found: Sequence[SteadyStateOfQuantity], measure_fro
     if not few:
         return []
     least = min(few, key=lambda one: one.independent)
-    what = f"a run holds only about {max(1.0, least.independent):.0f} independent observations of {least.name}"
+    what = f"from {measure_from_s:g} s on a run holds only about {max(1.0, least.independent):.0f} independent observations of {least.name}"
     why = f"its 20 batch means are correlated by {least.correlation:.2f}, so the mean of a run hangs on a few swings"
     longer_s = max(
         (_interval_factor(one.correlation, runs, len(found)) - 1) * (duration_s - max(measure_from_s, one.from_s or 0.0)) for one in few
@@ -246,8 +246,9 @@ def _short_interval_warnings(found: Sequence[SteadyStateOfQuantity], measure_fro
 def _interval_factor(correlation: float, runs: int, series: int) -> float:
     """How many times as long the measured interval must be for enough independent observations.
 
-    The correlation of a quantity is taken to decay exponentially with time, so longer batches are less correlated. With the factor the
-    same check of a run of that length passes in 95 % of cases.
+    The correlation of a quantity is taken to decay exponentially with time, so longer batches are less correlated. The factor aims at a
+    run that passes the same check in 95 % of cases. It is too small for a quantity whose correlation time is above a fifteenth of the
+    run, as the estimate of its correlation is then too low.
     """
     deviation = _deviation_of_autocorrelation(runs)
     accepted = max(_MAX_ACCEPTED_CORRELATION, _significant_correlation(deviation, series))
