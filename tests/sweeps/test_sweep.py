@@ -285,10 +285,10 @@ def test_a_folder_that_was_killed_while_it_was_written_is_rewritten(small_file: 
 @pytest.mark.parametrize(
     ("changes", "grid", "seeds", "lacking"),
     [
-        ({}, {MAX_P: [0.1]}, 2, r"its point 2 \(link\.bottleneck\.queue\.max_p = 0\.5\) is none of this one's"),
+        ({}, {MAX_P: [0.1]}, 2, r"its point 2 \(link\.bottleneck\.queue\.max_p = 0\.5\) is not a point of this one"),
         ({}, {MAX_P: [0.1, 0.5]}, 1, "it has seed 2, which this one lacks"),
-        ({}, {"flows.far.count": [1]}, 2, r"its point 1 \(flows\.far\.count = 3, .*max_p = 0\.1\) is none of this one's"),
-        ({"duration": "7 s"}, {MAX_P: [0.1, 0.5]}, 2, r"its point 1 \(duration = 6 s\) is none of this one's"),
+        ({}, {"flows.far.count": [1]}, 2, r"its point 1 \(flows\.far\.count = 3, .*max_p = 0\.1\) is not a point of this one"),
+        ({"duration": "7 s"}, {MAX_P: [0.1, 0.5]}, 2, r"its point 1 \(duration = 6 s\) is not a point of this one"),
     ],
 )
 def test_a_sweep_that_would_replace_another_one_is_refused_with_the_folder_and_the_fix(
@@ -323,6 +323,14 @@ def test_a_sweep_of_another_build_is_rewritten_by_one_with_its_scenario_seeds_an
             sweep(scenario, max_p, seeds)
     sweep(small_file, [0.1, 0.5], 2)
     assert ecnlab.open_sweep(tmp_path / "out").about == stored
+
+
+def test_a_sweep_of_another_backend_is_not_replaced(small_file: Path, tmp_path: Path) -> None:
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
+    header = tmp_path / "out" / "sweep.json"
+    header.write_text(json.dumps(json.loads(header.read_text()) | {"backend": {"name": "live", "kernel": "6.18.5"}}))
+    with pytest.raises(ResultsError, match=r"its backend is live \(kernel 6\.18\.5\) instead of sim; fix: choose another folder"):
+        ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
 
 
 def test_a_sweep_of_a_later_format_is_not_replaced(small_file: Path, tmp_path: Path) -> None:

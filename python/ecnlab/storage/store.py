@@ -91,9 +91,10 @@ class ScenarioResultsFolder:
         return ScenarioResultsFolder(path, header)
 
     def prepare_for_new_batches(self) -> None:
-        """Check that batches can be written, and raise an older format in the header, for the versions that read that one only.
+        """Check that batches can be written, and write the present format into the header instead of an older one.
 
-        Raises ResultsError if the folder cannot be written, or has a later format since it was opened.
+        A version of ecnlab that reads only the older format then refuses the folder. Raises ResultsError if the folder cannot be written,
+        or has a later format since it was opened.
         """
         if not os.access(self.path, os.W_OK):
             raise ResultsError(f"cannot write to {self.path}; fix: make the folder writable, or choose another one")
@@ -173,10 +174,10 @@ class Store:
     def announce_writer(self) -> Iterator[int]:
         """Announce this process as a writer of the store; yields the number of earlier writers.
 
-        An older format in store.json is raised, for the versions that read that one only. Raises ResultsError if it cannot be written, or
-        is a later one since the store was opened.
+        The present format is written into store.json instead of an older one, so that versions that read only the older one refuse the
+        store. Raises ResultsError if it cannot be written, or has a later format since it was opened.
         """
-        _raise_format_of_store(self.path)
+        _write_present_format_of_store(self.path)
         with ExitStack() as stack:
             try:
                 lock_file = stack.enter_context(locked_temporary_path(partial_path(self.batches.path / _PRESENCE_FILE)))
@@ -245,7 +246,7 @@ def _check_or_create_store_file(path: Path) -> bool:
     return lost
 
 
-def _raise_format_of_store(path: Path) -> None:
+def _write_present_format_of_store(path: Path) -> None:
     """Write the present format into store.json if it has an older one, or none.
 
     Raises ResultsError if it has a later one, or cannot be read or written.

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.backends.base import backend_to_dict
+from ecnlab.backends.base import backend_to_dict, pair_of_distinct_identity_texts
 from ecnlab.errors import ResultsError
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.seeds import seeds_as_text
@@ -120,7 +120,9 @@ def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepP
     Another build may have other parameters, so its points are compared by number.
     """
     if about["backend"] != backend_to_dict(plan.base.backend):
-        return f"its backend is {about['backend'].get('name')} with another identity or name"
+        return "its backend is {} instead of {}".format(
+            *pair_of_distinct_identity_texts(about["backend"], backend_to_dict(plan.base.backend))
+        )
     if missing := sorted(set(map(index, about["seeds"])) - set(seeds)):
         return f"it has {'seed' if len(missing) == 1 else 'the seeds'} {seeds_as_text(missing)}, which this one lacks"
     if about["build"] != _core.BUILD:
@@ -136,7 +138,7 @@ def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepP
         if _parameters_as_text(stored) not in known:
             alone = [key for key, value in stored.items() if key != "name" and all(point.get(key) != value for point in points)]
             values = ", ".join(f"{key} = {stored[key]}" for key in alone[:_MAX_SHOWN_DIFFERENCES])
-            return f"its point {number}{f' ({values})' if values else ''} is none of this one's"
+            return f"its point {number}{f' ({values})' if values else ''} is not a point of this one"
     return ""
 
 
