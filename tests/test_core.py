@@ -1,7 +1,9 @@
 import math
 import pickle
 import struct
+from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -67,6 +69,29 @@ def test_columns_of_each_kind_and_size_are_read_back(rows: int, number_of_names:
     assert {name: frame[name].to_list() for name in frame.columns} == {
         name: _core.join("k", runs).column(name) for name in _core.join("k", runs).columns
     }
+
+
+@pytest.mark.parametrize("seeds", [[7], [1, 2, 3]])
+def test_only_real_numbers_are_stored_byte_by_byte_which_older_readers_refuse_for_whole_ones(seeds: list[int], tmp_path: Path) -> None:
+    rows = 25_000
+    columns: list[tuple[str, str, bytes, list[str]]] = [
+        ("time_s", "real", struct.pack(f"<{rows}d", *(row * 0.01 for row in range(rows))), []),
+        ("sent", "count", struct.pack(f"<{rows}Q", *range(rows)), []),
+        ("length", "index", struct.pack(f"<{rows}I", *range(rows)), []),
+        ("queue", "name", struct.pack("<I", 0) * rows, ["bottleneck"]),
+    ]
+    file = tmp_path / "t.parquet"
+    file.write_bytes(_core.write_parquet([("k", [(seed, _core.Table(columns)) for seed in seeds])], [])[0])
+    encodings = duckdb.sql(f"select path_in_schema, encodings, stats_min_value, stats_max_value from parquet_metadata('{file}')").fetchall()
+    assert {name for name, encoding, *_ in encodings if "BYTE_STREAM_SPLIT" in encoding} == {"time_s"}
+    assert {name: (least, most) for name, _, least, most in encodings if name in ("key", "seed")} == {
+        "key": ("k", "k"),
+        "seed": (str(seeds[0]), str(seeds[-1])),
+    }
+    assert duckdb.sql(f"select seed, count(*), sum(sent) from '{file}' group by seed order by seed").fetchall() == [
+        (seed, rows, sum(range(rows))) for seed in seeds
+    ]
+    assert file.stat().st_size < len(seeds) * 100_000
 
 
 def test_a_table_goes_through_pickle(small: ecnlab.Scenario) -> None:

@@ -139,8 +139,8 @@ impl<W: Write + Send> TableWriter<W> {
         let descriptors = self.writer.schema_descr().columns().to_vec();
         let mut rows = self.writer.next_row_group()?;
         for (column, descriptor) in columns.iter().zip(descriptors) {
-            if let Some(name) = column.repeated_name() {
-                let (bytes, chunk) = encode_repeated_name(name, column.height(), descriptor)?;
+            if let Some(value) = column.repeated_value() {
+                let (bytes, chunk) = encode_repeated_value(value, column.height(), descriptor)?;
                 rows.append_column(&bytes, chunk)?;
             } else if let Some(mut writer) = rows.next_column()? {
                 column.pieces.iter().try_for_each(|piece| write_column(writer.untyped(), piece))?;
@@ -170,9 +170,10 @@ fn parquet_field(name: &str, column: &Column) -> Result<TypePtr> {
     Ok(Arc::new(builder.with_converted_type(converted).with_logical_type(logical).build()?))
 }
 
-/// Writer properties. Only names have a dictionary: a dictionary of numbers takes more time than it saves, since compression shrinks repeated
-/// numbers as well. A page of numbers has the first bytes of all of them, then the second bytes, and so on, which are
-/// compressed in half of the time or less. For few rows compression does not pay.
+/// Writer properties. Only names and, in large tables, the seed have a dictionary: a dictionary of other numbers takes more time than it saves,
+/// since compression shrinks repeated numbers as well. A page of real numbers has the first bytes of all of them, then the second bytes, and so
+/// on, which are compressed in half of the time. Whole numbers are not laid out so: pyarrow 15 and DuckDB 1 do not read it. For few rows
+/// compression does not pay.
 fn writer_properties(columns: &[ColumnPieces<'_>], rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let compression = if rows < MIN_COMPRESSED_ROWS { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
@@ -184,10 +185,14 @@ fn writer_properties(columns: &[ColumnPieces<'_>], rows: usize, metadata: Vec<(S
         .set_offset_index_disabled(true);
     for ColumnPieces { name, pieces } in columns {
         let path = ColumnPath::new(vec![(*name).to_owned()]);
-        if matches!(pieces[0], Column::Name { .. }) {
-            builder = builder.set_column_dictionary_enabled(path.clone(), true);
-        } else if compression != Compression::UNCOMPRESSED {
-            builder = builder.set_column_encoding(path.clone(), Encoding::BYTE_STREAM_SPLIT);
+        let is_large = compression != Compression::UNCOMPRESSED;
+        match pieces[0] {
+            Column::Name { .. } => builder = builder.set_column_dictionary_enabled(path.clone(), true),
+            Column::Real(_) if is_large => builder = builder.set_column_encoding(path.clone(), Encoding::BYTE_STREAM_SPLIT),
+            Column::Count(_) if is_large && RUN_COLUMNS.contains(name) => {
+                builder = builder.set_column_dictionary_enabled(path.clone(), true)
+            }
+            _ => {}
         }
         // Readers skip the row groups of other runs by these statistics.
         if RUN_COLUMNS.contains(name) {
@@ -222,12 +227,48 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
     Ok(())
 }
 
+/// A value that all rows of a column have.
+struct RepeatedValue {
+    /// Its bytes in the encoding PLAIN.
+    plain: Vec<u8>,
+    statistics: Statistics,
+}
+
+impl From<&str> for RepeatedValue {
+    fn from(name: &str) -> RepeatedValue {
+        let value = Some(ByteArray::from(name));
+        let plain = [&(name.len() as u32).to_le_bytes(), name.as_bytes()].concat();
+        RepeatedValue { plain, statistics: Statistics::byte_array(value.clone(), value, None, Some(0), false) }
+    }
+}
+
+impl From<u64> for RepeatedValue {
+    fn from(count: u64) -> RepeatedValue {
+        let value = Some(count as i64);
+        RepeatedValue { plain: count.to_le_bytes().to_vec(), statistics: Statistics::int64(value, value, None, Some(0), false) }
+    }
+}
+
 impl ColumnPieces<'_> {
     fn height(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len()).sum()
     }
 
-    /// The name that all rows have; None for other columns, and without rows.
+    /// The name or count that all rows have; None for other columns, and without rows.
+    fn repeated_value(&self) -> Option<RepeatedValue> {
+        match self.pieces[0] {
+            Column::Name { .. } => self.repeated_name().map(RepeatedValue::from),
+            Column::Count(_) => self.repeated_count().map(RepeatedValue::from),
+            Column::Real(_) | Column::Index(_) => None,
+        }
+    }
+
+    fn repeated_count(&self) -> Option<u64> {
+        let mut counts = self.pieces.iter().flat_map(|piece| if let Column::Count(values) = piece { &values[..] } else { &[] });
+        let &first = counts.next()?;
+        counts.all(|&count| count == first).then_some(first)
+    }
+
     fn repeated_name(&self) -> Option<&str> {
         let mut repeated = None;
         for piece in &self.pieces {
@@ -242,14 +283,13 @@ impl ColumnPieces<'_> {
     }
 }
 
-/// Encodes a column whose rows all have one name: a dictionary of it, and pages of one run each. Most columns of names in series are such, and
-/// [`ColumnWriter`] looks up each row in the dictionary, which takes as long as all else.
-fn encode_repeated_name(name: &str, height: usize, descriptor: ColumnDescPtr) -> Result<(Bytes, ColumnCloseResult)> {
+/// Encodes a column whose rows all have one value: a dictionary of it, and pages of one run each. Most columns of names in series are such, and
+/// the seed of a single run is. [`ColumnWriter`] looks up each row in the dictionary, which takes as long as all else.
+fn encode_repeated_value(value: RepeatedValue, height: usize, descriptor: ColumnDescPtr) -> Result<(Bytes, ColumnCloseResult)> {
     let mut sink = TrackedWrite::new(Vec::new());
     let mut pages = SerializedPageWriter::new(&mut sink);
-    let entry = [&(name.len() as u32).to_le_bytes(), name.as_bytes()].concat();
-    let length = entry.len();
-    let dictionary = Page::DictionaryPage { buf: entry.into(), num_values: 1, encoding: Encoding::PLAIN, is_sorted: false };
+    let length = value.plain.len();
+    let dictionary = Page::DictionaryPage { buf: value.plain.into(), num_values: 1, encoding: Encoding::PLAIN, is_sorted: false };
     let data_page_offset = pages.write_page(CompressedPage::new(dictionary, length))?.bytes_written;
     let mut remaining = height;
     while remaining > 0 {
@@ -268,7 +308,7 @@ fn encode_repeated_name(name: &str, height: usize, descriptor: ColumnDescPtr) ->
         remaining -= rows;
     }
     let bytes = sink.into_inner()?;
-    let (size, value) = (bytes.len() as i64, Some(ByteArray::from(name)));
+    let size = bytes.len() as i64;
     let mut metadata = ColumnChunkMetaData::builder(descriptor.clone())
         .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
         .set_num_values(height as i64)
@@ -277,7 +317,7 @@ fn encode_repeated_name(name: &str, height: usize, descriptor: ColumnDescPtr) ->
         .set_dictionary_page_offset(Some(0))
         .set_data_page_offset(data_page_offset as i64);
     if RUN_COLUMNS.contains(&descriptor.name()) {
-        metadata = metadata.set_statistics(Statistics::byte_array(value.clone(), value, None, Some(0), false));
+        metadata = metadata.set_statistics(value.statistics);
     }
     let chunk = ColumnCloseResult {
         bytes_written: size as u64,
