@@ -56,12 +56,12 @@ def _batch_count(out: Path) -> dict[Path, int]:
 
 def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_path: Path) -> None:
     tree = {key: value for key, value in tomllib.loads(SMALL).items() if key != "record"}
-    drawn: list[tuple[str, list[int], frozenset[str]]] = []
+    drawn: list[tuple[str, list[int], dict[str, list[int]]]] = []
 
     def draws(number: str, record: dict[str, Any], every_seed: bool) -> StudyItem:
         def draw(results: ResultsByKey) -> DrawnItemContent:
             (result,) = results.values()
-            drawn.append((number, result.seeds, result.tables & {"series_rate", "events"}))
+            drawn.append((number, result.seeds, {name: result.seeds_with(name) for name in ("series_rate", "events")}))
             return DrawnItemContent()
 
         return StudyItem(number, "t", "c", {(): RequiredScenario(tree | {"record": record}, every_seed)}, draw)
@@ -69,9 +69,9 @@ def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_pa
     items = [draws("1", {}, True), draws("2", {"rates": True}, True), draws("3", {"events": True}, False)]
     run_study(Study("tiny", "t", "s", "u", items), tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
     assert drawn == [
-        ("1", [1, 2], frozenset({"series_rate"})),
-        ("2", [1, 2], frozenset({"series_rate"})),
-        ("3", [1], frozenset({"series_rate", "events"})),
+        ("1", [1, 2], {"series_rate": [1, 2], "events": [1]}),
+        ("2", [1, 2], {"series_rate": [1, 2], "events": [1]}),
+        ("3", [1], {"series_rate": [1], "events": [1]}),
     ]
     parts = [part for path in _batch_count(tmp_path / "s") for part in StoredBatch.open(path).parts]
     assert len({part.key for part in parts}) == 1
