@@ -206,6 +206,18 @@ def test_a_sweep_that_is_removed_while_it_is_opened_is_one_clear_error(tmp_path:
         ecnlab.open_sweep(tmp_path)
 
 
+@pytest.mark.parametrize(("key", "value"), [("files", None), ("files", []), ("seeds", 5), ("points", "4"), ("name", None)])
+def test_a_sweep_json_with_an_entry_of_another_type_is_refused_with_the_remedy(
+    small_file: Path, tmp_path: Path, key: str, value: object
+) -> None:
+    out = tmp_path / "s"
+    ecnlab.sweep(small_file, {MAX_P: [0.1, 0.2]}, seeds=1, store=None, out=out)
+    about = json.loads((out / "sweep.json").read_text())
+    (out / "sweep.json").write_text(json.dumps(about | {key: value}))
+    with pytest.raises(ResultsError, match=f"sweep.json is damaged: {key} missing or of another type; fix: run the same sweep again"):
+        ecnlab.open_sweep(out)
+
+
 @pytest.mark.parametrize("damaged", ["groups.parquet", "sweep.json", "missing"])
 def test_a_file_that_is_not_what_was_written_is_refused_with_the_remedy(small_file: Path, tmp_path: Path, damaged: str) -> None:
     out = tmp_path / "out"

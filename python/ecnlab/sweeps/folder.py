@@ -181,6 +181,21 @@ def _write_partial_file(stack: ExitStack, path: Path, data: bytes) -> Path:
     return partial
 
 
+# The entries of sweep.json that a sweep is read from.
+_TYPE_OF_HEADER_KEY = {
+    "name": str,
+    "points": int,
+    "seeds": list,
+    "parameters": list,
+    "in_force": dict,
+    "in_force_at": list,
+    "measured_s": list,
+    "warnings": list,
+    "failures": list,
+    "files": dict,
+}
+
+
 def open_sweep(path: str | Path) -> Sweep:
     """Read a sweep's folder.
 
@@ -204,6 +219,8 @@ def open_sweep(path: str | Path) -> Sweep:
     except FileNotFoundError:  # another process has removed it since
         raise ResultsError(f"{folder / SWEEP_FILE} has been removed; {_REMEDY}") from None
     require_format(folder, "sweep", about.get("format"), [SWEEP_FORMAT], "run the sweep again")
+    if damaged := [key for key, kind in _TYPE_OF_HEADER_KEY.items() if not isinstance(about.get(key), kind)]:
+        raise ResultsError(f"{folder / SWEEP_FILE} is damaged: {', '.join(damaged)} missing or of another type; {_REMEDY}")
     return Sweep(about, StoredSweepTables(folder, about), folder)
 
 
