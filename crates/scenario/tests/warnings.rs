@@ -53,6 +53,12 @@ fn one_oddity_is_one_warning_at_its_place() {
             "flows.near.tcp.dctcp_g",
             "has an effect only with ecn_response = dctcp",
         ),
+        (
+            "record",
+            "{ rates_interval = \"2 h\", rates = true }",
+            "record.rates_interval",
+            "a bin of 7200 s does not end within the duration of",
+        ),
         ("record", "{ rates_interval = \"2 s\" }", "record.rates_interval", "has an effect only with rates = true; fix: add rates = true"),
         ("record", "{ rates_interval = \"2 s\", rates = false }", "record.rates_interval", "has an effect only with rates = true"),
         ("link.bottleneck.queue.max_p", "0", "link.bottleneck.queue.max_p", "no packet is signalled before"),

@@ -17,7 +17,7 @@ parameters! {
         pub window: OrOff<Span> = "off", 1e-6..=8_640_000, "s";
         /// Rates, marks and drops of each group in bins of `rates_interval`.
         pub rates: bool = "false";
-        /// Length of the bins of `rates`.
+        /// Length of the bins of `rates`. A bin that the run does not complete is left out.
         #[when(rates = "true")]
         pub rates_interval: Span = "1 s", 0.001..=8_640_000, "s";
         /// Every mark and drop at a queue, and every lockout.
@@ -107,6 +107,11 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
     }
     if given.has("rates_interval") && !record.rates {
         reader.warn(&given, "rates_interval", "has an effect only with rates = true; fix: add rates = true, or leave it out");
+    }
+    if record.rates && record.rates_interval > size.duration {
+        let (bin, duration) = (record.rates_interval.seconds(), size.duration.seconds());
+        let message = format!("a bin of {bin} s does not end within the duration of {duration} s, so no rates are recorded; fix: shorten it");
+        reader.warn(&given, "rates_interval", message);
     }
     let bytes = record.estimated_bytes(size);
     let total: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
