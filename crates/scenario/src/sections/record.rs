@@ -110,7 +110,8 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
     }
     if record.rates && record.rates_interval > size.duration {
         let (bin, duration) = (record.rates_interval.seconds(), size.duration.seconds());
-        let message = format!("a bin of {bin} s does not end within the duration of {duration} s, so no rates are recorded; fix: shorten it");
+        let message =
+            format!("a bin of {bin} s does not end within the duration of {duration} s, so no rates are recorded; fix: shorten it");
         reader.warn(&given, "rates_interval", message);
     }
     let bytes = record.estimated_bytes(size);
