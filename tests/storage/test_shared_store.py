@@ -160,6 +160,21 @@ def test_who_comes_second_begins_at_the_end_and_others_anywhere(scenarios: list[
     assert sorted(map(id, shuffled)) == sorted(map(id, tasks))
 
 
+def test_of_two_writers_that_come_at_the_same_time_only_one_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = ecnlab.Store(tmp_path / "s")
+
+    def another_comes(_: float) -> None:
+        (own,) = shared.batches.path.glob(".*.partial")
+        other = own.with_name(own.name.replace(str(os.getpid()), "0", 1))
+        other.touch()
+        for file in (own, other):
+            os.utime(file, ns=(1_000_000_000, 1_000_000_000))
+
+    monkeypatch.setattr("ecnlab.storage.store.sleep", another_comes)
+    with shared.announce_writer() as earlier:
+        assert earlier == 1, "the other one's name comes first, and it counts none"
+
+
 def test_what_another_process_stores_meanwhile_is_not_run_again(
     scenarios: list[ecnlab.Scenario], tmp_path: Path, ran: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from ecnlab import _core
@@ -47,6 +48,8 @@ _OTHER_KINDS_OF_FOLDER = {
 }
 _SUMMARY_FILE = "summary.json"
 _PRESENCE_FILE = "working"
+# Linux takes the times of files from its tick, which is 1 to 10 ms long.
+_FILE_TIME_RESOLUTION_S = 0.02
 _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 _ENTRY_OF_BUILD = re.compile(rf"batch-.*|\.(batch-|{_PRESENCE_FILE}\.).*\.partial")
 _REQUIRED_HEADER_KEYS = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
@@ -183,9 +186,14 @@ class Store:
                 lock_file = stack.enter_context(locked_temporary_path(partial_path(self.batches.path / _PRESENCE_FILE)))
             except OSError as error:
                 raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
+            sleep(_FILE_TIME_RESOLUTION_S)
             yield self._count_earlier_writers(lock_file)
 
     def _count_earlier_writers(self, lock_file: Path) -> int:
+        """The number of writers whose files are earlier, by time and name.
+
+        A file of the same time as this one exists already, as the time has passed on since. So of two writers exactly one is the first.
+        """
         began = {}
         for other in self.batches.path.glob(f".{_PRESENCE_FILE}.*.partial"):
             with suppress(OSError):
