@@ -37,6 +37,8 @@ def test_every_change_without_a_value_is_named() -> None:
     assert options.parse_key_value_options("--set", ["a.b=1", " c = x=y "], "a=1") == {"a.b": "1", "c": "x=y"}
     with pytest.raises(UsageError, match=r"'novalue'.*\n.*'=3'"):
         options.parse_key_value_options("--set", ["novalue", "a=1", "=3"], "a=1")
+    with pytest.raises(UsageError, match=r"--set 'name=\\udcff': is not UTF-8; fix: encode it as UTF-8"):
+        options.parse_key_value_options("--set", ["a=1", "name=\udcff"], "a=1")
 
 
 def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() -> None:

@@ -222,6 +222,27 @@ def test_an_error_of_set_names_it_and_one_of_the_file_names_its_line(command: Co
 
 
 @pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        (["flows.near.name="], "--set flows.near.name=...: flows.1.name: must not be empty"),
+        (["flows.far.name=a.b", "flows.near.count=2"], "--set flows.far.name=...: flows.0.name: must not contain a dot"),
+        (["flows.near.name=far"], "--set flows.near.name=...: flows.far.name: this name is taken by [[flows]] 1"),
+        (["flows.far.name=near"], "--set flows.far.name=...: flows.near.name: this name is taken by [[flows]] 2"),
+        (["flows.near={ cont = 1 }"], "--set flows.near=...: flows.1.cont: unknown key"),
+        (["network.rate=1 Mbps", "network.delay=1 ms"], "--set network.rate=..., --set network.delay=...: network.topology: is missing"),
+    ],
+)
+def test_an_error_of_set_names_it_where_it_changes_the_path(command: Command, small_file: Path, changes: list[str], place: str) -> None:
+    assert f"{small_file}: {place}" in command("draw", small_file, *(word for change in changes for word in ("--set", change))).err
+
+
+def test_an_error_of_a_varied_parameter_names_no_set(command: Command, small_file: Path) -> None:
+    renamed = ["--set", "flows.far.name=x", "--set", "flows.x.count=2"]
+    refused = command("sweep", small_file, "--vary", "flows.near.count=0,1", *renamed)
+    assert refused.err.startswith(f"{small_file}: flows.near.count: 0")
+
+
+@pytest.mark.parametrize(
     ("change", "place"),
     [
         ("link.bottleneck.rate=0", "rate"),

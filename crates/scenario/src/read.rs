@@ -68,7 +68,7 @@ impl<'a> TableInput<'a> {
     }
 
     /// Line of a member, or of the table if the member is missing.
-    fn line(&self, key: &str) -> Option<usize> {
+    pub fn line(&self, key: &str) -> Option<usize> {
         self.node.get(key).map_or(self.node.line, |node| node.line)
     }
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from ecnlab.cli import output
-from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError, require_nonempty_path
+from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError, require_no_problems, require_nonempty_path
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
@@ -270,8 +270,20 @@ def name_set_option_in_problems(overrides: Mapping[str, str]) -> Iterator[None]:
 
 
 def _problem_with_set_option_name(problem: Problem, overrides: Mapping[str, str]) -> Problem:
-    is_set = problem.line is None and any(_is_problem_place_within_key(key, problem.place) for key in overrides)
-    return replace(problem, place=f"--set {problem.place}") if is_set else problem
+    if problem.line is not None:
+        return problem
+    if any(_is_problem_place_within_key(key, problem.place) for key in overrides):
+        return replace(problem, place=f"--set {problem.place}")
+    causes = [f"--set {key}=..." for key, value in overrides.items() if _has_made_place_of_problem(key, value, problem)]
+    return replace(problem, place=f"{', '.join(causes)}: {problem.place}") if causes else problem
+
+
+def _has_made_place_of_problem(key: str, value: str, problem: Problem) -> bool:
+    """Whether an override has set the name of a list's member in a problem's place, which is a number without one, or made its table."""
+    steps, there = key.split("."), problem.place.split(".")
+    has_set_name = steps[0] == there[0] and (len(steps) == 2 or steps[2:] == there[2:] == ["name"])
+    is_member = len(there) > 2 and (there[1].isdecimal() or there[1] in value)
+    return (has_set_name and is_member) or (problem.message.startswith("is missing") and steps[: len(there) - 1] == there[:-1])
 
 
 def _is_problem_place_within_key(key: str, place: str) -> bool:
@@ -281,9 +293,14 @@ def _is_problem_place_within_key(key: str, place: str) -> bool:
 
 
 def parse_key_value_options(option: str, given: Sequence[str], example: str, form: str = "KEY=VALUE") -> dict[str, str]:
-    """Read options of the form KEY=VALUE, or as `form` describes it. Raises UsageError naming every one that has no key or no "="."""
+    """Read options of the form KEY=VALUE, or as `form` describes it. Raises UsageError naming every one that is not of it, or not UTF-8."""
     parts = [one.partition("=") for one in given]
-    bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]
-    if bad:
-        raise UsageError("\n".join(f"{option} {one!r}: is not {form}; fix: write it as in {example}" for one in bad))
+    problems = [
+        f"{option} {one!r}: is not {form}; fix: write it as in {example}"
+        for one, (key, equals, _) in zip(given, parts, strict=True)
+        if not (key.strip() and equals)
+    ]
+    # Python gives bytes of the command line that are not UTF-8 as surrogates.
+    problems += [f"{option} {one!r}: is not UTF-8; fix: encode it as UTF-8" for one in given if any("\ud800" <= c <= "\udfff" for c in one)]
+    require_no_problems(problems)
     return {key.strip(): value.strip() for key, _, value in parts}

@@ -411,7 +411,7 @@ def _to_json_value(value: Any) -> Any:
 def _override_value_as_toml(key: str, value: Any) -> str:
     try:
         text = _unquoted_toml_value(value)
-        text.encode()
+        (key + text).encode()
     except (TypeError, UnicodeEncodeError) as error:
         raise UsageError(f"overrides: {key}: {error}") from None
     return text

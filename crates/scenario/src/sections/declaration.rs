@@ -113,7 +113,7 @@ pub fn read_array_of_tables<'a>(reader: &mut Reader, root: &TableInput<'a>, key:
     for (at, node) in nodes.iter().enumerate() {
         let name = node.text_of_key("name").filter(|name| MEMBER_NAME_PARAMETER.parse(name).is_ok() && !name.contains('.'));
         let given = TableInput::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
-        check_name_dotless_and_unique(reader, &given, key, &mut taken, at);
+        check_name_dotless_and_unique(reader, &given, key, &mut taken, &sections);
         sections.push(given);
     }
     sections
@@ -122,20 +122,23 @@ pub fn read_array_of_tables<'a>(reader: &mut Reader, root: &TableInput<'a>, key:
 /// A member name that is usable in paths: valid and without a dot. Members with other names are identified by number.
 const MEMBER_NAME_PARAMETER: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
 
-/// Checks a member's name. Overrides use names as path steps, so they contain no dot and are unique.
+/// Checks a member's name. Overrides use names as path steps, so they contain no dot and are unique. Of two equal names the one that an
+/// override has set is reported, and otherwise the later one.
 fn check_name_dotless_and_unique<'a>(
     reader: &mut Reader,
     given: &TableInput<'a>,
     key: &str,
     taken: &mut BTreeMap<&'a str, usize>,
-    at: usize,
+    before: &[TableInput<'a>],
 ) {
     let Some(name) = given.node.text_of_key("name") else { return };
     if name.contains('.') {
         reader.report(given, "name", format!("must not contain a dot: overrides are written as {key}.NAME.{}", override_example(key)));
     }
-    if let Some(first) = taken.insert(name, at) {
-        reader.report(given, "name", format!("this name is taken by [[{key}]] {}: names must be unique", first + 1));
+    if let Some(first) = taken.insert(name, before.len()) {
+        let is_first_overridden = before[first].line("name").is_none() && given.line("name").is_some();
+        let (repeated, other) = if is_first_overridden { (&before[first], before.len()) } else { (given, first) };
+        reader.report(repeated, "name", format!("this name is taken by [[{key}]] {}: names must be unique", other + 1));
     }
 }
 
