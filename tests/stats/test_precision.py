@@ -52,11 +52,15 @@ def test_missing_measures_are_reported_with_the_existing_ones() -> None:
     [
         ("1%", "goodput", 0.01, True),
         (" .5 % ", "marks", 0.005, True),
+        ("1e-3%", "marks", 1e-5, True),
         ("10 kbps", "goodput", 1e4, False),
         ("0.1ms", "delay_mean", 1e-4, False),
         ("20", "marks", 20.0, False),
         ("20 packets", "marks", 20.0, False),
         ("2 flows", "locked_out_flows", 2.0, False),
+        ("1 flow", "locked_out_flows", 1.0, False),
+        ("5e-1flow", "locked_out_flows", 0.5, False),
+        ("1e-3 s", "delay_mean", 1e-3, False),
         ("3 bit/s^2", "power", 3.0, False),
         ("0.01", "jain_goodput", 0.01, False),
         (5e3, "goodput", 5e3, False),
@@ -80,7 +84,9 @@ def test_an_invalid_bound_of_a_measure_is_refused_with_an_example(until: str) ->
         ("5", "goodput", 'until: \'5\' has no unit, and goodput is in bit/s; fix: write it as in "1%" or "10 kbps"'),
         ("5", "delay_mean", 'until: \'5\' has no unit, and delay mean is in s; fix: write it as in "1%" or "1 ms"'),
         ("5 ms", "jain_goodput", 'until: \'5 ms\' is not a bound of jain goodput; fix: write it as in "1%" or "0.01"'),
-        ("5 ms", "marks", 'until: \'5 ms\' is not a bound of marks (packets); fix: write it as in "1%" or "5"'),
+        ("5 ms", "marks", 'until: \'5 ms\' is not a bound of marks (packets); fix: write it as in "1%", "5" or "5 packets"'),
+        ("5 flow", "goodput", 'until: \'5 flow\' is not a bound of goodput (bit/s); fix: write it as in "1%" or "10 kbps"'),
+        ("0 flows", "locked_out_flows", 'until: \'0 flows\' must be above 0; fix: write it as in "1%", "5" or "5 flows"'),
     ],
 )
 def test_a_bound_without_the_unit_in_which_the_measure_is_compared_is_refused(until: str, of: str, message: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.errors import Problem, UnknownName, UsageError
 from ecnlab.scenarios import catalog
-from ecnlab.scenarios.units import display_unit_for_values, unit_of
+from ecnlab.scenarios.units import NUMBER_PATTERN, display_unit_for_values, unit_of
 from ecnlab.scenarios.units import parse_quantity as quantity_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _RATIO = "1"
 # Units of columns that tables show in another one, such as Mbit/s.
 _UNITS_SHOWN_IN_OTHERS = ("bit/s", "s")
 _UNIT_SUFFIXES = ("", "_bps", "_s", "_packets")
-_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
+_PERCENT = re.compile(rf"\s*({NUMBER_PATTERN})\s*%\s*")
+_COUNT = re.compile(rf"\s*({NUMBER_PATTERN})\s*(\S*)\s*")
 
 
 @dataclass(frozen=True)
@@ -129,17 +130,17 @@ def _rounded_up_text(value: float) -> str:
 def parse_precision_target(until: str | float, of: str, groups: Sequence[str], queues: Sequence[str]) -> PrecisionTarget:
     """Parse a target precision: "1%" of the mean, "10 kbit/s", "0.1 ms", "5 packets", "0.01", or a number in the column's own unit.
 
-    A rate or time as text has its unit, since tables show them in others than the column's. Raises UsageError for a bound that cannot be
-    read, is not above 0 or has another unit than the measure, and UnknownName for a measure.
+    Numbers have any notation ("1e-3%"), and counts the plural or the singular ("1 flow"). A rate or time as text has its unit, since
+    tables show them in others than the column's. Raises UsageError for a bound that cannot be read, is not above 0 or has another unit
+    than the measure, and UnknownName for a measure.
     """
     measure = parse_measure(of, groups, queues)
     unit = unit_of(measure.quantity)
-    example = {"bit/s": "10 kbps", "s": "1 ms", _RATIO: "0.01"}.get(unit, "5")
-    fix = f'fix: write it as in "1%" or "{example}"'
+    fix = f"fix: write it as in {_bound_examples(unit)}"
     if isinstance(until, (int, float)) and not isinstance(until, bool):
         bound, is_relative = float(until), False
     elif not isinstance(until, str):
-        raise UsageError(f'until: {until!r} is not a bound; fix: write it as in "1%" or "10 kbps"')
+        raise UsageError(f"until: {until!r} is not a bound; {fix}")
     elif (percent := _PERCENT.fullmatch(until)) is not None:
         bound, is_relative = float(percent[1]) / 100, True
     else:
@@ -150,15 +151,23 @@ def parse_precision_target(until: str | float, of: str, groups: Sequence[str], q
             raise UsageError(f"until: {until!r} has no unit, and {measure.readable_name} is in {unit}; {fix}")
         bound, is_relative = found[0], False
     if not (bound > 0 and math.isfinite(bound)):
-        raise UsageError(f'until: {until!r} must be above 0; fix: write it as in "1%"')
+        raise UsageError(f"until: {until!r} must be above 0; {fix}")
     return PrecisionTarget(measure, bound, is_relative)
+
+
+def _bound_examples(unit: str) -> str:
+    """An example of each form of a bound of a measure in this unit."""
+    values = {"bit/s": ["10 kbps"], "s": ["1 ms"], _RATIO: ["0.01"]}.get(unit, ["5", f"5 {unit}"])
+    *others, last = [f'"{example}"' for example in ("1%", *values)]
+    return f"{', '.join(others)} or {last}"
 
 
 def _quantity_in_unit(text: str, unit: str) -> tuple[float, str] | None:
     """Parse a number without a unit, or with this one in any spelling; None if it is neither."""
+    count = _COUNT.fullmatch(text)
+    if count is not None and unit != _RATIO and count[2] in (unit, unit.removesuffix("s") or unit):
+        return float(count[1]), unit
     found = quantity_of(text)
-    if found is None and (bare := quantity_of(text.strip().removesuffix(unit))) is not None and not bare[1]:
-        return bare[0], unit
     return None if found is None or found[1] not in ("", unit) else found
 
 
