@@ -34,6 +34,22 @@ def test_a_measure_is_named_as_in_the_tables(text: str, expected: tuple[str | No
     assert (found.quantity, found.group, found.queue, found.band) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("far", "'far' is a group of flows; fix: name a measure of it, as in far.goodput"),
+        ("near.far", "'near.far' is a group of flows; fix: name a measure of it, as in near.far.goodput"),
+        ("bottleneck", "'bottleneck' is a queue; fix: name a measure of it, as in bottleneck.sojourn_mean"),
+    ],
+)
+def test_a_group_or_queue_alone_is_no_measure(name: str, fix: str) -> None:
+    with pytest.raises(UsageError, match=f"^of: {re.escape(fix)}$"):
+        precision.parse_measure(name, GROUPS, QUEUES)
+    measure = precision.parse_measure(fix.rpartition(" ")[2], GROUPS, QUEUES)
+    assert name in (measure.group, measure.queue)
+    assert precision.parse_measure("goodput", ["goodput"], QUEUES).group is None
+
+
 def test_missing_measures_are_reported_with_the_existing_ones() -> None:
     with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
         precision.parse_measure("goodputt", GROUPS, QUEUES)

@@ -178,7 +178,7 @@ def _unit_text(unit: str) -> str:
 def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> MeasureSelector:
     """Parse the name of a measure: "goodput" or "goodput_bps" of all flows, "far.goodput", "bottleneck.sojourn_mean", or of a band.
 
-    Raises UnknownName for a quantity, group or queue that is not there.
+    Raises UnknownName for a quantity, group or queue that is not there, and UsageError for a group or queue alone.
     """
     row, dot, word = text.rpartition(".")
     queue, _, band = row.rpartition(".")
@@ -189,13 +189,16 @@ def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Me
         rows.append(("queues", {"queue": row}))
     elif queue in queues:
         rows.append(("bands", {"queue": queue, "band": band}))
-    if not rows:
-        raise UnknownName("group or queue", row, [*groups, *queues])
     for table, names in rows:
         known = [column.name for column in catalog.table(table).columns if column.unit]
         for ending in _UNIT_SUFFIXES:
             if word + ending in known:
                 return MeasureSelector(text, word + ending, **names)
+    if text in (*groups, *queues):
+        kind, example = ("group of flows", "goodput") if text in groups else ("queue", "sojourn_mean")
+        raise UsageError(f"of: {text!r} is a {kind}; fix: name a measure of it, as in {text}.{example}")
+    if not rows:
+        raise UnknownName("group or queue", row, [*groups, *queues])
     raise UnknownName(f"quantity of the table {table}", word, known)
 
 
