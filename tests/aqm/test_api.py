@@ -281,7 +281,9 @@ def test_an_exception_in_a_number_s_own_code_is_passed_on(error: type[BaseExcept
         def group(self, packet: Any) -> Any:
             return _Raising(error) if hook == "group" else 0
 
-    with pytest.raises(ecnlab.AqmError, match=f": {error.__name__}: from __{'index' if hook == 'group' else 'float'}__"):
+    is_interrupt = error is KeyboardInterrupt
+    message = "interrupted: 0 of 1 runs" if is_interrupt else f": {error.__name__}: from __{'index' if hook == 'group' else 'float'}__"
+    with pytest.raises(ecnlab.Interrupted if is_interrupt else ecnlab.AqmError, match=message):
         ecnlab.run(scenario_with(Converting))
 
 

@@ -135,6 +135,9 @@ def test_an_aqm_that_raises_is_reported_with_its_exception(tmp_path: Path) -> No
     (tmp_path / "mine.py").write_text(OWN_AQM_SCRIPT.format(body="raise ValueError('no idea')"))
     with pytest.raises(ecnlab.AqmError, match="no idea"):
         ecnlab.run(_run_with_own_aqm(f"{tmp_path}/mine.py:Mine"), [1], backend=LIVE)
+    (tmp_path / "mine.py").write_text(OWN_AQM_SCRIPT.format(body="raise KeyboardInterrupt"))
+    with pytest.raises(ecnlab.Interrupted, match="0 of 1 runs had finished"):
+        ecnlab.run(_run_with_own_aqm(f"{tmp_path}/mine.py:Mine"), [1], backend=LIVE)
 
 
 def test_an_aqm_of_the_script_itself_is_found_if_the_script_guards_what_it_runs(tmp_path: Path) -> None:

@@ -141,6 +141,17 @@ def test_a_user_s_aqm_that_raises_on_a_worker_is_reported_as_in_a_local_run(
         ecnlab.run(faulty, seed=2, workers=ecnlab.Cluster(scheduler))
 
 
+def test_an_interrupt_in_a_hook_ends_the_runs_and_no_worker(
+    scheduler: str, workers: list[subprocess.Popen[bytes]], small_file: Path, small: ecnlab.Scenario, tmp_path: Path
+) -> None:
+    (tmp_path / "faulty.py").write_text(_WORKER_ENDING_AQM.replace("os._exit(1)", "raise KeyboardInterrupt"))
+    faulty = ecnlab.load(small_file, {"link.bottleneck.queue": {"aqm": "Deadly", "limit": 60}}, aqms=[f"{tmp_path}/faulty.py:Deadly"])
+    with pytest.raises(ecnlab.Interrupted, match="0 of 1 runs had finished"):
+        ecnlab.run(faulty, seed=2, workers=ecnlab.Cluster(scheduler))
+    assert ecnlab.run(small, 3, workers=ecnlab.Cluster(scheduler)).fingerprints == ecnlab.run(small, 3).fingerprints
+    assert all(worker.poll() is None for worker in workers)
+
+
 def test_a_worker_of_another_build_is_reported_before_the_first_run(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

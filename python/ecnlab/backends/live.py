@@ -99,7 +99,7 @@ class Live:
                 raise BackendError(
                     f"the process of a run on {LIVE_NAME} ended {by}; its last output: {_last_lines_of_child_stderr(stderr_file)}"
                 )
-        if isinstance(outcome, EcnlabError):
+        if isinstance(outcome, (EcnlabError, KeyboardInterrupt)):
             raise outcome
         if isinstance(outcome, Failure):
             raise RemoteRunFailed(outcome)
@@ -162,7 +162,7 @@ def _running_child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes
 
 def _send_job_and_receive_outcome(
     child: subprocess.Popen[bytes], scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None
-) -> FinishedRun | Failure | EcnlabError | None:
+) -> FinishedRun | Failure | EcnlabError | KeyboardInterrupt | None:
     """Send a job to the child and receive its outcome; None if the child ended without one."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -172,7 +172,7 @@ def _send_job_and_receive_outcome(
         while True:
             message = receive_message(child.stdout)
             if not isinstance(message, float):
-                outcome: FinishedRun | Failure | EcnlabError = message
+                outcome: FinishedRun | Failure | EcnlabError | KeyboardInterrupt = message
                 return outcome
             if watch is not None and watch(message):
                 raise _core.Interrupted("the run was stopped")

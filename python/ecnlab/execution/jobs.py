@@ -53,12 +53,19 @@ class Job:
         return FinishedRun(self.scenario_key, self.scenario.record, record, run.tables)
 
 
-def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutput | None = None) -> FinishedRun | Failure | None:
-    """Run a job; None if `watch` has stopped it. Errors of the user or the engine are returned as a failure, all others are raised."""
+def run_job(
+    job: Job, watch: ProgressCallback | None = None, tracing: TraceOutput | None = None
+) -> FinishedRun | Failure | KeyboardInterrupt | None:
+    """Run a job; None if `watch` has stopped it. Errors of the user or the engine are returned as a failure, all others are raised.
+
+    Ctrl-C in a hook of a user's AQM is returned, because raised it would end a worker of a cluster.
+    """
     try:
         return job.run(watch, tracing)
     except _core.Interrupted:
         return None
+    except KeyboardInterrupt as interrupt:
+        return interrupt
     except _core.EngineFault as fault:
         return failure_of_job(job, ENGINE, str(fault))
     except _core.AqmFailure as raised:

@@ -4,12 +4,12 @@ use cpu_time::ThreadTime;
 use ecnlab_queue::{AqmConfig, Discipline, Fifo, Limit};
 use ecnlab_testkit::{DeviceUnderTest, Packet};
 use ecnlab_units::{Rate, Rng, Span, Time, Values};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::entry::AqmOrName;
-use super::failure::{self, Failure};
+use super::failure::{self, Failure, is_interrupt};
 use crate::conformance::check_to_json;
 use crate::panic::catch_panic;
 
@@ -54,10 +54,6 @@ fn has_no_new_failure(first: &mut Option<Failure>) -> bool {
     false
 }
 
-fn is_interrupt(failure: &Failure) -> bool {
-    Python::attach(|py| failure.error.is_instance_of::<PyKeyboardInterrupt>(py))
-}
-
 /// CPU time per packet in a FIFO with this AQM, in nanoseconds, averaged over `packets` packets.
 ///
 /// The queue is kept at ten packets, with the AQM's defaults: there RED's average is between its thresholds.
@@ -73,7 +69,6 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult
         began.elapsed().as_secs_f64() * 1e9 / f64::from(packets)
     });
     match failure::take_failure() {
-        Some(failure) if is_interrupt(&failure) => Err(failure.error),
         Some(failure) => Err(failure::into_exception(0, failure)),
         None => Ok(cost_ns),
     }

@@ -5,6 +5,7 @@
 use std::cell::{Cell, RefCell};
 
 use ecnlab_units::Time;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -49,8 +50,17 @@ pub fn take_failure() -> Option<Failure> {
 
 pyo3::create_exception!(_core, AqmFailure, pyo3::exceptions::PyException, "A user's AQM raised, or answered what cannot be.");
 
-/// The failure as an exception with `aqm`, `hook`, `seed`, `time_s` and `packet`; its cause is the original exception.
+/// Whether the failure is Ctrl-C while a hook ran, and no error of the AQM.
+pub fn is_interrupt(failure: &Failure) -> bool {
+    Python::attach(|py| failure.error.is_instance_of::<PyKeyboardInterrupt>(py))
+}
+
+/// The failure as an exception with `aqm`, `hook`, `seed`, `time_s` and `packet`; its cause is the original exception. An interrupt is
+/// returned as it is.
 pub fn into_exception(seed: u64, failure: Failure) -> PyErr {
+    if is_interrupt(&failure) {
+        return failure.error;
+    }
     let Failure { aqm, hook, now, packet, error } = failure;
     let exception = AqmFailure::new_err(error.to_string());
     let completed = Python::attach(|py| {
