@@ -138,16 +138,23 @@ def test_a_sweep_that_is_extended_or_overlaps_shares_what_is_stored(small_file: 
     assert {row["alias"] for row in wider.points.iter_rows(named=True)} == {"a", "b"}
 
 
-def test_tables_besides_the_measures_come_when_they_are_asked_for_and_go_when_not(small_file: Path, tmp_path: Path) -> None:
+def test_tables_besides_the_measures_come_when_they_are_asked_for_and_stay_in_the_folder(small_file: Path, tmp_path: Path) -> None:
     one = {MAX_P: [0.1, 0.5]}
     found = ecnlab.sweep(small_file, one, store=tmp_path / "s", out=tmp_path / "out", tables=["flows", "series_rate", "total"])
     assert found.tables == ["total", "groups", "queues", "flows", "series_rate"]
     assert found.table("series_rate").columns[:5] == ["point", "max_p", "seed", "time_s", "group"]
     assert found.table("flows").height == 2 * 6
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     ecnlab.sweep(small_file, one, store=tmp_path / "s", out=tmp_path / "out")
-    assert not (tmp_path / "out" / "flows.parquet").exists()
-    with pytest.raises(ResultsError, match=r"has no table 'flows'; it has total, groups, queues"):
-        ecnlab.open_sweep(tmp_path / "out").table("flows")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    wider = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5, 0.9]}, seeds=2, store=tmp_path / "s", out=tmp_path / "out", tables=["lockouts"])
+    assert wider.tables == ["total", "groups", "queues", "lockouts", "flows", "series_rate"]
+    assert ecnlab.open_sweep(tmp_path / "out").table("flows").height == 3 * 2 * 6
+    plain = ecnlab.load(small_file, {"record.rates": False})
+    with pytest.raises(ResultsError, match=r"it has the table series_rate, for which this one lacks record\.rates; fix: choose another"):
+        ecnlab.sweep(plain, {MAX_P: [0.1, 0.5, 0.9]}, seeds=2, store=tmp_path / "s", out=tmp_path / "out")
+    with pytest.raises(ResultsError, match=r"has no table 'events'; it has total, groups, queues, lockouts"):
+        ecnlab.open_sweep(tmp_path / "out").table("events")
     with pytest.raises(UnknownName, match="did you mean 'flows'"):
         found.table("flow")
 

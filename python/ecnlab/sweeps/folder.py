@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
 from io import BytesIO
@@ -39,7 +39,7 @@ from ecnlab.storage.folders import (
     unreadable_file_error,
 )
 from ecnlab.sweeps.plan import SweepPlan, parameters_in_force
-from ecnlab.sweeps.sweep import Sweep, SweepParameter
+from ecnlab.sweeps.sweep import MEASURE_TABLES, Sweep, SweepParameter, missing_recording_of_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,8 +75,8 @@ _SUMMARY_FILE = {
 def prepare_sweep_folder(path: Path, plan: SweepPlan, seeds: Sequence[int]) -> Path:
     """Create a sweep's folder if required, and remove partial files of killed processes.
 
-    Raises ResultsError if it cannot be created, has foreign files, or has a sweep of a later format or with points or seeds that this one
-    lacks.
+    Raises ResultsError if it cannot be created, has foreign files, or has a sweep of a later format or with points, seeds or tables that
+    this one lacks.
     """
     _require_continuation_of_stored_sweep(path, plan, seeds)
     try:
@@ -125,6 +125,9 @@ def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepP
         )
     if missing := sorted(set(map(index, about["seeds"])) - set(seeds)):
         return f"it has {'seed' if len(missing) == 1 else 'the seeds'} {seeds_as_text(missing)}, which this one lacks"
+    for name in _additional_tables_in(about["files"]):
+        if key := missing_recording_of_table(name, plan):
+            return f"it has the table {name}, for which this one lacks record.{key}"
     if about["build"] != _core.BUILD:
         source, own = about["scenario"], plan.to_dict()["scenario"]
         if any(source[key] != own[key] for key in ("form", "text", "overrides")):
@@ -166,7 +169,7 @@ def write_sweep(sweep: Sweep, path: Path) -> Sweep:
             earlier = _files_of_earlier_sweep(path)
             for name, partial in partials.items():
                 atomic.rename_with_retries(partial, path / name)
-        for name in earlier - set(digests):
+        for name in set(earlier) - set(digests):
             (path / name).unlink(missing_ok=True)
     except OSError as error:
         why = error.strerror or str(error)
@@ -309,13 +312,23 @@ def _frame_to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, 
     return buffer.getvalue()
 
 
-def _files_of_earlier_sweep(path: Path) -> set[str]:
-    """The files that an earlier sweep of this folder wrote, as far as sweep.json can be read."""
+def additional_tables_of_earlier_sweep(path: Path) -> list[str]:
+    """The tables besides those of the measures that an earlier sweep of this folder wrote, in its order. A sweep writes them again."""
+    return _additional_tables_in(_files_of_earlier_sweep(path))
+
+
+def _additional_tables_in(files: Iterable[str]) -> list[str]:
+    known = {f"{table.name}.parquet": table.name for table in catalog.tables() if table.name not in MEASURE_TABLES}
+    return [known[file] for file in files if file in known]
+
+
+def _files_of_earlier_sweep(path: Path) -> list[str]:
+    """The files that an earlier sweep of this folder wrote, in its order, as far as sweep.json can be read."""
     try:
         files = _read_sweep_header(path).get("files") if is_sweep_folder(path) else None
     except (FileNotFoundError, ResultsError):
-        return set()
-    return {name for name in files if _TABLE_FILE_NAME.fullmatch(name)} if isinstance(files, dict) else set()
+        return []
+    return [name for name in files if _TABLE_FILE_NAME.fullmatch(name)] if isinstance(files, dict) else []
 
 
 def _read_sweep_header(path: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ecnlab.storage.store import Store
 from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
 from ecnlab.sweeps.plan import Derived, SweepPlan, plan_sweep
-from ecnlab.sweeps.sweep import MEASURE_TABLES, RECORDED_TABLES, FailedSweepRun, Sweep, SweepTablesOfRuns, parameters_of_plan
+from ecnlab.sweeps.sweep import MEASURE_TABLES, FailedSweepRun, Sweep, SweepTablesOfRuns, missing_recording_of_table, parameters_of_plan
 
 STORE_FOLDER = Path("results") / "store"
 
@@ -67,7 +67,7 @@ def sweep(
     derived : Mapping, optional
         Keys with values computed from the point's: {"flows.*.count": "flows / 3"}, or a function of the point's values.
     tables : sequence of str, optional
-        Tables besides those of the measures, e.g. "flows" or "series_rate".
+        Tables besides those of the measures, e.g. "flows" or "series_rate"; those that the folder has already are written again.
     name : str, optional
         Name of the sweep; by default the scenario's title.
     store : Store, str or Path, optional
@@ -142,6 +142,7 @@ def run_sweep_plan(
     """Run a plan over seeds; arguments, result and errors as for `sweep`."""
     more = _require_recorded_tables(tables, plan)
     home = None if out is None else folder.prepare_sweep_folder(parse_folder_argument("out", out), plan, seeds)
+    more = more if home is None else list(dict.fromkeys([*more, *folder.additional_tables_of_earlier_sweep(home)]))
     unlike = {point.scenario.hash: point.scenario for point in plan.points}
     requests = [Request(scenario, seeds) for scenario in unlike.values()]
     outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
@@ -205,8 +206,7 @@ def _require_recorded_tables(names: Sequence[str], plan: SweepPlan) -> list[str]
         raise UsageError(f"tables: must be a list of names, as in [{names!r}]")
     problems = []
     for name in names:
-        key = RECORDED_TABLES.get(catalog.table(name).name)
-        if key and not any(point.scenario.record.get(key) for point in plan.points):
+        if key := missing_recording_of_table(catalog.table(name).name, plan):
             problems.append(f"tables: {name} is not recorded; fix: set record.{key}")
     require_no_problems(problems)
     return [name for name in dict.fromkeys(names) if name not in MEASURE_TABLES]

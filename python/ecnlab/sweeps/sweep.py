@@ -41,6 +41,12 @@ RECORDED_TABLES = {
 }
 
 
+def missing_recording_of_table(name: str, plan: SweepPlan) -> str | None:
+    """The key in [record] that a table requires, if no point has it."""
+    key = RECORDED_TABLES.get(name)
+    return key if key and not any(point.scenario.record.get(key) for point in plan.points) else None
+
+
 @dataclass(frozen=True)
 class SweepParameter:
     """A parameter column of every table: the values of an axis.
