@@ -1,5 +1,6 @@
 """The package on systems other than Linux: nothing that they lack is imported or called, and kernel hosts are refused with the reason."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from ecnlab.cli.root import root
 from ecnlab.errors import BackendError
 from ecnlab.netshell import run_in_running_shell
 
+ABSENT_ON_WINDOWS = ("fcntl", "pwd", "grp", "resource", "termios", "tty", "pty")
+
 # Imports the package a second time as on Windows, after the standard library and other packages were imported as on this system.
 ON_WINDOWS = """
 import importlib, os, pkgutil, signal, sys
@@ -30,7 +33,7 @@ import_all()
 engine = sys.modules["ecnlab._core"]
 for name in [name for name in sys.modules if name.partition(".")[0] == "ecnlab"]:
     del sys.modules[name]
-for name in ("fcntl", "pwd", "grp", "resource", "termios", "tty", "pty"):
+for name in ABSENT_ON_WINDOWS:
     sys.modules[name] = None
 KEPT = ("SIGINT", "SIGTERM", "SIGABRT", "SIG_DFL", "SIG_IGN")
 for name in [name for name in vars(signal) if name.startswith("SIG") and name not in KEPT]:
@@ -63,13 +66,22 @@ print(sorted(path.name for path in folder.iterdir()))
 
 
 def _output_on_windows(script: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", ON_WINDOWS + script, *arguments], capture_output=True, text=True, check=False)
+    code = f"ABSENT_ON_WINDOWS = {ABSENT_ON_WINDOWS}\n{ON_WINDOWS}{script}"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_every_module_can_be_imported_without_what_windows_lacks() -> None:
     assert _output_on_windows("import_all()\nprint(ecnlab.storage.atomic.__name__)") == "ecnlab.storage.atomic\n"
+
+
+def test_no_module_of_tests_imports_what_windows_lacks() -> None:
+    for file in Path(__file__).parent.rglob("*.py"):
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        imported = {name.name for statement in body if isinstance(statement, ast.Import) for name in statement.names}
+        imported |= {statement.module for statement in body if isinstance(statement, ast.ImportFrom) and statement.module}
+        assert not imported.intersection(ABSENT_ON_WINDOWS), file
 
 
 def test_files_are_written_whole_without_locks_of_files(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Temporary files belong to the process that writes them until it ends: no process of any PID namespace removes them before."""
 
 import errno
-import fcntl
 import os
 import signal
 import subprocess
@@ -125,6 +124,7 @@ def test_work_of_another_thread_stays_and_goes_at_its_end(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_partial_file_removed_before_it_is_locked_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="needs locks of files")
     flock, removed = fcntl.flock, []
 
     def late(handle: int, how: int) -> None:
@@ -145,6 +145,8 @@ def test_a_partial_file_removed_before_it_is_locked_is_created_again(tmp_path: P
 
 
 def test_without_locks_files_are_written_and_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="needs locks of files")
+
     def raise_os_error(*_: Any) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

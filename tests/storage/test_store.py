@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -296,6 +295,7 @@ def test_a_damaged_batch_is_ignored_and_reported_with_the_folder_to_delete(small
 @pytest.fixture
 def limited() -> Iterator[None]:
     """Tests that would block or use all memory fail."""
+    resource = pytest.importorskip("resource", reason="needs limits of a process")
 
     def raise_keyboard_interrupt(_number: int, _frame: object) -> None:
         pytest.fail("a stored file was read without end")

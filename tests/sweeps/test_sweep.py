@@ -2,7 +2,6 @@
 
 import json
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -264,6 +263,7 @@ def test_a_full_disk_is_reported_with_a_remedy_and_leaves_the_folder_as_it_was(
 
 
 def test_a_disk_that_is_full_in_earnest_leaves_no_sweep_and_the_same_command_goes_on(small_file: Path, tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="needs limits of a process")
     ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, store=tmp_path / "store")
     places = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
     command = [sys.executable, "-m", "ecnlab", "sweep", str(small_file), "--vary", f"{MAX_P}=0.1,0.5", *places, "--quiet"]
