@@ -235,6 +235,15 @@ def test_a_name_that_is_not_there_is_refused(small_result: ecnlab.Result, draw: 
     assert not Path("none").exists()
 
 
+def test_an_empty_path_of_figures_is_not_the_current_folder(small_result: ecnlab.Result) -> None:
+    trace = ecnlab.trace(Path(__file__).parent.parent / "traces/two-drops.pcapng.gz", sequence=[0])
+    for save in (small_result.plot.save_all, trace.plot.save_all, trace.save):
+        with pytest.raises(ecnlab.UsageError, match=r"^folder: is empty; fix: name a file or folder"):
+            save("")
+    with pytest.raises(ecnlab.UsageError, match=r"^stem: is empty; fix: name a file or folder"):
+        small_result.plot.queue().save("")
+
+
 def test_a_figure_has_its_title_where_it_is_shown_and_none_where_it_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:
     assert small_result.plot.queue().axes[0].get_title(loc="left") == "small: bottleneck, seed 1"
     assert small_result.plot.rates().axes[0].get_title(loc="left") == "small: 3 seeds"

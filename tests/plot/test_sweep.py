@@ -221,6 +221,8 @@ def test_figures_are_written_with_their_data_beside_them_and_equal_ones_have_equ
     written = sorted((tmp_path / "b").iterdir())
     assert [path.name for path in written] == ["marks-count.csv", "marks-count.pdf", "marks-count.svg"]
     assert [path.read_bytes() for path in written] == [(tmp_path / "a" / path.name).read_bytes() for path in written]
+    with pytest.raises(UsageError, match=r"^folder: is empty; fix: name a file or folder"):
+        swept.plot.save_all("")
 
 
 def test_a_row_has_its_name_in_the_name_of_the_file(swept: ecnlab.Sweep, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from ecnlab.errors import Interrupted, Problem, TraceError, require_known_name, 
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
 from ecnlab.storage.atomic import locked_temporary_path, partial_path, rename_with_retries
+from ecnlab.storage.folders import parse_folder_argument
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,9 +144,9 @@ class Trace:
     def save(self, folder: str | Path) -> list[str]:
         """Write summary.json and every table as Parquet into a folder; returns the files' names.
 
-        Raises TraceError if a write fails; the folder is then unchanged.
+        Raises TraceError if a write fails; the folder is then unchanged. Raises UsageError if the argument is no folder.
         """
-        path = Path(folder)
+        path = parse_folder_argument("folder", folder)
         names = ["summary.json", *(f"{table.name}.parquet" for table in catalog.trace_tables())]
         try:
             path.mkdir(parents=True, exist_ok=True)

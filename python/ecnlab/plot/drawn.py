@@ -16,7 +16,7 @@ from warnings import catch_warnings, filterwarnings
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from ecnlab.errors import ResultsError, require_known_name
+from ecnlab.errors import ResultsError, require_known_name, require_nonempty_path
 from ecnlab.storage.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -100,9 +100,10 @@ class DrawnFigure(Figure):
                 return False
         return True
 
-    def save(self, stem: Path, formats: Sequence[str] = FORMATS) -> None:
-        """Write stem.svg and so on. Raises ResultsError if a file cannot be written."""
-        write_figure_files(stem, self.render(formats))
+    def save(self, stem: str | Path, formats: Sequence[str] = FORMATS) -> None:
+        """Write stem.svg and so on. Raises UsageError if `stem` is empty, and ResultsError if a file cannot be written."""
+        require_nonempty_path("stem", stem)
+        write_figure_files(Path(stem), self.render(formats))
 
     def _encoded_image(self, kind: str, dpi: int) -> bytes:
         buffer = BytesIO()

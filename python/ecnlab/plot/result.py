@@ -17,6 +17,7 @@ from ecnlab.plot.style import FigureStyle
 from ecnlab.stats import precision, steady_series
 from ecnlab.stats.steady_state import steady_state_of_quantity
 from ecnlab.storage.filenames import safe_file_name
+from ecnlab.storage.folders import parse_folder_argument
 from ecnlab.storage.results import RECORD_OPTION_OF_TABLE
 
 if TYPE_CHECKING:
@@ -303,10 +304,11 @@ class ResultPlots:
         """Write figures into `folder`: the kinds named in `figures` (see FIGURE_KINDS), else all that the recorded tables allow.
 
         `width` is in inches; `progress` is called with the numbers of finished and of all figures. Returns the names of the written files.
-        Raises UnknownName (figures, formats), UsageError (width), ResultsError (nothing recorded, or the disk refuses).
+        Raises UnknownName (figures, formats), UsageError (folder, width), ResultsError (nothing recorded, or the disk refuses).
         """
         from ecnlab.plot.drawn import require_known_formats
 
+        into = parse_folder_argument("folder", folder)
         require_known_formats(formats)
         styled = self.styled(width_in=width, font_size=font_size, titles=titles)
         kinds = self._select_figure_kinds(figures)
@@ -314,7 +316,7 @@ class ResultPlots:
         for done, (stem, draw) in enumerate(drawings):
             if progress is not None:
                 progress(done, len(drawings))
-            draw().save(Path(folder) / stem, formats)
+            draw().save(into / stem, formats)
         if progress is not None:
             progress(len(drawings), len(drawings))
         return [stem for stem, _ in drawings]

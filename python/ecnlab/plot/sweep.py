@@ -18,6 +18,7 @@ from ecnlab.plot.style import FigureStyle, Palette
 from ecnlab.scenarios.units import column_display_factor_and_unit, display_factor_and_unit
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.filenames import safe_file_name
+from ecnlab.storage.folders import parse_folder_argument
 from ecnlab.sweeps.estimates import estimates_at_points, row_names_of_table, tables_with_quantity
 from ecnlab.sweeps.values import format_axis_value, parse_toml_value_or_text
 
@@ -251,10 +252,11 @@ class SweepPlots:
         """Write figures into `folder`, each with its data as CSV beside it: of the quantities named, else of the usual ones.
 
         `rows` are `panels`, `log`, `where` and a row, as for a figure. Returns the names of what was written.
-        Raises what a figure raises, and ResultsError if the disk refuses.
+        Raises what a figure raises, UsageError if `folder` is no folder, and ResultsError if the disk refuses.
         """
         from ecnlab.plot.drawn import require_known_formats, write_figure_files
 
+        into = parse_folder_argument("folder", folder)
         require_known_formats(formats)
         row = {kind: name for kind, name in rows.items() if kind not in ("where", "panels", "log")}
         split_by = [*(by or ()), *([rows["panels"]] if rows.get("panels") else [])]
@@ -264,7 +266,7 @@ class SweepPlots:
             if progress is not None:
                 progress(done, len(views))
             write_figure_files(
-                Path(folder) / view.file_stem, {**self.draw_view(view).render(formats), "csv": view.estimates_frame.write_csv().encode()}
+                into / view.file_stem, {**self.draw_view(view).render(formats), "csv": view.estimates_frame.write_csv().encode()}
             )
         return [view.file_stem for view in views]
 

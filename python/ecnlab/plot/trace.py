@@ -16,6 +16,7 @@ from ecnlab.plot.result import MAX_CURVES, RATE_QUANTITIES
 from ecnlab.plot.style import FigureStyle
 from ecnlab.scenarios.units import column_display_factor_and_unit
 from ecnlab.storage.filenames import safe_file_name
+from ecnlab.storage.folders import parse_folder_argument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,10 +88,14 @@ class TracePlots:
         return figure
 
     def save_all(self, folder: str | Path, *, formats: Sequence[str] = ("svg",)) -> list[str]:
-        """Write all figures that the trace allows into a folder; returns their names. Raises TraceError if a file cannot be written."""
+        """Write all figures that the trace allows into a folder; returns their names.
+
+        Raises ResultsError if a file cannot be written, and UsageError if the argument is no folder.
+        """
+        into = parse_folder_argument("folder", folder)
         drawings = self._draw_functions_by_file_stem()
         for stem, draw in drawings.items():
-            draw().save(Path(folder) / stem, formats)
+            draw().save(into / stem, formats)
         return list(drawings)
 
     def _draw_functions_by_file_stem(self) -> dict[str, DrawFunction]:
