@@ -31,7 +31,7 @@ def test_figures_of_a_series_that_some_seeds_have_say_which(command: Command, pa
     assert done.code == 0, done.err
     drawn, note = done.out.splitlines()
     assert drawn == f"figures in {tmp_path}: queue-bottleneck, queue_delay-bottleneck, gauges, throughput, goodput"
-    assert note == "throughput, goodput: series of seeds 1..5 of 7"
+    assert note == "throughput, goodput: series of seeds 1..5 of 7; fix: run all seeds with record.rates = true"
     assert command("plot", partly_recorded.path, "--out", tmp_path, "--figure", "queue").out.splitlines() == [
         f"figures in {tmp_path}: queue-bottleneck"
     ]

@@ -150,9 +150,12 @@ def test_a_series_of_some_seeds_is_drawn_and_the_figure_names_them(partly_record
     assert [axes.get_legend().get_title().get_text() for axes in (titled, plain)] == ["", "seeds 1..5 of 7"]
     assert partly_recorded.plot.queue(seed=5).axes[0].get_title(loc="left") == "small: bottleneck, seed 5"
     with pytest.raises(
-        ecnlab.ResultsError, match=r"seed 6 lacks the series, which seeds 1\.\.5 of 7 have; fix: draw another one, or record"
+        ecnlab.ResultsError,
+        match=r"seed 6 lacks the series; only seeds 1\.\.5 of 7 have it; fix: draw another seed, or run all seeds with record\.queue",
     ):
         partly_recorded.plot.queue(seed=6)
+    with pytest.raises(ecnlab.ResultsError, match=r"seed 6 lacks the series; only seed 5 of 3 has it; fix: draw another seed, or run"):
+        partly_recorded._only_seeds([5, 6, 7]).plot.queue(seed=6)
 
 
 def test_a_run_of_one_second_has_a_marker_for_each_group() -> None:

@@ -156,7 +156,9 @@ def test_a_series_of_some_seeds_is_read_from_those(partly_recorded: ecnlab.Resul
     assert partly_recorded.series.rate["seed"].unique().to_list() == partly_recorded.seeds_with("series_rate") == [1, 2, 3, 4, 5]
     assert "queue" in partly_recorded.series
     assert repr(partly_recorded.series) == "<Series of 'small': queue, band, gauge, rate of seeds 1..5 of 7>"
-    with pytest.raises(ecnlab.ResultsError, match="there is no table 'series_rate' of seed 6"):
+    with pytest.raises(
+        ecnlab.ResultsError, match=r"there is no table 'series_rate' of seed 6; fix: run all seeds with record\.rates = true"
+    ):
         partly_recorded.tables_of_seeds([5, 6], "series_rate")
     with pytest.raises(ecnlab.ResultsError, match=r"the series 'rate' was not recorded; fix: set record\.rates = true"):
         _ = partly_recorded.only(6).series.rate

@@ -18,7 +18,7 @@ from ecnlab.stats import precision, steady_series
 from ecnlab.stats.steady_state import steady_state_of_quantity
 from ecnlab.storage.filenames import safe_file_name
 from ecnlab.storage.folders import parse_folder_argument
-from ecnlab.storage.results import RECORD_OPTION_OF_TABLE
+from ecnlab.storage.results import record_all_seeds_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -281,14 +281,18 @@ class ResultPlots:
         return [kind for kind in recorded if not kind.needs_rows or self._result_of_seed(None, kind.table).table(kind.table).height]
 
     def notes_on_seeds(self, figures: Sequence[str] | None = None) -> list[str]:
-        """The seeds of the figures, e.g. "throughput, goodput: series of seeds 1..5 of 20"; none for figures of one seed or of all.
+        """The seeds of the figures and a fix, e.g. "goodput: series of seeds 1..5 of 20; fix: ..."; none for figures of one seed or of all.
 
         Raises as `save_all`.
         """
-        names_by_seeds: dict[str, list[str]] = {}
+        kinds_by_seeds: dict[str, list[FigureKind]] = {}
         for kind in (kind for kind in self._select_figure_kinds(figures) if kind.over_seeds):
-            names_by_seeds.setdefault(self._result.some_seeds_text(kind.table), []).append(kind.name)
-        return [f"{', '.join(names)}: series of {seeds}" for seeds, names in names_by_seeds.items() if seeds]
+            kinds_by_seeds.setdefault(self._result.some_seeds_text(kind.table), []).append(kind)
+        return [
+            f"{', '.join(kind.name for kind in kinds)}: series of {seeds}; fix: {record_all_seeds_text(kind.table for kind in kinds)}"
+            for seeds, kinds in kinds_by_seeds.items()
+            if seeds
+        ]
 
     def save_all(
         self,
@@ -365,10 +369,8 @@ class ResultPlots:
         having = self._result.seeds_with(table)
         found = self._result.only((having or self._result.seeds)[0] if seed is None else seed)
         if having and not found.has(table):
-            fix = f"fix: draw another one, or record the series of all seeds with {RECORD_OPTION_OF_TABLE[table]}"
-            raise ResultsError(
-                f"{self._result.name}: seed {seed} lacks the series, which {self._result.some_seeds_text(table)} have; {fix}"
-            )
+            what = f"seed {seed} lacks the series; only {self._result.some_seeds_text(table)} {'has' if len(having) == 1 else 'have'} it"
+            raise ResultsError(f"{self._result.name}: {what}; fix: draw another seed, or {record_all_seeds_text([table])}")
         return found
 
     def _with_result(self, result: Result) -> ResultPlots:

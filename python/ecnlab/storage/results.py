@@ -47,11 +47,16 @@ _RECORD_OPTION_OF_SERIES = {
 }
 _TABLE_OF_SERIES = {name: f"series_{name}" for name in ("queue", "band", "gauge", "rate", "window")}
 # The option in [record] for each table of a series.
-RECORD_OPTION_OF_TABLE = {_TABLE_OF_SERIES.get(name, name): option for name, option in _RECORD_OPTION_OF_SERIES.items()}
+_RECORD_OPTION_OF_TABLE = {_TABLE_OF_SERIES.get(name, name): option for name, option in _RECORD_OPTION_OF_SERIES.items()}
 _IDENTICAL_SEEDS_WARNING = (
     "all seeds are identical, because nothing in this scenario is random, so they have no interval; "
     'fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed'
 )
+
+
+def record_all_seeds_text(tables: Iterable[str]) -> str:
+    """The remedy for tables of series that some seeds lack."""
+    return f"run all seeds with {' and '.join(dict.fromkeys(_RECORD_OPTION_OF_TABLE[table] for table in tables))}"
 
 
 class RecordedSeries:
@@ -378,7 +383,10 @@ class Result:
             require_known_name(f"column of the table {declared.name}", column, known)
         chosen = self._only_seeds(seeds)
         if chosen.has(declared.name) and (lacking := set(seeds) - set(chosen.seeds_with(declared.name))):
-            raise ResultsError(f"{self.name}: there is no table {declared.name!r} of seed {seeds_as_text(lacking)}")
+            seeds_text = f"seed{'s' if len(lacking) > 1 else ''} {seeds_as_text(lacking)}"
+            raise ResultsError(
+                f"{self.name}: there is no table {declared.name!r} of {seeds_text}; fix: {record_all_seeds_text([declared.name])}"
+            )
         found: dict[int, _core.Table] = {}
         for part, own in chosen._seeds_grouped_by_part(declared.name):
             found.update(part.tables_of_seeds(own, name, columns))
