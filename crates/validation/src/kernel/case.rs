@@ -354,6 +354,9 @@ pub struct State {
     /// Nothing is as if infinite.
     #[serde(deserialize_with = "deserialize_or_null::<_, Natural, _>")]
     pub ssthresh: Option<u64>,
+    /// In bytes per second, where the file says it; only a paced sender uses it.
+    #[serde(rename = "pacing_rate_Bps", default, deserialize_with = "deserialize_or_null::<_, Natural, _>")]
+    pub pacing_rate: Option<u64>,
 }
 
 fn deserialize_side<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {

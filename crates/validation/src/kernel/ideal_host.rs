@@ -16,24 +16,30 @@ const TIMER_LATENCY: Span = Span::from_micros(2);
 /// No delivery is later by itself: who comes later was delayed by the script.
 const MAX_DELIVERY_LATENESS: Span = Span::from_micros(500);
 
-/// The times at which the packets of a case would have been sent, by their place in it.
-pub fn ideal_send_times(case: &Case, path: &Path) -> Vec<Time> {
-    let mut model = IdealHostModel { case, path, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()] };
+/// The times at which the packets of a case would have been sent, by their place in it. `paced`: whether side a paces its segments.
+pub fn ideal_send_times(case: &Case, path: &Path, paced: bool) -> Vec<Time> {
+    let mut model = IdealHostModel { case, path, paced, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()], last_segment: None };
     case.packets.iter().map(|packet| model.process_packet(packet)).collect()
 }
 
 struct IdealHostModel<'a> {
     case: &'a Case,
     path: &'a Path,
+    paced: bool,
     /// Time from which the transmitter is free, in the real run and in the ideal one.
     free: [Time; 2],
     /// At either host: when a packet came, and when it would have come.
     arrivals: [Vec<(Time, Time)>; 2],
+    /// The last segment with data of a paced sender, and when it would have been sent.
+    last_segment: Option<(&'a Packet, Time)>,
 }
 
-impl IdealHostModel<'_> {
-    fn process_packet(&mut self, packet: &Packet) -> Time {
+impl<'a> IdealHostModel<'a> {
+    fn process_packet(&mut self, packet: &'a Packet) -> Time {
         let sent = self.ideal_send_time(packet);
+        if self.is_paced(packet) {
+            self.last_segment = Some((packet, sent));
+        }
         if let Some(arrives) = packet.arrives {
             let ideal = self.ideal_arrival_time(packet, sent);
             self.arrivals[packet.side.other().index()].push((arrives, ideal));
@@ -45,11 +51,26 @@ impl IdealHostModel<'_> {
     fn ideal_send_time(&self, packet: &Packet) -> Time {
         let came = self.arrivals[packet.side.index()].iter().filter(|(real, _)| *real <= packet.sent + MAX_REACTION_TIME);
         let last = came.max_by_key(|(real, _)| *real);
-        match last {
-            Some((real, ideal)) if packet.sent.since(*real) <= MAX_REACTION_TIME => *ideal,
-            Some((real, ideal)) if !self.is_at_tick_or_app_call(packet.sent) => packet.sent.saturating_sub(real.since(*ideal)),
+        match (last, self.lateness_of_pacing(packet)) {
+            (Some((real, ideal)), _) if packet.sent.since(*real) <= MAX_REACTION_TIME => *ideal,
+            (_, Some(late)) => packet.sent.saturating_sub(late),
+            (Some((real, ideal)), _) if !self.is_at_tick_or_app_call(packet.sent) => packet.sent.saturating_sub(real.since(*ideal)),
             _ => packet.sent,
         }
+    }
+
+    fn is_paced(&self, packet: &Packet) -> bool {
+        self.paced && packet.side == Side::A && packet.len > 0
+    }
+
+    /// How late a segment is that the pacing timer sends: as late as the segment before it, from which that timer counts. It may leave at
+    /// the time of a tick by chance. Timers that tick send segments long after pacing allows them.
+    fn lateness_of_pacing(&self, packet: &Packet) -> Option<Span> {
+        let (before, ideal) = self.last_segment.filter(|_| self.is_paced(packet))?;
+        let state = self.case.states.iter().rev().find(|state| state.time <= before.sent)?;
+        let rate = Rate::from_bps(state.pacing_rate?.saturating_mul(8))?;
+        let allowed = before.sent + rate.transmission_time(before.len as u32);
+        (packet.sent <= allowed + TIMER_LATENCY).then(|| before.sent.since(ideal))
     }
 
     /// Whether the time is that of a timer tick or of an application's call, which earlier delays do not move.

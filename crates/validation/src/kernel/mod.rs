@@ -219,8 +219,9 @@ fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
 fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison, Verdict> {
     let none = || Verdict::NotComparable("not comparable: the network was more than the path of a case".to_owned());
     let path = case.path.as_ref().ok_or_else(none)?;
+    let paced = settings.pacing;
     let (ours, runaway) = closed_loop::run(case, path, settings).map_err(Verdict::NotBuilt)?;
-    let times = ideal_host::ideal_send_times(case, path);
+    let times = ideal_host::ideal_send_times(case, path, paced);
     let sent: BTreeSet<u64> = Side::BOTH.into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
     let theirs: Vec<ExpectedPacket> = timed.map(|(packet, time)| ExpectedPacket { packet, time }).collect();
