@@ -9,7 +9,7 @@ import re
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -95,8 +95,32 @@ def test_a_page_of_another_build_is_refused(folder: Path) -> None:
 )
 def test_a_damaged_module_is_refused(folder: Path, damaged: bytes) -> None:
     (folder / page.PACKED_MODULE).write_bytes(damaged)
-    with pytest.raises(UsageError, match="engine is of no build"):
+    with pytest.raises(UsageError, match=r"lab: the page is damaged: .*/ecnlab\.wasm\.gz: .*; fix: install ecnlab again, or run make web"):
         page.require_page_folder()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("engine.js", None, "No such file or directory"),
+        ("worker.js", None, "No such file or directory"),
+        ("lab.js", b"var \xff", "it is not UTF-8 text"),
+        ("lab.css", b"\xff", "it is not UTF-8 text"),
+        ("lab.html", b"<!DOCTYPE html>", "its element for the configuration is missing"),
+    ],
+)
+@pytest.mark.parametrize("use", [page.single_file, PageServer])
+def test_a_damaged_file_of_the_page_is_named_with_the_fix(
+    folder: Path, name: str, content: bytes | None, why: str, use: Callable[[dict[str, object]], object]
+) -> None:
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        use({})
+    assert (
+        str(refused.value) == f"lab: the page is damaged: {folder / name}: {why}; fix: install ecnlab again, or run make web in a checkout"
+    )
 
 
 def test_the_configuration_has_all_packaged_scenarios_with_their_files() -> None:

@@ -29,6 +29,7 @@ PACKED_MODULE = f"{MODULE}.gz"
 # Scripts, styles, images and connections come from the page's own server or the page itself; the module may be compiled, no text evaluated.
 CONTENT_SECURITY_POLICY = "default-src 'self' 'unsafe-inline' blob: data: 'wasm-unsafe-eval'"
 
+_MAGIC_NUMBER = b"\0asm"
 _BUILD_SECTION = "ecnlab-build"
 _CONFIG = re.compile(r'(<script type="application/json" id="ecnlab-config">)[^<]*(</script>)')
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"/]+\.css)" */?>')
@@ -37,28 +38,49 @@ _SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
 
 
 def require_page_folder() -> Path:
-    """The folder of the built page. Raises UsageError if it was not built, or from other sources of the engine."""
+    """The folder of the built page. Raises UsageError if it was not built, is damaged, or is from other sources of the engine."""
     if not (FOLDER / PACKED_MODULE).is_file() or not (FOLDER / PAGE).is_file():
         raise UsageError("lab: this installation has no page of the laboratory; fix: run make web in a checkout")
-    try:
-        build = module_build(read_module())
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        build = None
+    build = module_build(read_module())
     if build != _core.BUILD:
         found = f"of build {build}" if build else "of no build"
         raise UsageError(f"lab: the page's engine is {found}, and the package's of build {_core.BUILD}; fix: run make web")
+    text = _read_text(PAGE)
+    if len(_CONFIG.findall(text)) != 1:
+        raise _damage_error(PAGE, "its element for the configuration is missing")
+    for name in [*_STYLE.findall(text), *_SCRIPT.findall(text), WORKER]:
+        _read_text(name)
     return FOLDER
 
 
 def read_module() -> bytes:
-    """The WebAssembly module of the engine. Raises OSError, EOFError, zlib.error if the file is damaged."""
-    return gzip.decompress((FOLDER / PACKED_MODULE).read_bytes())
+    """The WebAssembly module of the engine. Raises UsageError if the file is damaged."""
+    try:
+        module = gzip.decompress((FOLDER / PACKED_MODULE).read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise _damage_error(PACKED_MODULE, error) from None
+    if not module.startswith(_MAGIC_NUMBER):
+        raise _damage_error(PACKED_MODULE, "it is no WebAssembly module")
+    return module
+
+
+def _read_text(name: str) -> str:
+    """A text file of the page. Raises UsageError if it is missing or damaged."""
+    try:
+        return (FOLDER / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _damage_error(name, "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error) from None
+
+
+def _damage_error(name: str, cause: OSError | EOFError | zlib.error | str) -> UsageError:
+    why = getattr(cause, "strerror", None) or cause
+    return UsageError(f"lab: the page is damaged: {FOLDER / name}: {why}; fix: install ecnlab again, or run make web in a checkout")
 
 
 def module_build(module: bytes) -> str | None:
     """The digest of the engine's sources in a WebAssembly module; None if it has none."""
     at = 8
-    if module[:4] != b"\0asm":
+    if not module.startswith(_MAGIC_NUMBER):
         return None
     while at < len(module):
         kind = module[at]
@@ -112,18 +134,19 @@ def _scenario_and_file_texts(scenario: Scenario, file: Path) -> dict[str, Any]:
 
 def served_page(config: dict[str, Any]) -> str:
     """The page for a server that also has the other files of the folder."""
-    return _with_config((require_page_folder() / PAGE).read_text(encoding="utf-8"), config)
+    require_page_folder()
+    return _with_config(_read_text(PAGE), config)
 
 
 def single_file(config: dict[str, Any]) -> str:
     """The page with everything in it."""
     folder = require_page_folder()
-    page = _with_config((folder / PAGE).read_text(encoding="utf-8"), config)
-    page = _STYLE.sub(lambda found: f"<style>\n{_read_element_content(folder, found[1], '</style')}</style>", page)
-    page = _SCRIPT.sub(lambda found: _inline_script_element(folder, found[1]), page)
+    page = _with_config(_read_text(PAGE), config)
+    page = _STYLE.sub(lambda found: f"<style>\n{_read_element_content(found[1], '</style')}</style>", page)
+    page = _SCRIPT.sub(lambda found: _inline_script_element(found[1]), page)
     # The digit "<" would begin a tag; a comma is no digit.
     module = base64.b85encode((folder / PACKED_MODULE).read_bytes()).decode("ascii").replace("<", ",")
-    worker = _COMMENT_LINE.sub("", _read_element_content(folder, WORKER, "</script"))
+    worker = _COMMENT_LINE.sub("", _read_element_content(WORKER, "</script"))
     licences = "\n\n".join(f"{path.name}\n\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*LICENSE*")))
     inline = "".join(
         f'<script type="text/plain" id="{name}">{text}</script>\n'
@@ -133,16 +156,16 @@ def single_file(config: dict[str, Any]) -> str:
     return page.replace(marker, inline + marker, 1)
 
 
-def _inline_script_element(folder: Path, name: str) -> str:
+def _inline_script_element(name: str) -> str:
     """A script as an element; the worker takes that of the engine by its identifier."""
     identifier = ' id="ecnlab-engine"' if name == ENGINE else ""
-    text = _read_element_content(folder, name, "</script")
+    text = _read_element_content(name, "</script")
     return f"<script{identifier}>\n{text if name == AQM_TEXTS else _COMMENT_LINE.sub('', text)}</script>"
 
 
-def _read_element_content(folder: Path, name: str, end: str) -> str:
+def _read_element_content(name: str, end: str) -> str:
     """A file that becomes the content of an element, which `end` would end."""
-    text = (folder / name).read_text(encoding="utf-8")
+    text = _read_text(name)
     if end in text:
         raise ValueError(f"{name} contains {end}, which ends an element of the page")
     return text
@@ -151,7 +174,4 @@ def _read_element_content(folder: Path, name: str, end: str) -> str:
 def _with_config(page: str, config: dict[str, Any]) -> str:
     # No element ends within the text, whatever a scenario holds.
     text = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
-    page, count = _CONFIG.subn(lambda found: f"{found[1]}{text}{found[2]}", page)
-    if count != 1:
-        raise ValueError(f"{PAGE} has {count} places for its configuration instead of one")
-    return page
+    return _CONFIG.sub(lambda found: f"{found[1]}{text}{found[2]}", page)
