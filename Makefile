@@ -75,7 +75,7 @@ studies: $(BUILT) ## every study in full: claims, figures and report in reports/
 # A laboratory that exists is of the same sources as the engine, as the guest program is.
 site: $(DEVELOPER_READY) $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: target/site/, packed for the package
 	@$(PIP) --requirement requirements-site.lock
-	@test ! -f python/ecnlab/lab/ecnlab.wasm.gz || $(BIN)/python -c 'from ecnlab.browser import page; page.require_page()' 2>/dev/null || $(MAKE) --no-print-directory web
+	@test ! -f python/ecnlab/lab/ecnlab.wasm.gz || $(BIN)/python -c 'from ecnlab.browser import page; page.require_page_folder()' 2>/dev/null || $(MAKE) --no-print-directory web
 	@rm -rf $(SITE) && PYTHONPATH=tools NO_COLOR=1 $(BIN)/zensical build --clean --strict
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
 	@test ! -f python/ecnlab/lab/ecnlab.wasm.gz || $(BIN)/ecnlab lab --out $(SITE)/lab.html

@@ -1,12 +1,15 @@
 """The Makefile, in a folder whose tools only note how they were called."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from ecnlab.browser import page
 
 ROOT = Path(__file__).parents[1]
 NOTES_CALL = '#!/bin/sh\necho "${0##*/} $*" >>calls\n'
@@ -67,3 +70,8 @@ def test_clean_removes_what_earlier_versions_wrote(checkout: Path) -> None:
     (package / "backends" / "uml" / "guest.so").touch()
     assert make(checkout, "clean")[0] == 0
     assert [path.name for path in package.rglob("*")] == ["backends", "uml"]
+
+
+def test_the_site_asks_for_the_laboratory_by_a_function_that_exists() -> None:
+    called = re.findall(r"from ecnlab\.browser import page; page\.(\w+)\(\)", (ROOT / "Makefile").read_text())
+    assert [callable(getattr(page, name, None)) for name in called] == [True]
