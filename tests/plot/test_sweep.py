@@ -128,6 +128,27 @@ def test_the_axis_of_a_measure_does_not_go_below_zero(swept: ecnlab.Sweep) -> No
     assert axes.get_ylim()[0] == 0
 
 
+@pytest.mark.parametrize("log", [(), "y"], ids=["linear", "log"])
+@pytest.mark.parametrize("by_scheme", [True, False], ids=["panels of groups", "panels of schemes"])
+def test_the_axes_of_panels_hold_the_points_and_intervals_of_all(small_file: Path, by_scheme: bool, log: Any) -> None:
+    schemes = {
+        "RED": {"link.bottleneck.queue.aqm": "red", "flows.*.tcp.ecn": False},
+        "ECN": {},
+        "AECN": {"link.bottleneck.queue.aqm": "aecn"},
+    }
+    swept = ecnlab.sweep(small_file, {"scheme": schemes, MAX_P: [0.1, 0.5]}, seeds=3, store=None)
+    by, panels = ("scheme", "group") if by_scheme else ("group", "scheme")
+    quantity = "goodput_bps" if log else "marks"
+    figure = swept.plot(quantity, x="max_p", by=by, panels=panels, log=log)
+    assert len(figure.axes) == (2 if by_scheme else 3)
+    rows = swept.summary().filter((pl.col("table") == "groups") & (pl.col("quantity") == quantity))
+    highest = (rows["mean"] + rows["half_width"]).max() * (1e-6 if log else 1)  # type: ignore[operator]
+    lowest = rows["mean"].min() * (1e-6 if log else 1)  # type: ignore[operator]
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low <= lowest <= highest <= high, axes.get_title()
+
+
 def _is_one_to_one(values: list[Any], looks: list[Any]) -> bool:
     return len(set(values)) == len(set(looks)) == len(set(zip(values, looks, strict=True)))
 

@@ -212,6 +212,7 @@ class SweepPlots:
             if title:
                 style.set_wrapped_title(axes, title)
             _draw_view_curves(axes, view, _curves_of_rows(view, view.rows, looks), looks.palette)
+            _end_linear_y_axis_at_zero(axes, view)
             if looks.groups:
                 style.legend_of_entry_groups(axes, looks.legend_entries(axes))
             elif len(looks.keys) > 1:
@@ -234,6 +235,7 @@ class SweepPlots:
             axes.set_title(
                 style.escape_and_wrap_label(axes, f"{view.panels} {view.format_parameter_value(view.panels or '', cell)}", across)
             )
+        _end_linear_y_axis_at_zero(every[0], view)
         style.share_labels_remove_unused_panels(figure, every, len(cells), across)
         style.legend_from_first_panel(figure, every[0], looks.legend_entries(every[0]) if looks.groups else None, title, looks.note)
         return figure
@@ -406,8 +408,15 @@ def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.
             axes.set_xticks(xs, [f"{x:g}" for x in xs])
     if "y" in view.log:
         style.set_log_y_with_plain_ticks(axes)
-    elif axes.get_ylim()[0] < 0:
-        axes.set_ylim(bottom=0)  # no measure is negative, though the interval of a mean near 0 may be
+
+
+def _end_linear_y_axis_at_zero(axes: Axes, view: SweepFigureView) -> None:
+    """No measure is negative, though the interval of a mean near 0 may be.
+
+    It is called once, when all curves of all panels are drawn: a set limit ends the automatic limits of all axes that share it.
+    """
+    if "y" not in view.log and axes.get_ylim()[0] < 0:
+        axes.set_ylim(bottom=0)
 
 
 def _require_log_scale_possible(view: SweepFigureView) -> SweepFigureView:
