@@ -115,6 +115,18 @@ def test_a_figure_keeps_its_style_whatever_the_user_has_set() -> None:
         assert _line_figure().render() == plain
 
 
+@pytest.mark.parametrize("values", [[9.99987, 10.0, 10.00014], [2.1e7, 4.5e7], [3e-7, 8e-7]], ids=["full link", "many", "rare"])
+def test_ticks_are_the_values_without_an_offset_or_a_power_of_ten(values: list[float]) -> None:
+    with style.PLAIN.matplotlib_rc_context():
+        figure, (axes,) = style.figure_with_panels()
+        axes.plot(values, values)
+    figure.draw_without_rendering()
+    for axis in (axes.xaxis, axes.yaxis):
+        assert axis.get_offset_text().get_text() == ""
+        ticks, texts = axis.get_ticklocs(), [label.get_text().replace("\N{MINUS SIGN}", "-") for label in axis.get_ticklabels()]
+        assert [float(text) for text in texts] == pytest.approx(list(ticks), rel=1e-9)
+
+
 def test_all_formats_come_from_one_figure_with_equal_bytes_each_time() -> None:
     figure = _line_figure()
     first = figure.render()

@@ -66,6 +66,9 @@ _LINE_LOOKS = (
 )
 
 _RC_PARAMS: Any = {
+    # Ticks have no offset and no power of ten beside the axis, which a legend covers and a reader overlooks.
+    "axes.formatter.limits": (-9, 12),
+    "axes.formatter.useoffset": False,
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
