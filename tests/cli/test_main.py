@@ -198,6 +198,13 @@ def test_ctrl_c_during_the_import_of_the_command_is_reported_in_one_word(module:
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
+def test_a_second_ctrl_c_finds_no_import_to_interrupt() -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+    script = _INTERRUPTED_SCRIPT.replace("if name == sys.argv[1]:", "if name == sys.argv[1] or not sys.argv[1]:")
+    done = subprocess.run([sys.executable, "-c", script, "ecnlab.errors"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
 def test_ctrl_c_is_handled_before_any_import() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
     code = "import sys; before = set(sys.modules); import ecnlab.cli; print(*sorted(set(sys.modules) - before - {'__future__'}))"

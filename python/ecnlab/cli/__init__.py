@@ -39,7 +39,7 @@ def main() -> None:
         code = _run_and_return_exit_code()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = _print_error_and_close_stdout("interrupted", EXIT_INTERRUPTED)
+        code = _print_interrupted_and_close_stdout()
     except BrokenPipeError:
         code = _print_error_and_close_stdout("", EXIT_SIGPIPE)
     except OSError as error:
@@ -112,14 +112,24 @@ def _invoke_root_command() -> None:
         root.invoke(context)
 
 
+def _print_interrupted_and_close_stdout() -> int:
+    """Prints that the command was interrupted, as the next function, but without imports: another Ctrl-C would show their traceback."""
+    try:
+        if sys.stderr is not None:
+            print("interrupted", file=sys.stderr)
+    except OSError:
+        pass
+    return _print_error_and_close_stdout("", EXIT_INTERRUPTED)
+
+
 def _print_error_and_close_stdout(message: str, code: int) -> int:
     """Prints the reason for the end of the command, closes an unwritable standard output, and returns the exit code."""
-    from contextlib import suppress
+    if message:
+        from contextlib import suppress
 
-    from ecnlab.cli import output
+        from ecnlab.cli import output
 
-    with suppress(OSError):
-        if message:
+        with suppress(OSError):
             output.print_to_stderr(message)
     try:
         sys.stdout.flush()
