@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn stored_tables_are_read() {
-        for name in ["one", "two", "zstd"] {
+        for name in ["one", "two", "zstd", "repeated"] {
             assert!(store::parquet(&input("parquet", name)) > 0, "parquet: {name} has no table");
         }
     }
