@@ -93,8 +93,7 @@ Lab.differences = (() => {
     const cells = shown.map((side) => element("td", {}, estimateText(estimates[side])));
     if (compared) {
       const difference = Lab.stats.estimateDifference(values.A, values.B);
-      const isClear = Math.abs(difference.mean) > difference.half;
-      cells.push(element("td", { class: isClear ? "clear" : "" }, estimateText(difference, true)));
+      cells.push(element("td", { class: Lab.stats.isClear(difference) ? "clear" : "" }, estimateText(difference, true)));
     }
     if (compared && n > 1) cells.push(element("td", { class: "strip" }, strip(label, estimates, shown)));
     return element("tr", {}, element("th", { scope: "row" }, unit ? `${label} (${unit})` : label), ...cells);

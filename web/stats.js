@@ -22,5 +22,11 @@ Lab.stats = (() => {
   /** Estimate of b - a, paired by seed. */
   const estimateDifference = (a, b) => estimate(a.map((value, index) => b[index] - value));
 
-  return { estimate, estimateDifference, MAX_SEEDS: T_975.length + 1 };
+  /**
+   * Whether the 5 % level excludes a mean of 0. Student's t does not apply to equal values: of the 2^n assignments of signs to n equal
+   * differences two are as far from 0, which is the p-value of the exact sign-flip test.
+   */
+  const isClear = ({ n, mean, half }) => (half === 0 ? mean !== 0 && 2 ** (1 - n) <= 0.05 : Math.abs(mean) > half);
+
+  return { estimate, estimateDifference, isClear, MAX_SEEDS: T_975.length + 1 };
 })();

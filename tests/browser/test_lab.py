@@ -21,6 +21,8 @@ import explorables
 from ecnlab.browser import links, page
 from ecnlab.errors import UsageError
 from ecnlab.packaged_examples import FOLDER, examples
+from ecnlab.stats.differences import SampleBySeed, difference_of_samples
+from ecnlab.stats.estimates import CONFIDENCE
 
 # Each scenario is congested enough that every control of it matters.
 TWO_GROUPS = """
@@ -162,6 +164,15 @@ def driver() -> Iterator[Any]:
     made.set_script_timeout(120)
     yield made
     made.quit()
+
+
+@pytest.mark.parametrize("n", [2, 4, 5, 6, 30])
+@pytest.mark.parametrize("b", [11.0, 12.0])
+def test_a_difference_without_spread_is_clear_where_python_finds_it(driver: Any, n: int, b: float) -> None:
+    found = difference_of_samples(*(SampleBySeed(dict.fromkeys(range(n), value)) for value in (11.0, b)))
+    program = (Path(explorables.__file__).parents[1] / "web" / "stats.js").read_text()
+    ask = "return Lab.stats.isClear(Lab.stats.estimateDifference(...arguments));"
+    assert driver.execute_script(f"const Lab = {{}};{program}{ask}", [11.0] * n, [b] * n) == (found.p_value <= 1 - CONFIDENCE)
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,27 @@ def test_what_is_not_tested_does_not_count(small: ecnlab.Scenario) -> None:
     assert one.differing_rows, "of one seed each difference stands for itself, and a note says so"
     assert "false discovery" not in repr(one)
     same = ecnlab.compare(small, small.changed({"name": "renamed"}), seeds=3, store=None)
-    assert same.tested == 0, "equal values at each seed are no test"
+    assert {row.adjusted_p_value for row in same.rows} == {1.0}, "equal values at each seed"
+
+
+def test_few_seeds_of_one_scenario_differ_from_others_of_it_only_by_chance(small: ecnlab.Scenario) -> None:
+    for n in (2, 3):
+        firsts = range(1, 81 - 2 * n, 2 * n)
+        sides = [[ecnlab.run(small, seeds=range(first + side * n, first + side * n + n)) for side in (0, 1)] for first in firsts]
+        found = [ecnlab.compare(*pair) for pair in sides]
+        flat = [row for comparison in found for row in comparison.rows if row.difference.change.sd == 0 != row.difference.change.mean]
+        assert flat, "rows without spread that differ"
+        assert not any(row.is_apart for row in flat)
+        assert sum(bool(comparison.differing_rows) for comparison in found) <= 2, n
+
+
+@pytest.mark.parametrize(("n", "few"), [(1, "1 seed is"), (2, "2 seeds are"), (4, "4 seeds are"), (5, None)])
+def test_fewer_than_five_seeds_are_a_warning_with_the_fix(small: ecnlab.Scenario, n: int, few: str | None) -> None:
+    for first in (1, 11):
+        sides = ecnlab.run(small, seeds=range(1, n + 1)), ecnlab.run(small.changed({MAX_P: 0.1}), seeds=range(first, first + n))
+        warnings = [(warning.place, warning.message) for _, warning in ecnlab.compare(*sides).warnings]
+        message = f"{few} too few to tell differences from chance; fix: run at least 5, as in --seeds 5"
+        assert warnings == ([] if few is None else [("seeds", message)])
 
 
 def test_quantities_may_be_chosen(small: ecnlab.Scenario) -> None:
@@ -233,7 +253,8 @@ def test_sweeps_with_different_measured_times_get_a_note_from_their_parameters(s
 
 def test_percentiles_in_one_histogram_cell_get_a_note(small_file: Path) -> None:
     found = ecnlab.compare(small_file, ecnlab.load(small_file, {"duration": "8 s"}), seeds=2, store=None)
-    exact = [row for row in found.differing_rows if re.search(r"_p\d+_s$", row.quantity) and row.difference.change.half_width == 0]
+    apart = [row for row in found.rows if row.difference.is_apart]
+    exact = [row for row in apart if re.search(r"_p\d+_s$", row.quantity) and row.difference.change.half_width == 0]
     assert exact
     (note,) = [note for note in found.notes if "histogram" in note]
     assert {row.quantity for row in exact} == set(note.split(":")[0].split(", "))

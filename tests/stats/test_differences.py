@@ -1,6 +1,7 @@
 """Expected numbers of unpaired samples: Student's sleep data with R's default t.test, which is Welch's."""
 
 import math
+from itertools import combinations, product
 
 import pytest
 
@@ -49,6 +50,20 @@ def test_one_seed_has_a_difference_and_no_interval() -> None:
     assert (lone.paired, math.isnan(lone.change.half_width)) == (False, True)
 
 
+@pytest.mark.parametrize("n", range(2, 8))
+@pytest.mark.parametrize("first", [1, 11], ids=["paired", "unpaired"])
+def test_values_without_spread_have_the_p_value_of_all_permutations(n: int, first: int) -> None:
+    a, b = [11.0] * n, [12.0] * n
+    found = difference_of_samples(_sample_from(a), _sample_from(b, first=first))
+    assert (found.paired, found.change.half_width) == (first == 1, 0.0)
+    if found.paired:
+        means = [sum(signs) for signs in product((-1.0, 1.0), repeat=n)]
+    else:
+        means = [sum(a + b) - 2 * sum(chosen) for chosen in combinations(a + b, n)]
+    assert found.p_value == pytest.approx(sum(abs(mean) >= n for mean in means) / len(means), rel=1e-12)
+    assert difference_of_samples(_sample_from(a), _sample_from(a, first=first)).p_value == 1.0
+
+
 def test_identical_seeds_in_both_have_no_interval() -> None:
     found = difference_of_samples(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, alike=True))
     assert (found.change.mean, found.is_apart) == (0.5, True)
@@ -68,8 +83,7 @@ def test_a_relative_change_from_0_is_infinite_and_0_to_0_is_no_change() -> None:
     assert difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([3.0, 4.0])).relative_change.mean == math.inf
     still = difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([0.0, 0.0]))
     assert (still.relative_change.mean, still.is_apart) == (0.0, False)
-    assert math.isnan(still.p_value), "equal values at each seed are no test"
-    assert difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([3.0, 3.0])).p_value == 0.0
+    assert still.p_value == 1.0
 
 
 def test_quantities_of_one_side_only_are_not_compared() -> None:

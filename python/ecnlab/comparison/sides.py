@@ -13,6 +13,7 @@ from typing import Any
 
 from ecnlab.backends import base
 from ecnlab.comparison.model import Comparison, DifferenceRow, DifferingParameter
+from ecnlab.comparison.phase import MIN_SEEDS
 from ecnlab.errors import Problem, UsageError
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import leaf_values_with_paths, unused_aqm_warning
@@ -94,7 +95,7 @@ def _comparison_of_rows(
         (a.name, b.name),
         changed,
         [*notes, *_notes_on_percentile_resolution(rows)],
-        _warnings_of_both_sides(a, b, names),
+        [*_warnings_of_both_sides(a, b, names), *_warnings_of_few_seeds(a.seeds, b.seeds, names, rows)],
         rows,
         confidence,
     )
@@ -174,6 +175,19 @@ def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) 
     left = sorted(set(a) ^ set(b))
     notes = [f"seeds {seeds_as_text(left)} are only in one of the two and omitted"] if left else []
     return [*notes, "one seed: no intervals, and any difference can be chance"] if len(both) == 1 else notes
+
+
+def _warnings_of_few_seeds(
+    a: Sequence[int], b: Sequence[int], names: tuple[str, str], rows: Sequence[DifferenceRow]
+) -> list[tuple[str, Problem]]:
+    """A warning of the side with fewer seeds if they are below `MIN_SEEDS`; none where all seeds are identical, without chance."""
+    paired = can_pair_by_seed(dict.fromkeys(a), dict.fromkeys(b))
+    compared, name = (len(set(a) & set(b)), names[0]) if paired else min((len(a), names[0]), (len(b), names[1]))
+    if compared >= MIN_SEEDS or (compared > 1 and all(math.isnan(row.adjusted_p_value) for row in rows)):
+        return []
+    few = "1 seed is" if compared == 1 else f"{compared} seeds are"
+    message = f"{few} too few to tell differences from chance; fix: run at least {MIN_SEEDS}, as in --seeds {MIN_SEEDS}"
+    return [(name, Problem("seeds", None, message))]
 
 
 def _differing_backends(a: Values, b: Values) -> list[DifferingParameter]:

@@ -6,7 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval, p_value, paired_difference, welch_half_width, welch_p_value
+from ecnlab.stats.estimates import (
+    CONFIDENCE,
+    Estimate,
+    mean_with_interval,
+    p_value,
+    paired_difference,
+    permutation_p_value,
+    sign_flip_p_value,
+    welch_half_width,
+    welch_p_value,
+)
 
 _MIN_PAIRS = 2
 
@@ -49,12 +59,15 @@ class QuantityDifference:
 
     @property
     def p_value(self) -> float:
-        """Two-sided p-value of the hypothesis of no difference, from the same test as the interval.
+        """Two-sided p-value of the hypothesis of no difference, from the same test as the interval; NaN without an interval.
 
-        NaN where nothing is tested: without an interval, or where the two have equal values at every seed.
+        Values without spread have no t distribution: a few equal counts, maxima or percentiles can be chance. Their p-value is that of
+        the exact permutation test (Fisher 1935; Pitman 1937), 1 where the two are equal.
         """
-        if math.isnan(self.change.half_width) or self.change.sd == self.change.mean == 0:
+        if math.isnan(self.change.half_width):
             return math.nan
+        if self.change.sd == 0:
+            return sign_flip_p_value(self.change) if self.paired else permutation_p_value(self.a, self.b)
         return p_value(self.change) if self.paired else welch_p_value(self.a, self.b)
 
     @property

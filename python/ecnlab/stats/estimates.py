@@ -100,6 +100,28 @@ def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: f
     return two_sided_t_quantile(confidence, freedom) * error if error > 0 else 0.0
 
 
+def sign_flip_p_value(difference: Estimate) -> float:
+    """Two-sided p-value of the exact sign-flip test of n equal paired differences, to which Student's t does not apply.
+
+    Of the 2^n equally likely assignments of signs, two have a mean as far from 0: 2 / 2^n. It is 1 for differences of 0, and NaN without
+    an interval. Fisher, The Design of Experiments (1935), section 21.
+    """
+    if math.isnan(difference.half_width):
+        return math.nan
+    return 1.0 if difference.mean == 0 else 2.0 ** (1 - difference.n)
+
+
+def permutation_p_value(a: Estimate, b: Estimate) -> float:
+    """Two-sided p-value of the exact permutation test of two independent samples, each of equal values, to which t does not apply.
+
+    Of the C(n_a + n_b, n_a) equally likely divisions of the values, one separates them in each direction: 2 / C(n_a + n_b, n_a), at most
+    1. It is 1 for equal means, and NaN with one value of either. Pitman, J. R. Stat. Soc. Suppl. 4 (1937).
+    """
+    if min(a.n, b.n) <= 1:
+        return math.nan
+    return 1.0 if a.mean == b.mean else min(1.0, 2 / math.comb(a.n + b.n, a.n))
+
+
 def p_value(mean: Estimate, value: float = 0.0) -> float:
     """Two-sided p-value of Student's t-test that the true mean is `value`; 0 or 1 where all seeds are equal, NaN without an interval.
 
