@@ -103,7 +103,7 @@ class Known:
     def values_by_seed(self, _runs: ResultOfNeed) -> ValueBySeed:
         return self.by_seed
 
-    def ns2_mean(self) -> float | None:
+    def recorded_ns2_mean(self) -> float | None:
         return self.known
 
 

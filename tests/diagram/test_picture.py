@@ -10,7 +10,7 @@ import ecnlab
 from ecnlab import diagram
 from ecnlab.diagram import network
 from ecnlab.diagram.network import NetworkDrawing, text_width
-from ecnlab.scenarios.words import queue_label, readable_parameter_value, send_burst_labels, shorten_for_diagram
+from ecnlab.scenarios.words import queue_description, readable_parameter_value, send_burst_labels, shorten_for_diagram
 from helpers import EXAMPLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -191,11 +191,11 @@ def test_values_are_shown_in_the_units_that_people_write(value: Any, shown: str)
 
 
 def test_queue_labels_have_discipline_aqm_and_buffer() -> None:
-    assert queue_label({"aqm": "ecn", "limit": "120 packets"}) == "ecn, 120 packets"
-    assert queue_label({"discipline": "fq", "aqm": {"name": "codel"}, "limit": "1000 packets"}) == "fq with codel, 1000 packets"
-    assert queue_label({"discipline": "dualpi2", "limit": "64000 B"}) == "dualpi2, 64 KB"
+    assert queue_description({"aqm": "ecn", "limit": "120 packets"}) == "ecn, 120 packets"
+    assert queue_description({"discipline": "fq", "aqm": {"name": "codel"}, "limit": "1000 packets"}) == "fq with codel, 1000 packets"
+    assert queue_description({"discipline": "dualpi2", "limit": "64000 B"}) == "dualpi2, 64 KB"
     inner = {"aqm": "ecn", "limit": "50 packets"}
-    assert queue_label({"discipline": "cbq", "rate": "1500000 bps", "queue": inner}) == "cbq to 1.5 Mbps: ecn, 50 packets"
+    assert queue_description({"discipline": "cbq", "rate": "1500000 bps", "queue": inner}) == "cbq to 1.5 Mbps: ecn, 50 packets"
 
 
 def test_a_group_is_labelled_with_its_congestion_control_and_codepoint() -> None:

@@ -8,7 +8,7 @@ import pytest
 import reference_pages
 from ecnlab.storage.results import Result
 from ecnlab.validation import formula_page, laws
-from ecnlab.validation.formula_checks import formula_checks, ns2_packet_rates_by_agent_and_loss
+from ecnlab.validation.formula_checks import formula_checks, recorded_ns2_packet_rates_by_agent_and_loss
 from ecnlab.validation.formulas import AGREES, FAILS, FormulaCheck, judge_formula_check, run_formula_checks
 from ecnlab.validation.samples import SampleStatistics
 
@@ -62,7 +62,7 @@ def test_checks_have_names_of_their_own_and_the_quick_ones_are_among_them() -> N
     names = [(check.formula, check.setting) for check in formula_checks()]
     assert len(set(names)) == len(names)
     assert {(check.formula, check.setting) for check in formula_checks(quick=True)} < set(names)
-    assert all(sample.n == 20 for sample in ns2_packet_rates_by_agent_and_loss().values())
+    assert all(sample.n == 20 for sample in recorded_ns2_packet_rates_by_agent_and_loss().values())
 
 
 def _is_page_current_except_measurements(text: str, checks: Iterable[FormulaCheck]) -> bool:

@@ -13,14 +13,14 @@ TABLE = SampleStatistics(6200.0, 8.0, 3)
 OUR_SAMPLE = SampleStatistics(6020.0, 80.0, 20)
 
 
-def _read_text(path: Path, **changed: str) -> more_seeds.MoreSeedsOfNs2:
+def _read_text(path: Path, **changed: str) -> more_seeds.FurtherRecordedNs2Seeds:
     row = ROW | changed
     path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
     return more_seeds.read_more_seeds(path)
 
 
 def _reason_for(
-    further: more_seeds.MoreSeedsOfNs2,
+    further: more_seeds.FurtherRecordedNs2Seeds,
     ours: SampleStatistics = OUR_SAMPLE,
     network: str | None = "ch4",
     column: str = "drops",

@@ -6,7 +6,7 @@ import ecnlab
 from ecnlab.validation import more_seeds
 from ecnlab.validation.columns import values_by_column
 from ecnlab.validation.explained import ExplainedDifference
-from ecnlab.validation.more_seeds import MoreSeedsOfNs2
+from ecnlab.validation.more_seeds import FurtherRecordedNs2Seeds
 from ecnlab.validation.rows import read_tables
 from ecnlab.validation.samples import SampleStatistics, allowed_difference
 from ecnlab.validation.tables import CellComparison, compare_with_ns2_files, verdict_counts_by_file
@@ -34,13 +34,13 @@ def _compare_rows(
     tmp_path: Path,
     factor: float,
     explanations: list[ExplainedDifference],
-    further: MoreSeedsOfNs2 | None = None,
+    further: FurtherRecordedNs2Seeds | None = None,
 ) -> list[CellComparison]:
     """Our means, scaled by a factor, as if they were ns-2's."""
     ours = {column: sum(values) / 2 * factor for column, values in _our_values(tmp_path).items()}
     path = tmp_path / "mine-ch5.csv"
     path.write_text(f"{HEADER},{','.join(ours)}\n{ROW},{','.join(map(repr, ours.values()))}\n")
-    return compare_with_ns2_files([path], [1, 2], explanations, further or MoreSeedsOfNs2())
+    return compare_with_ns2_files([path], [1, 2], explanations, further or FurtherRecordedNs2Seeds())
 
 
 def test_a_spread_that_the_file_does_not_say_is_taken_to_be_ours(tmp_path: Path) -> None:

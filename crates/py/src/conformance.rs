@@ -1,8 +1,8 @@
 //! Results of the conformance suite for a queue, as JSON.
 
 use ecnlab_queue::Registry;
-use ecnlab_testkit::rfc7567::{RequirementResult, measure_all};
-use ecnlab_testkit::{DeviceUnderTest, InvariantResult, check_counting_accepted_cases};
+use ecnlab_testkit::rfc7567::{RequirementResult, measure_all_requirements};
+use ecnlab_testkit::{DeviceUnderTest, InvariantResult, check_excluding_rejected_cases};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -21,9 +21,9 @@ pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
 /// `sentence`, `ok` (null if no case of it was completed) and `found`; each duty has `name`, `section`, `sentence`, `verdict` and `found`.
 /// `accepts` is called after each test case and after the measurements; if it returns false, the results do not count.
 pub fn check_to_json(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Json {
-    let report = check_counting_accepted_cases(dut, accepts);
+    let report = check_excluding_rejected_cases(dut, accepts);
     let checks: Vec<_> = report.checks.iter().map(invariant_check_json).collect();
-    let measured = measure_all(dut);
+    let measured = measure_all_requirements(dut);
     let accepted = accepts();
     let duties: Vec<_> = measured.iter().map(|one| requirement_json(one, accepted)).collect();
     json!({ "name": report.name, "checks": checks, "duties": duties })

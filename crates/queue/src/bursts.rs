@@ -65,7 +65,7 @@ impl BurstSchedule {
 
     /// For a link whose transmitter is free and before which packets wait: the slot for which they have to wait. `None` if a packet may
     /// leave now, in the burst in progress or in one that begins.
-    pub fn start_burst_or_slot_time(&mut self, now: Time) -> Option<Time> {
+    pub fn begin_burst_or_find_next_slot(&mut self, now: Time) -> Option<Time> {
         if self.left > 0 && now == self.continues_at {
             return None;
         }

@@ -174,7 +174,7 @@ impl<F: QueueItem> VirtualLink<F> {
 
     /// Starts to transmit the next packet, if the queue releases one and the link may send.
     fn start_transmission(&mut self) {
-        if let Some(due) = self.start_burst_or_slot_time() {
+        if let Some(due) = self.begin_burst_or_find_next_slot() {
             self.transmitter = Some(Deadline { due, scheduled_at: self.now });
             self.is_transmitting = true;
             return;
@@ -196,12 +196,12 @@ impl<F: QueueItem> VirtualLink<F> {
         }
     }
 
-    /// The slot for which waiting packets have to wait, if they may not leave now.
-    fn start_burst_or_slot_time(&mut self) -> Option<Time> {
+    /// If packets wait: `None` if one may leave now, else the slot for which they have to wait.
+    fn begin_burst_or_find_next_slot(&mut self) -> Option<Time> {
         if self.queue.is_empty() {
             return None;
         }
-        self.bursts.as_mut()?.start_burst_or_slot_time(self.now)
+        self.bursts.as_mut()?.begin_burst_or_find_next_slot(self.now)
     }
 
     fn end_burst(&mut self) {

@@ -40,12 +40,12 @@ fn json_to_toml_item(value: &Json) -> Item {
         Json::Array(values) if is_table_or_tables(value) => {
             Item::ArrayOfTables(values.iter().filter_map(Json::as_object).map(json_to_toml_table).collect::<ArrayOfTables>())
         }
-        _ => Item::Value(single_value(value)),
+        _ => Item::Value(json_to_inline_toml_value(value)),
     }
 }
 
 /// A value that is no table. A scenario has no null.
-fn single_value(value: &Json) -> Toml {
+fn json_to_inline_toml_value(value: &Json) -> Toml {
     match value {
         Json::Bool(flag) => (*flag).into(),
         Json::Number(number) => match number.as_i64() {
@@ -53,8 +53,10 @@ fn single_value(value: &Json) -> Toml {
             None => number.as_f64().unwrap_or(f64::NAN).into(),
         },
         Json::String(text) => text.as_str().into(),
-        Json::Array(values) => Toml::Array(values.iter().map(single_value).collect::<Array>()),
-        Json::Object(members) => Toml::InlineTable(members.iter().map(|(key, value)| (key.as_str(), single_value(value))).collect()),
+        Json::Array(values) => Toml::Array(values.iter().map(json_to_inline_toml_value).collect::<Array>()),
+        Json::Object(members) => {
+            Toml::InlineTable(members.iter().map(|(key, value)| (key.as_str(), json_to_inline_toml_value(value))).collect())
+        }
         Json::Null => "".into(),
     }
 }

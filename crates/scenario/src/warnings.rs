@@ -16,7 +16,7 @@ use crate::sections::routes::PrivateLinks;
 
 /// Warns of links and groups that do not match.
 pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group], duration: Span) {
-    check_unused_queues(reader, root, edges, groups);
+    check_unused_links_and_queues(reader, root, edges, groups);
     check_flow_memory(reader, root, groups);
     edges.iter().for_each(|edge| check_shaped_link(reader, edge));
     edges.iter().for_each(|edge| check_link_that_stays_down(reader, root, edge, duration));
@@ -54,7 +54,7 @@ fn check_flow_memory(reader: &mut Reader, root: &TableInput, groups: &[Group]) {
 }
 
 /// Warns of queues without traffic or with only ACKs, of networks without queues, and of links that no route uses.
-fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group]) {
+fn check_unused_links_and_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group]) {
     if edges.iter().all(|edge| edge.queue.is_none()) {
         let message =
             "no link has a queue, so nothing is marked and no queue is measured; fix: give one queue = { aqm = \"droptail\", limit = 100 }";

@@ -77,12 +77,12 @@ pub fn check_discipline(entry: &'static DisciplineEntry) -> Report {
 
 /// Checks a discipline with its child.
 pub fn check(dut: &DeviceUnderTest) -> Report {
-    check_counting_accepted_cases(dut, &mut || true)
+    check_excluding_rejected_cases(dut, &mut || true)
 }
 
 /// Checks a discipline with its child. `accepts` is called after each test case; a case for which it returns false, because the device failed for
 /// another reason, counts for no invariant. The report of an AQM, or of a discipline without one, has no check of [`Invariant::Reports`].
-pub fn check_counting_accepted_cases(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Report {
+pub fn check_excluding_rejected_cases(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Report {
     let unchecked = |&invariant| InvariantResult { invariant, violation: None, completed: false };
     let mut checks: Vec<InvariantResult> = Invariant::ALL.iter().map(unchecked).collect();
     let checks_discipline = dut.checks_discipline();

@@ -71,7 +71,7 @@ impl Rfc7567Requirement {
 }
 
 /// Measures every duty.
-pub fn measure_all(dut: &DeviceUnderTest) -> Vec<RequirementResult> {
+pub fn measure_all_requirements(dut: &DeviceUnderTest) -> Vec<RequirementResult> {
     Rfc7567Requirement::ALL.iter().map(|requirement| requirement.measure(dut)).collect()
 }
 

@@ -74,9 +74,9 @@ words! {
     }
 }
 
-/// Columns that flows and their total share.
+/// Values that the rows of flows and of the total share.
 #[derive(Clone, Debug)]
-pub struct FlowAndTotalValues {
+pub struct SharedFlowAndTotalValues {
     pub seconds: f64,
     pub counters: FlowCounters,
     pub rtt: TimeMeanAndPercentiles,
@@ -96,7 +96,7 @@ pub struct FlowRow {
     pub end_s: f64,
     pub rtt_min_s: f64,
     pub competes: bool,
-    pub common: FlowAndTotalValues,
+    pub common: SharedFlowAndTotalValues,
 }
 
 pub struct TotalRow {
@@ -105,7 +105,7 @@ pub struct TotalRow {
     pub jain: [f64; 3],
     pub jain_bins: [f64; 3],
     pub locked_out_flows: u64,
-    pub common: FlowAndTotalValues,
+    pub common: SharedFlowAndTotalValues,
 }
 
 pub struct LinkRow {
@@ -195,11 +195,11 @@ pub static FLOWS: TableSpec<FlowRow, NameColumnKind> = TableSpec {
                 u64::from(row.competes)
             }),
         ],
-        FlowAndTotalColumns::RATES,
-        FlowAndTotalColumns::SUMS,
+        SharedFlowAndTotalColumns::RATES,
+        SharedFlowAndTotalColumns::SUMS,
         &[real_column("rtt_min_s", "s", "Smallest round-trip time, of the whole file", |row| row.rtt_min_s)],
-        FlowAndTotalColumns::RTT,
-        FlowAndTotalColumns::DELAY,
+        SharedFlowAndTotalColumns::RTT,
+        SharedFlowAndTotalColumns::DELAY,
     ],
 };
 
@@ -211,10 +211,10 @@ pub static TOTAL: TableSpec<TotalRow, NameColumnKind> = TableSpec {
             count_column("flows", "flows", "Number of flows", |row: &TotalRow| row.flows),
             count_column("competing_flows", "flows", "Number of competing flows", |row| row.competing_flows),
         ],
-        FlowAndTotalColumns::RATES,
-        FlowAndTotalColumns::SUMS,
-        FlowAndTotalColumns::RTT,
-        FlowAndTotalColumns::DELAY,
+        SharedFlowAndTotalColumns::RATES,
+        SharedFlowAndTotalColumns::SUMS,
+        SharedFlowAndTotalColumns::RTT,
+        SharedFlowAndTotalColumns::DELAY,
         &jain_columns!(
             "jain",
             "Jain's index of the competing flows' ",
@@ -350,9 +350,9 @@ pub static SEQUENCE: TableSpec<SequencePointRow, NameColumnKind> = TableSpec {
 };
 
 /// The columns that flows and the total share.
-struct FlowAndTotalColumns<R>(PhantomData<R>);
+struct SharedFlowAndTotalColumns<R>(PhantomData<R>);
 
-impl<R: AsRef<FlowAndTotalValues> + 'static> FlowAndTotalColumns<R> {
+impl<R: AsRef<SharedFlowAndTotalValues> + 'static> SharedFlowAndTotalColumns<R> {
     const RATES: &'static [ColumnSpec<R, NameColumnKind>] =
         &rate_columns!(THROUGHPUT_AND_GOODPUT_DOCS, |row: &R| throughput_and_goodputs_bps(
             counters_of_row(row).bytes,
@@ -399,18 +399,18 @@ impl<R: AsRef<FlowAndTotalValues> + 'static> FlowAndTotalColumns<R> {
         &time_columns!("delay", "one-way delay", mean: ", where the file shows both ends; NaN otherwise", |row: &R| row.as_ref().delay);
 }
 
-fn counters_of_row<R: AsRef<FlowAndTotalValues>>(row: &R) -> &FlowCounters {
+fn counters_of_row<R: AsRef<SharedFlowAndTotalValues>>(row: &R) -> &FlowCounters {
     &row.as_ref().counters
 }
 
-impl AsRef<FlowAndTotalValues> for FlowRow {
-    fn as_ref(&self) -> &FlowAndTotalValues {
+impl AsRef<SharedFlowAndTotalValues> for FlowRow {
+    fn as_ref(&self) -> &SharedFlowAndTotalValues {
         &self.common
     }
 }
 
-impl AsRef<FlowAndTotalValues> for TotalRow {
-    fn as_ref(&self) -> &FlowAndTotalValues {
+impl AsRef<SharedFlowAndTotalValues> for TotalRow {
+    fn as_ref(&self) -> &SharedFlowAndTotalValues {
         &self.common
     }
 }

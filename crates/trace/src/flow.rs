@@ -6,7 +6,9 @@ use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
 use crate::bins::{FlowAndConnectionNumbers, FlowBinPosition};
-use crate::columns::{EcnMode, FlowAndTotalValues, FlowKind, FlowRow, SequencePointKind, SequencePointRow, SignalKind, seconds_or_nan};
+use crate::columns::{
+    EcnMode, FlowKind, FlowRow, SequencePointKind, SequencePointRow, SharedFlowAndTotalValues, SignalKind, seconds_or_nan,
+};
 use crate::competing::FairnessCandidate;
 use crate::context::AnalysisContext;
 use crate::reaction::{Reaction, ReactionTracker};
@@ -165,7 +167,7 @@ impl Flow {
     }
 
     /// Processes an arrival at the sink. `delay` is the one-way delay, if the file shows it, and whether this is the sink for certain.
-    pub fn on_arrival(
+    pub fn on_sink_arrival(
         &mut self,
         packet: &Packet,
         seq_range: SeqRange,
@@ -284,7 +286,7 @@ impl Flow {
         self.reassembly.release_memory(&mut context.memory);
         self.counters.spurious_retransmits =
             self.spurious_retransmits[0].max(self.spurious_retransmits[1]).max(self.spurious_retransmits[2]);
-        let common = FlowAndTotalValues {
+        let common = SharedFlowAndTotalValues {
             seconds: 0.0,
             counters: self.counters,
             rtt: TimeMeanAndPercentiles::from(&self.rtt),

@@ -73,22 +73,24 @@ impl ObservationPoints {
     /// Processes an event; `from` is the place at which its packet was seen before, if it was.
     pub fn on_event(&mut self, event: &Event, from: Option<Location>) -> EndpointEvents {
         match event.kind {
-            TraceEventKind::Enqueued => EndpointEvents { is_sent: self.on_enqueued(event), ..EndpointEvents::default() },
-            TraceEventKind::Received => self.on_received(event),
-            TraceEventKind::Captured => self.on_captured(event.location, from),
+            TraceEventKind::Enqueued => self.classify_enqueued_event(event),
+            TraceEventKind::Received => self.classify_received_event(event),
+            TraceEventKind::Captured => self.classify_captured_event(event.location, from),
             TraceEventKind::Dequeued | TraceEventKind::Dropped => EndpointEvents::default(),
         }
     }
 
-    fn on_enqueued(&mut self, event: &Event) -> bool {
+    /// Whether an enqueue event is the one at the source.
+    fn classify_enqueued_event(&mut self, event: &Event) -> EndpointEvents {
         let is_at_source = matches!(event.location, Location::Link { from, .. } if event.packet.source.address == Address::Node(from));
         if is_at_source {
             self.first = Some(event.location);
         }
-        *self.first.get_or_insert(event.location) == event.location
+        EndpointEvents { is_sent: *self.first.get_or_insert(event.location) == event.location, ..EndpointEvents::default() }
     }
 
-    fn on_received(&mut self, event: &Event) -> EndpointEvents {
+    /// Whether a receive event is the one at the sink, and whether the sink has moved.
+    fn classify_received_event(&mut self, event: &Event) -> EndpointEvents {
         let Location::Link { from, to } = event.location else { return EndpointEvents::default() };
         let is_at_sink = event.packet.destination.address == Address::Node(to);
         let continues_last = matches!(self.last, Some(Location::Link { to: end, .. }) if end == from);
@@ -102,7 +104,8 @@ impl ObservationPoints {
         EndpointEvents { is_received, ..EndpointEvents::default() }
     }
 
-    fn on_captured(&mut self, location: Location, from: Option<Location>) -> EndpointEvents {
+    /// Whether a captured packet is sent or received where it is captured, and whether the sink has moved.
+    fn classify_captured_event(&mut self, location: Location, from: Option<Location>) -> EndpointEvents {
         let last = *self.last.get_or_insert(location);
         let first = *self.first.get_or_insert(location);
         self.arrivals_at_last += u32::from(last == location && !self.is_sink_certain());

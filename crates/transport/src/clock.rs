@@ -89,7 +89,7 @@ impl HostClock {
     }
 
     /// Length of one tick.
-    pub fn tick(&self) -> Span {
+    pub fn tick_length(&self) -> Span {
         self.tick
     }
 

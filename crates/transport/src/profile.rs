@@ -33,7 +33,7 @@ pub struct Variant {
 }
 
 /// Parameters that a variant sets only if they are `off` in the profile; otherwise the profile's value applies.
-const VARIANT_MEMBERS_SET_ONLY_WHERE_OFF: &[&str] = &["cwnd_validation"];
+const VARIANT_MEMBERS_SET_ONLY_IF_OFF_IN_PROFILE: &[&str] = &["cwnd_validation"];
 
 /// Members that replace those of a variant over a profile with RACK recovery: Linux uses the same recovery states with SACK and without.
 const VARIANT_MEMBERS_ON_RACK_PROFILES: &[(&str, &[(&str, &str)])] = &[
@@ -385,7 +385,7 @@ impl Variant {
     /// If a member does not match its declaration; a test checks all of them.
     pub fn apply(&self, values: &mut Values) {
         for (name, text) in self.members_for_profile(values) {
-            if VARIANT_MEMBERS_SET_ONLY_WHERE_OFF.contains(name) && values.value_by_name(name).to_string() != "off" {
+            if VARIANT_MEMBERS_SET_ONLY_IF_OFF_IN_PROFILE.contains(name) && values.value_by_name(name).to_string() != "off" {
                 continue;
             }
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));

@@ -351,7 +351,7 @@ impl SizeDistribution {
 
     /// A draw in whole bytes, at least one and at most 1 PB.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
-        ((self.0.draw(rng) + 0.5) as u64).clamp(1, MAX_SAMPLE_BYTES)
+        ((self.0.draw(rng) + 0.5) as u64).clamp(1, MAX_DRAWN_SIZE_BYTES)
     }
 }
 
@@ -362,7 +362,8 @@ impl CountDistribution {
     }
 }
 
-const MAX_SAMPLE_BYTES: u64 = 1_000_000_000_000_000;
+/// Largest size that a draw gives: 1 PB.
+const MAX_DRAWN_SIZE_BYTES: u64 = 1_000_000_000_000_000;
 
 macro_rules! distribution_parameter {
     ($($type:ident, $dimension:ident, $max:expr);+) => {
@@ -375,7 +376,7 @@ macro_rules! distribution_parameter {
     };
 }
 
-distribution_parameter!(TimeDistribution, Time, 1e7; SizeDistribution, Bytes, MAX_SAMPLE_BYTES as f64; CountDistribution, Count, 1e12);
+distribution_parameter!(TimeDistribution, Time, 1e7; SizeDistribution, Bytes, MAX_DRAWN_SIZE_BYTES as f64; CountDistribution, Count, 1e12);
 
 #[cfg(test)]
 mod tests {

@@ -47,7 +47,7 @@ pub fn validate_case_from_json(text: &str) -> Result<CaseResult, String> {
     let difference = match network_of_case(scenario)? {
         Err(unsupported) => Some(unsupported),
         Ok((network, options)) => {
-            let (_, mut recorder) = Simulation::new(&network, &options, EventRecorder::default()).finish();
+            let (_, mut recorder) = Simulation::new(&network, &options, SimulatedEventRecorder::default()).finish();
             recorder.truncate_at_end(options.duration, events.len(), changes.len());
             first_difference(&recorder.events, events).or_else(|| first_window_difference(&recorder.windows, changes))
         }
@@ -303,16 +303,17 @@ fn span_from_secs(secs: f64) -> Result<Span, String> {
     Span::from_secs_f64(secs).ok_or_else(|| format!("{secs} s is not a time"))
 }
 
-/// Everything that happened, in the words of the case files.
+/// Everything that happened in our run, in the words of the case files.
 #[derive(Default)]
-struct EventRecorder {
-    events: Vec<Event>,
+struct SimulatedEventRecorder {
+    events: Vec<SimulatedPacketEvent>,
     windows: Vec<CwndOrSsthreshChange>,
     window: Option<CongestionWindow>,
 }
 
+/// A packet event of our run, with ns-2's word for its kind.
 #[derive(Debug)]
-struct Event {
+struct SimulatedPacketEvent {
     time: Time,
     kind: &'static str,
     seq: i64,
@@ -327,13 +328,13 @@ struct CwndOrSsthreshChange {
     value: f64,
 }
 
-impl EventRecorder {
+impl SimulatedEventRecorder {
     fn record_segment(&mut self, time: Time, kind: &'static str, segment: &Segment) {
-        self.events.push(Event { time, kind, seq: segment.seq as i64, size: segment.size, sacks: SackOption::default() });
+        self.events.push(SimulatedPacketEvent { time, kind, seq: segment.seq as i64, size: segment.size, sacks: SackOption::default() });
     }
 
     fn record_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
-        self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks.clone() });
+        self.events.push(SimulatedPacketEvent { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks.clone() });
     }
 
     /// Cuts the run at its end. Whether a case contains the events of that instant depends on ns-2's rounding, so as many are kept as the
@@ -346,7 +347,7 @@ impl EventRecorder {
     }
 }
 
-impl Probe for EventRecorder {
+impl Probe for SimulatedEventRecorder {
     fn on_segment_sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
         self.record_segment(now, "snd", segment);
     }
@@ -391,7 +392,7 @@ impl Probe for EventRecorder {
     }
 }
 
-fn first_difference(ours: &[Event], theirs: &[Json]) -> Option<String> {
+fn first_difference(ours: &[SimulatedPacketEvent], theirs: &[Json]) -> Option<String> {
     for (at, (our, their)) in ours.iter().zip(theirs).enumerate() {
         let kind = kind_with_flags(their);
         let same = our.kind == kind

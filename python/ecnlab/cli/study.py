@@ -157,7 +157,7 @@ def join_reports_in_table(reports: Sequence[Path], out: Path | None, as_json: bo
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise UsageError(f"--out {out}: must end in .csv or .md; fix: change the file extension")
-    table = joined.join_reports(reports)
+    table = joined.reports_to_joined_table(reports)
     if out is not None:
         text = table.as_csv() if out.suffix == ".csv" else table.as_markdown()
         try:

@@ -95,7 +95,7 @@ def _refuse_root_unless_shell_owner(process: int, first: int) -> None:
     owner = _process_owner(process) or _process_owner(first)
     if owner != 0:
         raise UsageError(
-            f"the shell of process {process} belongs to {_user_name_and_id(owner)}, and its mounts and programs would run as root; "
+            f"the shell of process {process} belongs to {_format_user_with_id(owner)}, and its mounts and programs would run as root; "
             f"fix: sudo -u '#{owner}' ecnlab shell attach {process} -- ..."
         )
 
@@ -111,7 +111,7 @@ def _process_owner(process: int) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Uid:"))
 
 
-def _user_name_and_id(owner: int) -> str:
+def _format_user_with_id(owner: int) -> str:
     from pwd import getpwuid
 
     try:

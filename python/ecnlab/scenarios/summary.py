@@ -12,7 +12,7 @@ from ecnlab.scenarios import words
 def scenario_tables(tree: Mapping[str, Any], duration_s: float, measure_from_s: float) -> list[TextTable]:
     """The main parameters of a scenario: times, links with their queues, and groups of flows."""
     links = [
-        [link["name"], f"{link['from']} to {link['to']}", words.rate_and_delay_of_link_text(link), words.queue_or_buffer_label(link)]
+        [link["name"], f"{link['from']} to {link['to']}", words.rate_and_delay_of_link_text(link), words.queue_or_buffer_description(link)]
         for link in tree["link"]
     ]
     groups = [[group["name"], str(group["count"]), words.transport_and_application_label(group)] for group in tree["flows"]]

@@ -39,20 +39,20 @@ def rate_and_delay_of_link_text(link: Tree) -> str:
     return f"{rate}, {readable_parameter_value(link['delay'])}"
 
 
-def queue_label(tree: Tree) -> str:
+def queue_description(tree: Tree) -> str:
     """Discipline, AQM and buffer of a queue."""
     if "queue" in tree:
         shaped = f" to {readable_parameter_value(tree['rate'])}" if "rate" in tree else ""
-        return f"{tree['discipline']}{shaped}: {queue_label(tree['queue'])}"
+        return f"{tree['discipline']}{shaped}: {queue_description(tree['queue'])}"
     aqm = tree.get("aqm", "")
     name = aqm["name"] if isinstance(aqm, Mapping) else aqm
     within = f"{tree['discipline']} with {name}" if "discipline" in tree and name else tree.get("discipline", name)
     return f"{within}, {readable_parameter_value(tree['limit'])}"
 
 
-def queue_or_buffer_label(edge: Tree) -> str:
+def queue_or_buffer_description(edge: Tree) -> str:
     """The buffer or queue of a directed link."""
-    return queue_label(edge["queue"]) if "queue" in edge else f"buffer of {edge['limit']} packets"
+    return queue_description(edge["queue"]) if "queue" in edge else f"buffer of {edge['limit']} packets"
 
 
 def send_burst_labels(edge: Tree) -> list[str]:
@@ -78,7 +78,7 @@ def diagram_label_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwar
     lines = [
         f"{name} →" if rightwards else f"← {name}",
         rate_and_delay_of_link_text(tree),
-        shorten_for_diagram(queue_or_buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH),
+        shorten_for_diagram(queue_or_buffer_description(tree), _MAX_QUEUE_LABEL_LENGTH),
     ]
     lines += [shorten_for_diagram(word, _MAX_QUEUE_LABEL_LENGTH) for word in send_burst_labels(tree)]
     lines += [shorten_for_diagram(word) for word in impairment_labels(tree)]
@@ -114,7 +114,7 @@ def _reverse_difference_labels(tree: Tree) -> list[str]:
     if back is None:
         return ["none"]
     other = [rate_and_delay_of_link_text(back)] if rate_and_delay_of_link_text(back) != rate_and_delay_of_link_text(tree) else []
-    buffer = [queue_or_buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []
+    buffer = [queue_or_buffer_description(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []
     return other + buffer + send_burst_labels(back) + impairment_labels(back)
 
 

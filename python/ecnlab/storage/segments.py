@@ -179,7 +179,7 @@ class StoredBatch:
             if digest is not None and digest != _batch_json_digest(index):
                 raise ValueError("not what was stored")
             files = {name: _table_file_extents_from_json(file) for name, file in index["files"].items()}
-            parts = list(_parts_from_json(path, index["runs"], files))
+            parts = list(_stored_seeds_from_json(path, index["runs"], files))
             batch = StoredBatch(path, parts, frozenset(index["scenarios"]), files, index["merged"])
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ResultsError(f"{path / _BATCH_FILE} is damaged; {unreadable_batch_message(path)}") from None
@@ -227,7 +227,7 @@ class BatchCollection:
                 self._unused.pop(name, None)
             for name in new:
                 self._add_batch_from_disk(name)
-            self._parts = _stored_parts_by_key(self._batches.values())
+            self._parts = _stored_seeds_by_key(self._batches.values())
         raise ResultsError(f"{self.path} keeps changing: another process is writing to it; fix: try again")
 
     def _add_batch_from_disk(self, name: str) -> None:
@@ -292,7 +292,7 @@ class BatchCollection:
         if name in self._batches and not (batch.path / _SCENARIOS_FILE).exists():
             del self._batches[name]
             self._add_batch_from_disk(name)
-            self._parts = _stored_parts_by_key(self._batches.values())
+            self._parts = _stored_seeds_by_key(self._batches.values())
 
     def write_batch(self, runs: Iterable[FinishedRun], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
         """Store finished runs atomically as one batch, with the headers in `scenarios` of keys that no batch describes yet.
@@ -455,8 +455,8 @@ def _extent_from_json(begin: Any, size: Any, digest: Any) -> _Extent:
     return begin, size, digest
 
 
-def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, TableFileExtents]) -> Iterable[StoredSeeds]:
-    """The parts of a batch; each has the next row group of every file that contains it."""
+def _stored_seeds_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, TableFileExtents]) -> Iterable[StoredSeeds]:
+    """The stored seeds of a batch, by run; each has the next row group of every file that contains it."""
     next_one = dict.fromkeys(files, 0)
     for entry in runs:
         records = {int(seed): SeedRunStatistics(seed=int(seed), **about) for seed, about in entry["seeds"].items()}
@@ -469,7 +469,7 @@ def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mappi
         raise ValueError("a row group without a run")
 
 
-def _stored_parts_by_key(batches: Iterable[StoredBatch]) -> dict[str, list[StoredSeeds]]:
+def _stored_seeds_by_key(batches: Iterable[StoredBatch]) -> dict[str, list[StoredSeeds]]:
     found: dict[str, list[StoredSeeds]] = {}
     for batch in sorted(batches, key=lambda batch: batch.path.name):
         for part in batch.parts:

@@ -83,7 +83,7 @@ def read_sweep_file(path: Path) -> SweepFile:
         tree = tomllib.loads(read_user_text_file(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-    problems = [*_unknown_key_errors(tree), *_scenario_override_errors(tree.get("set"))]
+    problems = [*_unknown_key_errors(tree), *_override_key_errors(tree.get("set"))]
     seeds = None
     try:
         if (given := tree.get("seeds")) is not None:
@@ -123,7 +123,7 @@ def _unknown_key_errors(tree: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _scenario_override_errors(changes: Any) -> list[str]:
+def _override_key_errors(changes: Any) -> list[str]:
     problems = []
     for key, value in (changes if isinstance(changes, Mapping) else {}).items():
         try:

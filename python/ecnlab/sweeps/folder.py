@@ -135,17 +135,17 @@ def _part_of_stored_sweep_that_plan_lacks(about: Mapping[str, Any], plan: SweepP
         stored_points = len(about["in_force_at"])
         return f"it has {stored_points} points, and this one {len(plan.points)}" if stored_points > len(plan.points) else ""
     points = [parameters_in_force(point) for point in plan.points]
-    known = {_parameters_as_text(point) for point in points}
+    known = {_parameters_as_comparison_key(point) for point in points}
     for number, differing in enumerate(about["in_force_at"], 1):
         stored = {**about["in_force"], **differing}
-        if _parameters_as_text(stored) not in known:
+        if _parameters_as_comparison_key(stored) not in known:
             alone = [key for key, value in stored.items() if key != "name" and all(point.get(key) != value for point in points)]
             values = ", ".join(f"{key} = {stored[key]}" for key in alone[:_MAX_SHOWN_DIFFERENCES])
             return f"its point {number}{f' ({values})' if values else ''} is not a point of this one"
     return ""
 
 
-def _parameters_as_text(parameters: Mapping[str, Any]) -> str:
+def _parameters_as_comparison_key(parameters: Mapping[str, Any]) -> str:
     """The parameters of a point without the title, to compare them."""
     return json.dumps({key: value for key, value in parameters.items() if key != "name"}, sort_keys=True)
 

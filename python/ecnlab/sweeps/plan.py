@@ -44,7 +44,7 @@ class SweepPoint:
     @property
     def values_as_text(self) -> str:
         """Its values as text: "max_p = 0.5, scheme = RED"."""
-        return axis_values_text(self.values)
+        return axis_assignments_text(self.values)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def parameters_in_force(point: SweepPoint) -> dict[str, Any]:
     return {key: value for key, value in leaf_values_with_paths(point.scenario.resolved) if not key.startswith("record.")}
 
 
-def axis_values_text(values: Values) -> str:
+def axis_assignments_text(values: Values) -> str:
     """Axis values as text."""
     return ", ".join(f"{name} = {format_axis_value(value)}" for name, value in values.items() if value is not None)
 
@@ -205,7 +205,7 @@ def _problem_at_points(problem: Problem, points: Sequence[SweepPoint]) -> Proble
 
 def _points_and_shared_values_text(points: Sequence[SweepPoint]) -> str:
     shared = {name: value for name, value in points[0].values.items() if all(point.values[name] == value for point in points)}
-    common = axis_values_text(shared)
+    common = axis_assignments_text(shared)
     return f"points {seeds_as_text(point.number for point in points)}" + (f": {common}" if common else "")
 
 

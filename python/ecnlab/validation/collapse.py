@@ -39,7 +39,7 @@ _QUICK_SEEDS = (26.3, 105.2)
 
 def collapse_checks() -> Iterator[FormulaCheck]:
     """Goodput of TCP and of UDP at every rate of the table."""
-    known = ns2_goodput_by_datagram_interval()
+    known = recorded_ns2_goodput_by_datagram_interval()
     for interval_ms, arrives, udp, tcp in PAPER_TABLE_1:
         rate = f"{_DATAGRAM_BITS / interval_ms:.6f} kbps"
         tree = congestion_collapse_scenario(f"UDP at {arrives} %", rate)
@@ -60,7 +60,7 @@ def collapse_checks() -> Iterator[FormulaCheck]:
             )
 
 
-def ns2_goodput_by_datagram_interval() -> Mapping[tuple[str, float], SampleStatistics]:
+def recorded_ns2_goodput_by_datagram_interval() -> Mapping[tuple[str, float], SampleStatistics]:
     """ns-2's goodput of TCP and of UDP by the interval between datagrams."""
     rows = ns2.reference_rows("collapse")
     return {(group, float(row["interval_ms"])): sample_from_row(row, group) for row in rows for group in ("tcp", "udp")}

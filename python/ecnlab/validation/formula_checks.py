@@ -74,7 +74,7 @@ def _mathis_checks() -> Iterator[FormulaCheck]:
             _mathis_constant(loss),
             quick=loss > 0.0005,
         )
-    for (agent, loss), ns2 in ns2_packet_rates_by_agent_and_loss().items():
+    for (agent, loss), ns2 in recorded_ns2_packet_rates_by_agent_and_loss().items():
         factor = _RTT_S * sqrt(loss)
         yield FormulaCheck(
             "Mathis",
@@ -101,7 +101,7 @@ def _mathis_checks() -> Iterator[FormulaCheck]:
 
 
 def _pftk_checks() -> Iterator[FormulaCheck]:
-    known = ns2_packet_rates_by_agent_and_loss()
+    known = recorded_ns2_packet_rates_by_agent_and_loss()
     for loss in _LOSS_RATES:
         yield FormulaCheck(
             "PFTK",
@@ -243,7 +243,7 @@ def _offered_load_checks() -> Iterator[FormulaCheck]:
         )
 
 
-def ns2_packet_rates_by_agent_and_loss() -> dict[tuple[str, float], SampleStatistics]:
+def recorded_ns2_packet_rates_by_agent_and_loss() -> dict[tuple[str, float], SampleStatistics]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
     rows = reference_rows("formulas")
     return {(row["agent"], float(row["loss"])): sample_from_row(row, "packets_per_s") for row in rows}

@@ -19,7 +19,7 @@ _THRESHOLD_KEYS = {"minth": 10.0, "maxth": 30.0}
 
 
 @dataclass(frozen=True)
-class MoreSeedsOfNs2:
+class FurtherRecordedNs2Seeds:
     """Rows of ns-2 by network, era, mode, flows and max_p; all have the thresholds 10 and 30."""
 
     rows: Mapping[_RowKey, Mapping[str, str]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class MoreSeedsOfNs2:
         return sample_from_row(further, column) if further.get(column) else None
 
 
-def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> MoreSeedsOfNs2:
+def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> FurtherRecordedNs2Seeds:
     """The rows of a file. Raises UsageError if it is unreadable or a row has fewer seeds than `MIN_SEEDS`."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -60,7 +60,7 @@ def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> MoreSeedsOfNs2:
         raise UsageError(f"{path}: a row of {few[0]['seeds']} seeds, fewer than {MIN_SEEDS}")
     if len(keyed) < len(rows):
         raise UsageError(f"{path}: duplicate row")
-    return MoreSeedsOfNs2(keyed)
+    return FurtherRecordedNs2Seeds(keyed)
 
 
 def _row_key(network: str, row: Mapping[str, str]) -> _RowKey:

@@ -16,7 +16,7 @@ from ecnlab.packet_traces.ns2 import REFERENCE
 from ecnlab.storage.store import Store
 from ecnlab.validation import explained, more_seeds
 from ecnlab.validation.explained import ExplainedDifference, reason_for_difference
-from ecnlab.validation.more_seeds import MoreSeedsOfNs2
+from ecnlab.validation.more_seeds import FurtherRecordedNs2Seeds
 from ecnlab.validation.rows import ReferenceRow, ReferenceTable, read_tables
 from ecnlab.validation.samples import SampleStatistics, allowed_difference, means_agree, sample_from_row, sample_over_seeds
 from ecnlab.validation.sheets import CsvSheetLine
@@ -54,7 +54,7 @@ def compare_with_ns2_files(
     paths: Sequence[Path],
     seeds: Sequence[int],
     explanations: Sequence[ExplainedDifference] | None = None,
-    further: MoreSeedsOfNs2 | None = None,
+    further: FurtherRecordedNs2Seeds | None = None,
     *,
     store: Store | None = None,
     progress: bool = False,
@@ -110,7 +110,7 @@ class _KnownDifferences:
     """Sources of explanations for disagreements."""
 
     explanations: Sequence[ExplainedDifference]
-    further: MoreSeedsOfNs2
+    further: FurtherRecordedNs2Seeds
 
     def find_reason_for_difference(
         self, table: ReferenceTable, row: ReferenceRow, column: str, ns2: SampleStatistics, ours: SampleStatistics

@@ -213,7 +213,7 @@ def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: 
     for given in (tree, archive):
         room = tmp_path / f"room-{given.name}"
         room.mkdir()
-        taken = source.source_from_path(given, room)
+        taken = source.unpack_or_copy_user_source(given, room)
         assert source.kernel_release(taken.tree) == "6.1.7"
         recipe.apply_source_edits(taken.tree, "6.1")
     assert "default 250" not in (tree / "arch/um/Kconfig").read_text()
@@ -230,7 +230,7 @@ def test_an_invalid_source_is_refused(tmp_path: Path) -> None:
         room = tmp_path / f"room-{name}"
         room.mkdir()
         with pytest.raises(BackendError, match=says):
-            source.source_from_path(tmp_path / name, room)
+            source.unpack_or_copy_user_source(tmp_path / name, room)
 
 
 MAKE_SCRIPT = """

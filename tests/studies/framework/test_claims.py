@@ -119,11 +119,11 @@ def test_a_change_from_nothing_is_not_a_number() -> None:
 def test_several_quantities_are_folded_seed_by_seed() -> None:
     parts = [Known({1: 1.0, 2: 5.0}, 1.0), Known({1: 3.0, 2: 4.0, 3: 9.0}, 4.0)]
     assert CombinedMeasure(fmean, parts).values_by_seed(no_runs) == {1: 2.0, 2: 4.5}
-    assert CombinedMeasure(max, parts).ns2_mean() == 4.0
+    assert CombinedMeasure(max, parts).recorded_ns2_mean() == 4.0
     nothing = known([math.nan, 1.0])
     for one, other in ((nothing, known([3.0, 4.0])), (known([3.0, 4.0]), nothing)):
         assert [math.isnan(value) for value in CombinedMeasure(max, [one, other]).values_by_seed(no_runs).values()] == [True, False]
-    assert CombinedMeasure(max, [*parts, known([1.0])]).ns2_mean() is None, "ns-2's is known of all or of none"
+    assert CombinedMeasure(max, [*parts, known([1.0])]).recorded_ns2_mean() is None, "ns-2's is known of all or of none"
 
 
 SUPPORTED_VALUES = ClaimStatement("good", known(ONE_TO_FIVE), claimed_above(0))

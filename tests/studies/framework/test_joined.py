@@ -24,7 +24,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_each_report_is_a_column_and_each_statement_a_row(reports: list[Path]) -> None:
-    table = joined.join_reports(reports)
+    table = joined.reports_to_joined_table(reports)
     assert (table.study, list(table.header[:4])) == ("tiny", ["claim", "statement", "holds if", "published"])
     assert list(table.header[4:]) == ["sim, seeds 1,2", "sim with kernels' hosts, seeds 1..3"]
     rows = {row[0] or row[1]: row for row in table.rows}
@@ -35,7 +35,7 @@ def test_each_report_is_a_column_and_each_statement_a_row(reports: list[Path]) -
 
 
 def test_a_number_is_that_of_its_report(reports: list[Path]) -> None:
-    table = joined.join_reports(reports)
+    table = joined.reports_to_joined_table(reports)
     told = json.loads((reports[0] / "claims.json").read_text())
     goodput = next(claim for claim in told["claims"] if claim["id"] == "T1")["statements"][0]
     row = next(row for row in table.rows if row[1] == "goodput")
@@ -44,7 +44,7 @@ def test_a_number_is_that_of_its_report(reports: list[Path]) -> None:
 
 
 def test_a_table_is_written_as_csv_and_into_a_page(reports: list[Path]) -> None:
-    table = joined.join_reports(reports)
+    table = joined.reports_to_joined_table(reports)
     assert [tuple(row) for row in csv.reader(StringIO(table.as_csv()))] == [tuple(row) for row in [table.header, *table.rows]]
     text = page.replace_marked_part("before\n<!-- backends -->\n| worn |\n<!-- /backends -->\nbehind\n", "backends", table.as_markdown())
     assert text.startswith("before\n<!-- backends -->\n\n| claim | statement |")
@@ -54,7 +54,7 @@ def test_a_table_is_written_as_csv_and_into_a_page(reports: list[Path]) -> None:
 
 def test_a_page_without_a_place_for_it_is_refused(reports: list[Path]) -> None:
     with pytest.raises(ValueError, match="<!-- backends -->"):
-        page.replace_marked_part("nothing", "backends", joined.join_reports(reports).as_markdown())
+        page.replace_marked_part("nothing", "backends", joined.reports_to_joined_table(reports).as_markdown())
 
 
 def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,19 +67,19 @@ def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path,
 
 def test_an_invalid_report_is_refused_with_a_remedy(reports: list[Path], tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="fix: run `ecnlab study run`"):
-        joined.join_reports([tmp_path])
+        joined.reports_to_joined_table([tmp_path])
     (tmp_path / "claims.json").write_text("[]")
     with pytest.raises(ResultsError, match="study, seeds or claims are missing"):
-        joined.join_reports([*reports, tmp_path])
+        joined.reports_to_joined_table([*reports, tmp_path])
     with pytest.raises(UsageError, match="none was given"):
-        joined.join_reports([])
+        joined.reports_to_joined_table([])
 
 
 def test_reports_of_unlike_studies_are_refused(reports: list[Path], tmp_path: Path) -> None:
     told = json.loads((reports[0] / "claims.json").read_text())
     (tmp_path / "claims.json").write_text(json.dumps(told | {"study": "other"}))
     with pytest.raises(UsageError, match="these are of tiny, other"):
-        joined.join_reports([reports[0], tmp_path])
+        joined.reports_to_joined_table([reports[0], tmp_path])
 
 
 def test_kernels_hosts_are_simulated_where_that_is_asked_for() -> None:

@@ -132,7 +132,7 @@ impl UserAqmClass {
     }
 
     /// Contradictions that the class's `check` reports, each at its parameter; an exception in `check` is reported at the first parameter.
-    fn find_contradictions(&'static self, values: &Values) -> Contradictions {
+    fn find_contradictions_in_parameter_values(&'static self, values: &Values) -> Contradictions {
         let found = Python::attach(|py| self.check.bind(py).call1((values_to_py_dict(py, values)?,))?.extract::<Vec<(String, String)>>());
         match found {
             Ok(found) => user_aqm::name_contradictions(self.parameters, found),
@@ -200,7 +200,7 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
         check_user_aqm: if parameters.is_empty() {
             None
         } else {
-            Some(Box::leak(Box::new(|values: &Values| class.find_contradictions(values))))
+            Some(Box::leak(Box::new(|values: &Values| class.find_contradictions_in_parameter_values(values))))
         },
         lowest_mark: user_aqm::lowest_mark_fn(declaration.marks.as_deref(), "None")?,
         test_params: test_params.leak(),

@@ -26,7 +26,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
 const STRONGEST_LEVEL: CongestionLevel = CongestionLevel::Congested;
 
 /// Group of L4S packets that bypass the AQM, which has fewer groups.
-const AQM_BYPASS_GROUP: u8 = u8::MAX;
+const AQM_BYPASS_PACKET_GROUP: u8 = u8::MAX;
 
 /// A FIFO buffer with an AQM.
 pub struct Fifo<F> {
@@ -118,7 +118,7 @@ impl<F: QueueItem> Fifo<F> {
     pub fn drop_at_end(&mut self, end: QueueEnd, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
         let position = if end == QueueEnd::Front { 0 } else { self.waiting.len().saturating_sub(1) };
         let Some(QueuedPacket { packet, group, .. }) = self.remove_at(position) else { return };
-        if group != AQM_BYPASS_GROUP {
+        if group != AQM_BYPASS_PACKET_GROUP {
             self.aqm.on_overflow_drop(&packet.info(), now);
         }
         self.drop_packet(packet, SignalCause::Overflow, on_event);
@@ -126,7 +126,7 @@ impl<F: QueueItem> Fifo<F> {
 
     /// Reports to the AQM that a packet goes from this buffer to another, after [`undo_all_arrivals`](Self::remove_all).
     pub(super) fn report_moved_out_to_aqm(&mut self, moved: &QueuedPacket<F>, now: Time) {
-        if moved.group != AQM_BYPASS_GROUP {
+        if moved.group != AQM_BYPASS_PACKET_GROUP {
             self.aqm.on_moved_out(&moved.packet.info(), now);
         }
     }
@@ -134,7 +134,7 @@ impl<F: QueueItem> Fifo<F> {
     /// Reports to the AQM that a packet comes from another buffer, to be [restored](Self::append_moved) here.
     pub(super) fn report_moved_in_to_aqm(&mut self, moved: &QueuedPacket<F>, now: Time) {
         self.empty_reported = false;
-        if moved.group != AQM_BYPASS_GROUP {
+        if moved.group != AQM_BYPASS_PACKET_GROUP {
             self.aqm.on_moved_in(&moved.packet.info(), now);
         }
     }
@@ -179,7 +179,7 @@ impl<F: QueueItem> Fifo<F> {
     #[inline(never)]
     fn check_departure(&mut self, other_backlog: Backlog, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         while let Some(&QueuedPacket { ref packet, group, enqueued_at }) = self.waiting.front() {
-            if group == AQM_BYPASS_GROUP {
+            if group == AQM_BYPASS_PACKET_GROUP {
                 if self.l4s_step.is_some_and(|threshold| now.since(enqueued_at) > threshold) {
                     self.mark_at(0, CongestionLevel::Congested, SignalCause::Early, on_event);
                 }
@@ -350,7 +350,7 @@ impl<F: QueueItem> Fifo<F> {
     #[inline(never)]
     fn group_of(&self, packet: &PacketInfo) -> u8 {
         match packet.ecn {
-            Ecn::Ect1 | Ecn::Ce if self.l4s_step.is_some() => AQM_BYPASS_GROUP,
+            Ecn::Ect1 | Ecn::Ce if self.l4s_step.is_some() => AQM_BYPASS_PACKET_GROUP,
             _ if self.groups.is_empty() => 0,
             _ => self.aqm.packet_group_index(packet),
         }
@@ -379,7 +379,7 @@ impl<F: QueueItem> Discipline<F> for Fifo<F> {
             groups: &self.group_backlogs,
             would_overflow,
         };
-        let verdict = if group == AQM_BYPASS_GROUP { EnqueueVerdict::Pass } else { self.aqm.on_enqueue(&arrival, rng) };
+        let verdict = if group == AQM_BYPASS_PACKET_GROUP { EnqueueVerdict::Pass } else { self.aqm.on_enqueue(&arrival, rng) };
         let verdict = if would_overflow { to_drop_verdict_on_overflow(verdict) } else { verdict };
         self.apply_verdict(verdict, QueuedPacket { packet, group, enqueued_at: now }, on_event);
     }

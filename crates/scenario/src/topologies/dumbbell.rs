@@ -3,7 +3,7 @@
 use ecnlab_units::{Rate, Span, parameters};
 
 use super::builder::{BuiltTopology, NamedHosts, link_node};
-use super::{HostKeys, QUEUE, TopologyEntry};
+use super::{HostLinkParameters, QUEUE, TopologyEntry};
 use crate::sections::{TableContent, TableDeclaration};
 use crate::tree::Node;
 
@@ -33,7 +33,8 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         ];
         rest.extend(table("queue").map(|queue| ("queue", queue)));
         rest.extend(table("queue_back").map(|queue| ("reverse", Node::table([("queue", queue)]))));
-        let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| NamedHosts::new(name, node, HostKeys::private_link_keys(values)));
+        let hosts = [("left", "r1"), ("right", "r2")]
+            .map(|(name, node)| NamedHosts::new(name, node, HostLinkParameters::private_link_keys(values)));
         BuiltTopology { links: vec![link_node("bottleneck", "r1", "r2", rest)], hosts: hosts.into(), ..BuiltTopology::default() }
     },
 };
@@ -41,7 +42,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
 parameters! {
     /// A dumbbell as a scenario sets it.
     pub struct Dumbbell {
-        ..hosts: HostKeys;
+        ..hosts: HostLinkParameters;
         /// Rate of the bottleneck.
         #[required]
         #[usual(1e5..=1e9, log)]

@@ -49,7 +49,7 @@ pub const TOPOLOGY: &str = "topology";
 
 parameters! {
     /// The hosts of a topology, each with a private link to its router.
-    struct HostKeys {
+    struct HostLinkParameters {
         /// Transmission rate of each host's private link; a list is assigned to the flows in turn.
         #[usual(1e6..=1e10, log)]
         pub host_rate: Vec<Rate> = "1 Gbps";
@@ -66,7 +66,7 @@ parameters! {
     }
 }
 
-impl HostKeys {
+impl HostLinkParameters {
     /// Keys of a host's private link.
     fn private_link_keys(values: &Values) -> Vec<(&'static str, Node)> {
         let names = [("rate", "host_rate"), ("delay", "host_delay"), ("spread", "host_spread"), ("limit", "host_limit")];

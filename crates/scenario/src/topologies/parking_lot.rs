@@ -3,7 +3,7 @@
 use ecnlab_units::{Rate, Span, parameters};
 
 use super::builder::{BuiltTopology, NamedHosts, link_node};
-use super::{HostKeys, QUEUE, TopologyEntry};
+use super::{HostLinkParameters, QUEUE, TopologyEntry};
 use crate::sections::{TableContent, TableDeclaration, flows};
 use crate::tree::Node;
 
@@ -49,7 +49,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
             links: (1..=hops).map(hop).collect(),
             groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| cross_traffic_group(cross.node, at))).collect(),
             hosts: (0..=hops)
-                .map(|at| NamedHosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::private_link_keys(values)))
+                .map(|at| NamedHosts::new(&format!("h{at}"), &format!("r{at}"), HostLinkParameters::private_link_keys(values)))
                 .collect(),
         }
     },
@@ -69,7 +69,7 @@ fn cross_traffic_group(group: &Node, hop: u32) -> Node {
 parameters! {
     /// A parking lot as a scenario sets it.
     pub struct ParkingLot {
-        ..hosts: HostKeys;
+        ..hosts: HostLinkParameters;
         /// Number of bottlenecks.
         #[usual(1..=10, linear)]
         pub hops: u32 = "3", 1..=100;

@@ -12,7 +12,7 @@ impl<P: Probe> Simulation<P> {
         let now = self.now;
         let queue = &mut self.queues[at];
         if !queue.discipline.is_empty()
-            && let Some(slot) = queue.burst_schedule.as_mut().and_then(|schedule| schedule.start_burst_or_slot_time(now))
+            && let Some(slot) = queue.burst_schedule.as_mut().and_then(|schedule| schedule.begin_burst_or_find_next_slot(now))
         {
             queue.transmitting = true;
             return self.calendar.set_deadline(queue.transmitter_slot, now, slot);

@@ -110,7 +110,7 @@ impl TracedConnection {
     }
 
     /// Fields of this direction in a packet of the other one, which may carry a piggybacked ACK of this direction's data.
-    pub fn fields_in_reverse_packet(&mut self, reverse_flow: &ReverseFlow, piggybacked_ack: Option<&Ack>) -> Option<ReverseHeaderFields> {
+    pub fn reverse_header_fields(&mut self, reverse_flow: &ReverseFlow, piggybacked_ack: Option<&Ack>) -> Option<ReverseHeaderFields> {
         let send_buffer = reverse_flow.endpoint.send_buffer()?;
         self.echoes_ce = piggybacked_ack.map_or(self.echoes_ce, |ack| ack.ece);
         let sacks = piggybacked_ack.map_or_else(SackBlocks::default, |ack| self.sack_blocks(ack, send_buffer));
@@ -123,7 +123,7 @@ impl TracedConnection {
     }
 
     /// Updates these fields after a packet of this direction, until a packet of the other direction carries newer ones.
-    pub fn update_fields_in_reverse_packet(&self, context: &PacketCreationContext, other: &mut ReverseHeaderFields) {
+    pub fn update_reverse_header_fields(&self, context: &PacketCreationContext, other: &mut ReverseHeaderFields) {
         if let Some(send_buffer) = context.endpoint.send_buffer() {
             (other.snd_nxt, other.echoes_ce) = (self.byte_number(send_buffer, self.snd_max), self.echoes_ce);
         }

@@ -157,7 +157,7 @@ impl PacketHeaders {
     ) -> Option<ReverseEndsAndState> {
         let reverse_flow = context.reverse_flow?;
         let piggybacked_ack = context.ack.filter(|_| !packet.is_ack_from_sink());
-        let reverse = self.flows[reverse_flow.flow].tcp.as_mut()?.fields_in_reverse_packet(&reverse_flow, piggybacked_ack)?;
+        let reverse = self.flows[reverse_flow.flow].tcp.as_mut()?.reverse_header_fields(&reverse_flow, piggybacked_ack)?;
         let opens = context.endpoint.send_buffer().is_some_and(|send_buffer| send_buffer.segment_type(0) == SegmentType::Syn);
         let opener = if opens { packet.flow } else { reverse_flow.flow };
         let [source, sink] = self.flows[opener].host_addresses_and_ports(version);
@@ -169,7 +169,7 @@ impl PacketHeaders {
         let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow) else { return };
         let Some(mut joined) = self.flows[reverse_flow].reverse_direction else { return };
         if let Some(connection) = &self.flows[flow].tcp {
-            connection.update_fields_in_reverse_packet(context, &mut joined.reverse);
+            connection.update_reverse_header_fields(context, &mut joined.reverse);
         }
         self.flows[reverse_flow].reverse_direction = Some(joined);
     }

@@ -301,7 +301,7 @@ impl Analysis {
         if endpoint.is_received {
             let sent = observation.previous.and_then(|previous| previous.sent_at).filter(|_| path.has_both_ends());
             let delay = sent.map(|sent| (context.now.since(sent), path.is_sink_certain()));
-            flow.on_arrival(packet, seq_range, is_retransmission, delay, context);
+            flow.on_sink_arrival(packet, seq_range, is_retransmission, delay, context);
         }
     }
 

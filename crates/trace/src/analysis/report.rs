@@ -9,8 +9,8 @@ use ecnlab_wire::{End, Location};
 
 use super::{Analysis, ReadCounts, TraceReport};
 use crate::columns::{
-    BINS, EVENTS, EndAndLinkNames, EventRow, FLOW_BINS, FLOWS, FlowAndTotalValues, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL,
-    TotalRow,
+    BINS, EVENTS, EndAndLinkNames, EventRow, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, SharedFlowAndTotalValues,
+    TOTAL, TotalRow,
 };
 use crate::links::{Hop, LinkCounters};
 
@@ -51,7 +51,7 @@ pub fn build_report(analysis: Analysis, to: Time, last: Time) -> TraceReport {
         jain: competing.jain,
         jain_bins: if competing.flows.len() < 2 { [f64::NAN; 3] } else { context.bins.mean_jain_indices() },
         locked_out_flows: total.locked_out_flows,
-        common: FlowAndTotalValues {
+        common: SharedFlowAndTotalValues {
             seconds,
             counters: total.counters,
             rtt: TimeMeanAndPercentiles::from(&context.overall.rtt),

@@ -98,7 +98,7 @@ impl AccurateFeedback {
     }
 
     /// Another packet arrives, with the range of its data.
-    pub fn on_arrival(&mut self, range: Option<(u64, u64)>, payload: u32, ecn: Ecn) {
+    pub fn on_non_syn_arrival(&mut self, range: Option<(u64, u64)>, payload: u32, ecn: Ecn) {
         let joined = if payload > MAX_UNCOALESCED_SEGMENT_BYTES { u64::from(payload.div_ceil(MIN_COALESCED_SEGMENT_BYTES)) } else { 1 };
         self.ce_packets.passed += if ecn == Ecn::Ce { joined } else { 0 };
         if let Some(at) = codepoint_index(ecn) {

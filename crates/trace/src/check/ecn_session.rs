@@ -132,7 +132,7 @@ impl EcnSession {
     }
 
     /// Processes a segment that arrives at the sink.
-    pub fn on_arrival(&mut self, segment: Segment, has_ce: bool, has_cwr: bool, memory: &mut MemoryBudget) {
+    pub fn on_sink_arrival(&mut self, segment: Segment, has_ce: bool, has_cwr: bool, memory: &mut MemoryBudget) {
         if has_cwr {
             (self.received_cwr, self.mark_after_cwr, self.may_echo_duplicate) = (Some(segment), None, false);
         }
@@ -258,7 +258,7 @@ mod tests {
         let (mut ecn_session, mut memory) = (EcnSession::default(), MemoryBudget::default());
         for start in 0..10 {
             ecn_session.on_sent((start, start + 1), false, &mut memory);
-            ecn_session.on_arrival((start, start + 1), marks.contains(&start), false, &mut memory);
+            ecn_session.on_sink_arrival((start, start + 1), marks.contains(&start), false, &mut memory);
         }
         ecn_session
     }
@@ -269,7 +269,7 @@ mod tests {
         let echoes = [(1, false), (3, true), (4, true)].map(|(number, echo)| ecn_session.compare_ack(number, echo, false).classic);
         assert_eq!([ClassicEchoVerdict::Consistent; 3], echoes);
         ecn_session.on_sent((10, 11), false, &mut memory);
-        ecn_session.on_arrival((10, 11), false, true, &mut memory);
+        ecn_session.on_sink_arrival((10, 11), false, true, &mut memory);
         assert_eq!(ClassicEchoVerdict::Consistent, ecn_session.compare_ack(10, true, false).classic);
         assert_eq!(ClassicEchoVerdict::Consistent, ecn_session.compare_ack(11, false, false).classic);
         assert_eq!(ClassicEchoVerdict::Unsolicited, ecn_session.compare_ack(12, true, false).classic);
@@ -287,7 +287,7 @@ mod tests {
     fn a_mark_on_the_packet_with_cwr_is_echoed_again() {
         let (mut ecn_session, mut memory) = (session_with_marks(&[2]), MemoryBudget::default());
         ecn_session.compare_ack(3, true, false);
-        ecn_session.on_arrival((10, 11), true, true, &mut memory);
+        ecn_session.on_sink_arrival((10, 11), true, true, &mut memory);
         assert_eq!(ClassicEchoVerdict::Missing((10, 11)), ecn_session.compare_ack(11, false, false).classic);
     }
 
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(ClassicEchoVerdict::Stopped((1, 2)), ecn_session.compare_ack(10, false, false).classic);
         assert!(ecn_session.is_dctcp_receiver());
         ecn_session.on_sent((10, 11), false, &mut memory);
-        ecn_session.on_arrival((10, 11), true, false, &mut memory);
+        ecn_session.on_sink_arrival((10, 11), true, false, &mut memory);
         assert_eq!(DctcpEchoVerdict::Missing((10, 11)), ecn_session.compare_ack(11, false, false).dctcp);
         assert!(ecn_session.is_dctcp_receiver(), "one wrong acknowledgement decides nothing");
     }
@@ -315,7 +315,7 @@ mod tests {
             let is_marked = pair % 3 == 0;
             for start in [2 * pair, 2 * pair + 1] {
                 ecn_session.on_sent((start, start + 1), false, &mut memory);
-                ecn_session.on_arrival((start, start + 1), is_marked, false, &mut memory);
+                ecn_session.on_sink_arrival((start, start + 1), is_marked, false, &mut memory);
             }
             let is_wrong = pair % 10 == 9;
             let comparison = ecn_session.compare_ack(2 * pair + 2, is_marked != is_wrong, false);
@@ -333,7 +333,7 @@ mod tests {
             ecn_session.compare_ack(number, true, false);
         }
         ecn_session.on_sent((10, 11), false, &mut memory);
-        ecn_session.on_arrival((10, 11), false, false, &mut memory);
+        ecn_session.on_sink_arrival((10, 11), false, false, &mut memory);
         assert_eq!(ClassicEchoVerdict::Stopped((2, 3)), ecn_session.compare_ack(11, false, false).classic);
         assert!(!ecn_session.is_dctcp_receiver());
     }
@@ -343,7 +343,7 @@ mod tests {
         let (mut ecn_session, mut memory) = (EcnSession::default(), MemoryBudget::default());
         (0..3).for_each(|start| ecn_session.on_sent((start, start + 1), false, &mut memory));
         for (start, has_ce) in [(0, false), (2, true), (1, false)] {
-            ecn_session.on_arrival((start, start + 1), has_ce, false, &mut memory);
+            ecn_session.on_sink_arrival((start, start + 1), has_ce, false, &mut memory);
         }
         assert_eq!(DctcpEchoVerdict::Consistent, ecn_session.compare_ack(3, false, false).dctcp);
     }
@@ -354,9 +354,9 @@ mod tests {
             let (mut ecn_session, mut memory) = (session_with_marks(&[2]), MemoryBudget::default());
             ecn_session.compare_ack(3, true, is_exact);
             ecn_session.on_sent((10, 11), false, &mut memory);
-            ecn_session.on_arrival((10, 11), false, true, &mut memory);
+            ecn_session.on_sink_arrival((10, 11), false, true, &mut memory);
             ecn_session.on_sent((10, 11), true, &mut memory);
-            ecn_session.on_arrival((10, 11), false, false, &mut memory);
+            ecn_session.on_sink_arrival((10, 11), false, false, &mut memory);
             assert_eq!(ClassicEchoVerdict::Consistent, ecn_session.compare_ack(11, false, is_exact).classic);
         }
     }

@@ -327,7 +327,7 @@ impl CheckedConnection {
         }
         self.check_routers(packet_event, observation);
         if observation.endpoint.is_received {
-            self.on_arrival(packet_event);
+            self.on_destination_arrival(packet_event);
         }
     }
 
@@ -514,19 +514,19 @@ impl CheckedConnection {
     }
 
     /// Processes a packet that arrives at its destination.
-    fn on_arrival(&mut self, packet_event: &mut PacketEvent) {
+    fn on_destination_arrival(&mut self, packet_event: &mut PacketEvent) {
         let packet = packet_event.packet;
         if self.connection.has_requested_accurate() {
             let feedback = &mut self.sides[1 - packet_event.side].feedback;
             if packet.has(Flags::SYN) {
                 feedback.on_syn_arrival(packet.ecn, packet.has(Flags::ACK));
             } else {
-                feedback.on_arrival(packet_event.seq_range, packet.payload, packet.ecn);
+                feedback.on_non_syn_arrival(packet_event.seq_range, packet.payload, packet.ecn);
             }
         }
         if let Some(segment) = packet_event.seq_range {
             let (has_ce, has_cwr) = (packet.ecn == Ecn::Ce, packet.has(Flags::CWR));
-            self.sides[packet_event.side].ecn_session.on_arrival(segment, has_ce, has_cwr, &mut packet_event.log.memory);
+            self.sides[packet_event.side].ecn_session.on_sink_arrival(segment, has_ce, has_cwr, &mut packet_event.log.memory);
         }
         let is_judged = packet.has(Flags::ACK)
             && !packet.has(Flags::SYN)

@@ -48,7 +48,7 @@ impl MinRtt {
     #[inline]
     pub fn on_rtt_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         // This age is below a quarter of the window in ticks.
-        let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER_MIN_RTT_WINDOW;
+        let recent = now.since(self.best[0].at) + clock.tick_length() * 2 < QUARTER_MIN_RTT_WINDOW;
         if rtt <= self.third || !recent {
             self.insert_sample(rtt, now, clock);
         }
@@ -56,7 +56,7 @@ impl MinRtt {
 
     #[inline(never)]
     fn insert_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
-        let rtt = if rtt == 0 { clock.tick().micros() } else { rtt };
+        let rtt = if rtt == 0 { clock.tick_length().micros() } else { rtt };
         let new = MinRttSample { at: now, rtt };
         let nothing_left = self.ticks_between(&new, &self.best[2], clock) > clock.ticks_in_span(MIN_RTT_WINDOW);
         match self.best.iter().position(|known| new.rtt <= known.rtt) {

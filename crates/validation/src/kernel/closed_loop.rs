@@ -13,7 +13,7 @@ use ecnlab_transport::{Ack, AppWrite, SegmentType, TcpSettings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
 use super::case::{AppCallTrigger, Case, Packet, Path, Side};
-use super::compare::max_packets;
+use super::compare::runaway_packet_limit;
 use super::script_rule::script_rule;
 use super::segment_map::{SegmentBoundaries, SegmentMap};
 use super::segments::{app_writes, packet_of_ack, packet_of_segment, packet_with_ack};
@@ -31,7 +31,7 @@ pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packe
     let network = case_network(case, path, settings)?;
     let options = RunTimesAndSeed { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let mut simulation = Simulation::new(&network, &options, recorder);
-    let most = max_packets(case.packets.len());
+    let most = runaway_packet_limit(case.packets.len());
     while !simulation.advance_with_event_limit(case.end, EVENTS_PER_CHECK) {
         if simulation.probe().packets.len() > most {
             let now = simulation.now();

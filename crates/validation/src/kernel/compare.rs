@@ -11,7 +11,7 @@ pub const TIME_TOLERANCE: Span = Span::from_micros(50);
 pub const RUNAWAY_FACTOR: usize = 10;
 
 /// Most packets that ours may send where the record has so many.
-pub fn max_packets(recorded: usize) -> usize {
+pub fn runaway_packet_limit(recorded: usize) -> usize {
     RUNAWAY_FACTOR * recorded
 }
 

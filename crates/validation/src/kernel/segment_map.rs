@@ -19,8 +19,8 @@ struct SegmentCounts {
     transmissions: u64,
 }
 
-/// A segment in bytes.
-pub struct SentSegment {
+/// Bytes of a segment that our sender sends.
+pub struct SentByteRange {
     pub seq: u64,
     pub len: u64,
     /// Which transmission it is.
@@ -29,13 +29,13 @@ pub struct SentSegment {
 
 impl SegmentMap {
     /// Adds a transmission of a segment; `header` bytes of it are no data.
-    pub fn on_sent(&mut self, segment: &Segment, buffer: &SendBuffer, header: u32) -> SentSegment {
+    pub fn on_sent(&mut self, segment: &Segment, buffer: &SendBuffer, header: u32) -> SentByteRange {
         let at = segment.seq as usize;
         if segment.is_window_probe() {
-            return SentSegment { seq: self.boundaries.start(segment.seq + 1) - 1, len: 0, nth: None };
+            return SentByteRange { seq: self.boundaries.start(segment.seq + 1) - 1, len: 0, nth: None };
         }
         if segment.segment_type == SegmentType::PureAck {
-            return SentSegment { seq: self.boundaries.start(segment.seq), len: 0, nth: None };
+            return SentByteRange { seq: self.boundaries.start(segment.seq), len: 0, nth: None };
         }
         if at == self.counts.len() {
             let is_syn = segment.segment_type == SegmentType::Syn;
@@ -48,7 +48,7 @@ impl SegmentMap {
         }
         let SegmentCounts { len, transmissions } = &mut self.counts[at];
         *transmissions += 1;
-        SentSegment { seq: self.boundaries.start(segment.seq), len: *len, nth: Some(*transmissions - 1) }
+        SentByteRange { seq: self.boundaries.start(segment.seq), len: *len, nth: Some(*transmissions - 1) }
     }
 
     /// One past the last byte that was sent.

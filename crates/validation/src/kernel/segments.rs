@@ -5,17 +5,17 @@ use ecnlab_transport::{AccEcnOption, Ack, AppWrite, Segment, SegmentType};
 use ecnlab_units::Time;
 
 use super::case::{AppCall, AppCallTrigger, Packet, Side, SocketCall};
-use super::segment_map::{SegmentBoundaries, SentSegment};
+use super::segment_map::{SegmentBoundaries, SentByteRange};
 
 /// A counter that an option leaves out, in a record.
 const ABSENT_COUNTER: u64 = 0;
 
 /// A segment as it leaves its host.
-pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &SentSegment) -> Packet {
+pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &SentByteRange) -> Packet {
     let ace = (segment.ae, segment.cwr, segment.ece);
     let flags = flag_letters(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, ace);
     let accecn = segment.accecn_option.then(|| INITIAL_BYTES.map(u64::from));
-    let SentSegment { seq, len, nth } = *bytes;
+    let SentByteRange { seq, len, nth } = *bytes;
     Packet { side, sent, flags, seq, len, nth, accecn, ecn_sent: segment.ecn as u8, ..Packet::default() }
 }
 

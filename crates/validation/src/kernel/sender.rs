@@ -11,7 +11,7 @@ use ecnlab_transport::{
 use ecnlab_units::{Ecn, Span, Time};
 
 use super::case::{AppCallTrigger, Case, Packet, Side};
-use super::compare::{ReplayedState, TIME_TOLERANCE, max_packets};
+use super::compare::{ReplayedState, TIME_TOLERANCE, runaway_packet_limit};
 use super::segment_map::{SegmentBoundaries, SegmentMap};
 use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, packet_with_ack};
 use super::settings::{clock_age_at_start, settings_of_answering_side};
@@ -89,7 +89,7 @@ impl SenderReplay {
                 .into_iter()
                 .filter_map(|(when, demand)| if let AppCallTrigger::Received(bytes) = when { Some((bytes, demand)) } else { None })
                 .collect(),
-            most: max_packets(case.sent_by(Side::A).count()),
+            most: runaway_packet_limit(case.sent_by(Side::A).count()),
             played: SenderOutcome::default(),
         }
     }

@@ -21,7 +21,7 @@ mod script;
 use ecnlab_units::{Span, Time};
 
 use host::Host;
-use script::{Action, Event, Expectation, PacketLine, RelativeTime, Script};
+use script::{Action, Expectation, PacketLine, RelativeTime, Script, ScriptEvent};
 
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn run(text: &str) -> ScriptResult {
 }
 
 /// Carries out an event; returns its time.
-fn step(script: &Script, event: &Event, host: &mut Host, now: Time) -> Result<Time, Stop> {
+fn step(script: &Script, event: &ScriptEvent, host: &mut Host, now: Time) -> Result<Time, Stop> {
     let (from, to) = match event.when {
         RelativeTime::After(span) => (now + span, now + span),
         RelativeTime::Between(from, to) => (now + from, now + to),

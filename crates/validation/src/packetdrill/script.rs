@@ -13,11 +13,12 @@ pub struct Script {
     /// Names and values, in their order.
     pub sysctls: Vec<(String, String)>,
     pub tolerance: Span,
-    pub events: Vec<Event>,
+    pub events: Vec<ScriptEvent>,
 }
 
+/// A line of a script and its time.
 #[derive(Debug)]
-pub struct Event {
+pub struct ScriptEvent {
     pub line: usize,
     pub when: RelativeTime,
     pub action: Action,
@@ -157,12 +158,12 @@ impl Script {
             let (when, rest) = read_time(line).map_err(|why| (number, why))?;
             if let Some(code) = rest.strip_prefix("%{") {
                 in_code = !code.ends_with("}%");
-                script.events.push(Event { line: number, when, action: Action::Nothing });
+                script.events.push(ScriptEvent { line: number, when, action: Action::Nothing });
                 script.read_asserts(code, number, Span::ZERO).map_err(|why| (number, why))?;
                 continue;
             }
             let action = read_action(rest).map_err(|why| (number, why))?;
-            script.events.push(Event { line: number, when, action });
+            script.events.push(ScriptEvent { line: number, when, action });
         }
         Ok(script)
     }
@@ -192,7 +193,7 @@ impl Script {
         let (counter, value) = claim.split_once("==").ok_or_else(|| format!("the assertion {claim}"))?;
         let value = value.trim().parse().map_err(|_| format!("the value {value}"))?;
         let action = Action::Assert { counter: counter.trim().to_owned(), value };
-        self.events.push(Event { line, when: RelativeTime::After(after), action });
+        self.events.push(ScriptEvent { line, when: RelativeTime::After(after), action });
         Ok(())
     }
 }

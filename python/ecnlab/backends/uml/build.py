@@ -131,7 +131,7 @@ def build_kernel(
 def _build_kernel_in_folder(
     kernel: BuildableKernel, folder: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None
 ) -> BuiltKernel:
-    taken = source.fetch_source(kernel, folder) if from_source is None else source.source_from_path(from_source, folder)
+    taken = source.fetch_source(kernel, folder) if from_source is None else source.unpack_or_copy_user_source(from_source, folder)
     release = source.kernel_release(taken.tree)
     if not release.startswith(f"{kernel.name}."):
         raise BackendError(f"source: is of kernel {release}, not of {kernel.name}; fix: give --kernel, or another source")

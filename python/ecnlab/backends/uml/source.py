@@ -57,7 +57,7 @@ def fetch_source(kernel: BuildableKernel, into: Path) -> KernelSource:
     return unpack_kernel_source(packages[0], into)
 
 
-def source_from_path(path: Path, into: Path) -> KernelSource:
+def unpack_or_copy_user_source(path: Path, into: Path) -> KernelSource:
     """Unpack or copy the user's source, a package, an archive or a folder, which stays unchanged. Raises BackendError."""
     if path.is_dir():
         tree = into / "source"

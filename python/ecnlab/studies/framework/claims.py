@@ -44,7 +44,7 @@ class MeasuredQuantity(Protocol):
     def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """Its value for each seed."""
 
-    def ns2_mean(self) -> float | None:
+    def recorded_ns2_mean(self) -> float | None:
         """ns-2's mean, where it is known."""
 
 
@@ -84,7 +84,7 @@ class ScenarioMeasure:
             found = result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
         return dict(zip(result.seeds, found, strict=True))
 
-    def ns2_mean(self) -> float | None:
+    def recorded_ns2_mean(self) -> float | None:
         """ns-2's mean, where it is known."""
         return self.known
 
@@ -108,9 +108,9 @@ class CombinedMeasure:
             seed: self._fold_unless_nan([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)
         }
 
-    def ns2_mean(self) -> float | None:
+    def recorded_ns2_mean(self) -> float | None:
         """`fold` of ns-2's means, if all are known."""
-        known = [value for value in (part.ns2_mean() for part in self.parts) if value is not None]
+        known = [value for value in (part.recorded_ns2_mean() for part in self.parts) if value is not None]
         return self._fold_unless_nan(known) if len(known) == len(self.parts) else None
 
     def _fold_unless_nan(self, values: Sequence[float]) -> float:
@@ -376,7 +376,7 @@ def decide_claims(claims: Sequence[Claim], runs: ResultOfNeed) -> list[ClaimDeci
 
     The p-values of all statements of all these claims are adjusted together.
     """
-    measured = [_statement_estimate_and_ns2_mean(statement, runs) for claim in claims for statement in claim.statements]
+    measured = [_statement_estimate_and_recorded_ns2_mean(statement, runs) for claim in claims for statement in claim.statements]
     adjusted = fdr_adjusted_p_values([_p_value_against_range(ours, statement.range) for statement, ours, _ in measured])
     weighed = iter(
         [
@@ -407,10 +407,12 @@ def _decision_from_estimates(claim: Claim, weighed: Sequence[StatementEstimate])
     return ClaimDecision(claim, verdict, weighed)
 
 
-def _statement_estimate_and_ns2_mean(statement: ClaimStatement, runs: ResultOfNeed) -> tuple[ClaimStatement, Estimate, float | None]:
+def _statement_estimate_and_recorded_ns2_mean(
+    statement: ClaimStatement, runs: ResultOfNeed
+) -> tuple[ClaimStatement, Estimate, float | None]:
     """A statement with our number and ns-2's in the unit shown."""
     shown, measured = statement.shown, statement.measured
-    return statement, estimate_of_quantity(measured, runs).scaled(shown.factor), shown.scaled(measured.ns2_mean())
+    return statement, estimate_of_quantity(measured, runs).scaled(shown.factor), shown.scaled(measured.recorded_ns2_mean())
 
 
 def estimate_of_quantity(measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:

@@ -112,7 +112,7 @@ class _CurveFigure:
                 label,
                 list(points),
                 [self._estimate_of_point(measured, runs) for measured in points.values()],
-                [scales.shown.scaled(measured.ns2_mean()) for measured in points.values()],
+                [scales.shown.scaled(measured.recorded_ns2_mean()) for measured in points.values()],
             )
             for label, points in panel.curves.items()
         ]
@@ -143,7 +143,7 @@ class _CurveFigure:
 
         points = list(self._points_of_all_panels())
         rows = [((panel, label, x), self._estimate_of_point(measured, runs)) for panel, label, x, measured in points]
-        known = [self.scales.shown.scaled(measured.ns2_mean()) for _, _, _, measured in points]
+        known = [self.scales.shown.scaled(measured.recorded_ns2_mean()) for _, _, _, measured in points]
         published = [panel.published.get(label, {}).get(x) for panel in self.panels for label, xs in panel.curves.items() for x in xs]
         frame = estimates_frame(["panel", "curve", self.scales.x], self.scales.y_label, rows)
         beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", known), (self.panels[0].source, published))]

@@ -56,7 +56,7 @@ class JoinedReportsTable:
         return page.markdown_table(self.header, self.rows)
 
 
-def join_reports(reports: Sequence[Path]) -> JoinedReportsTable:
+def reports_to_joined_table(reports: Sequence[Path]) -> JoinedReportsTable:
     """The table of these report folders, one column each, in their order.
 
     Raises
@@ -141,7 +141,7 @@ def write_joined_table_into_study_page(arguments: Sequence[str]) -> int:
     if not arguments:
         print("python -m ecnlab.studies.framework.joined REPORT ...: reports of one study, one for each backend", file=sys.stderr)
         return 2
-    table = join_reports([Path(argument) for argument in arguments])
+    table = reports_to_joined_table([Path(argument) for argument in arguments])
     path = page.page_path(table.study)
     path.write_text(page.replace_marked_part(path.read_text(encoding="utf-8"), "backends", table.as_markdown()), encoding="utf-8")
     return 0

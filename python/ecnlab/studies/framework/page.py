@@ -42,8 +42,8 @@ def page_as_html(name: str) -> str:
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    reader.add_render_rule("link_open", _omit_link_tag)
-    reader.add_render_rule("link_close", _omit_link_tag)
+    reader.add_render_rule("link_open", _render_anchor_tag_as_empty)
+    reader.add_render_rule("link_close", _render_anchor_tag_as_empty)
     tokens = reader.parse(_TITLE_PATTERN.sub("", _CLAIMS_MARK.sub("", path.read_text(encoding="utf-8"))))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -59,7 +59,7 @@ def read_full_run_verdicts(name: str) -> dict[str, ClaimVerdict]:
     return {id_: ClaimVerdict(verdict) for id_, verdict in _VERDICT_PATTERN.findall(found[0])} if found else {}
 
 
-def _omit_link_tag(*_arguments: object) -> str:
+def _render_anchor_tag_as_empty(*_arguments: object) -> str:
     return ""
 
 

@@ -101,7 +101,7 @@ def select_from_study(
     if only_main or not selected_claims:
         return StudySelection(study, items, selected_claims, plan)
     setups = StudySetups(study)
-    plan.add_required_scenarios(setups.required_scenarios(selected_claims))
+    plan.add_required_scenarios(setups.required_scenarios_in_other_setups(selected_claims))
     return StudySelection(study, items, selected_claims, plan, setups)
 
 
@@ -228,7 +228,7 @@ def _scenarios_of_claim_in_all_setups(chosen: StudySelection, claim: Claim) -> I
     """All scenarios that decide a claim, in every admissible set-up."""
     yield from claim.required_scenarios()
     if chosen.setups is not None:
-        yield from chosen.setups.required_scenarios([claim], alternatives=False)
+        yield from chosen.setups.required_scenarios_in_other_setups([claim], alternatives=False)
 
 
 def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ class StudySetups:
             self._texts[need] = json.dumps(need.scenario)
         return self._texts[need]
 
-    def required_scenarios(self, claims: Sequence[Claim], *, alternatives: bool = True) -> Iterator[RequiredScenario]:
+    def required_scenarios_in_other_setups(self, claims: Sequence[Claim], *, alternatives: bool = True) -> Iterator[RequiredScenario]:
         """The needs of claims in all set-ups but the main one, whose needs are the claims' own.
 
         Set-ups that are alternatives are left out unless `alternatives`.

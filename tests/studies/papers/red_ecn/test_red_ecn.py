@@ -14,7 +14,7 @@ from ecnlab.studies.framework.model import InadmissibleSetup, OpenParameter, Req
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.red_ecn import STUDY, claims, fit, open_parameters
 from ecnlab.studies.papers.red_ecn.network import CHOSEN_CHOICE, OpenParameterChoice, goodput_per_source, table_row_scenario
-from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_throughput_kbps_by_row
+from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, recorded_ns2_throughput_kbps_by_row
 from helpers import short_study
 from tiny_study import decide_claim
 
@@ -41,7 +41,7 @@ def test_the_numbers_behind_a_figure_have_the_paper_s_and_ns_2_s_beside_ours(tmp
     data = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.csv")
     row = data.row(by_predicate=(pl.col("scheme") == "RED") & (pl.col("delay_ms") == 250), named=True)
     assert row["published"] == 123.1177
-    assert row["ns2_mean"] == pytest.approx(ns2_throughput_kbps_by_row()[1, "RED", 250])
+    assert row["ns2_mean"] == pytest.approx(recorded_ns2_throughput_kbps_by_row()[1, "RED", 250])
     assert data["published"].count() == 8
 
 
@@ -52,7 +52,7 @@ def test_datagrams_are_in_the_second_experiment_only() -> None:
 
 def test_what_a_row_is_compared_with_is_complete() -> None:
     rows = {(experiment, scheme, delay) for experiment in EXPERIMENTS for scheme in SCHEMES for delay in DELAYS_MS}
-    assert set(PUBLISHED_KBPS) == set(ns2_throughput_kbps_by_row()) == rows
+    assert set(PUBLISHED_KBPS) == set(recorded_ns2_throughput_kbps_by_row()) == rows
     assert PUBLISHED_KBPS[1, "RED with ECN", 100] == 122.3003
     assert PUBLISHED_KBPS[2, "RED", 375] == 81.9883
 
@@ -61,7 +61,7 @@ def test_each_claim_of_the_paper_has_statements_and_numbers_beside_them() -> Non
     assert [claim.id for claim in STUDY.claims] == ["G1", "G2", "G4", "G5", "G6", "G3"]
     assert [len(claim.statements) for claim in STUDY.claims] == [4, 4, 1, 8, 8, 12]
     statements = [statement for claim in STUDY.claims if claim.id != "G6" for statement in claim.statements]
-    assert all(statement.published is not None and statement.measured.ns2_mean() is not None for statement in statements)
+    assert all(statement.published is not None and statement.measured.recorded_ns2_mean() is not None for statement in statements)
 
 
 def test_each_claim_of_the_paper_quotes_it_and_the_question_of_our_own_does_not() -> None:

@@ -128,14 +128,14 @@ impl<F: QueueItem> FlowQueues<F> {
     }
 
     /// The list in which turns go round.
-    fn rotation_list_index(&self) -> usize {
+    fn round_robin_list_index(&self) -> usize {
         usize::from(self.config.new_first)
     }
 
     /// The queue whose turn it is, and its list.
     fn next_queue(&self) -> Option<(usize, usize)> {
         let front = |list: usize| self.active_lists[list].front().map(|&at| (list, at as usize));
-        front(NEW_FLOWS_LIST).or_else(|| front(self.rotation_list_index()))
+        front(NEW_FLOWS_LIST).or_else(|| front(self.round_robin_list_index()))
     }
 
     /// Whether the queue may send, or be seen to be empty.
@@ -152,7 +152,7 @@ impl<F: QueueItem> FlowQueues<F> {
 
     /// The first queue of a list ends its turn.
     fn end_turn(&mut self, list: usize, at: usize) {
-        let last = self.rotation_list_index();
+        let last = self.round_robin_list_index();
         let queue = &mut self.queues[at];
         if self.config.deficit_rule == TurnEndRule::CreditSpent {
             queue.credit += self.config.quantum;
@@ -167,9 +167,9 @@ impl<F: QueueItem> FlowQueues<F> {
     fn deactivate(&mut self, list: usize, at: usize) {
         self.active_lists[list].pop_front();
         (self.queues[at].list, self.queues[at].left_list) = (None, false);
-        if list != self.rotation_list_index() {
-            self.queues[at].list = Some(self.rotation_list_index() as u8);
-            self.active_lists[self.rotation_list_index()].push_back(at as u32);
+        if list != self.round_robin_list_index() {
+            self.queues[at].list = Some(self.round_robin_list_index() as u8);
+            self.active_lists[self.round_robin_list_index()].push_back(at as u32);
         }
     }
 
@@ -334,7 +334,7 @@ impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
     }
 
     fn band_count(&self) -> u8 {
-        self.rotation_list_index() as u8 + 1
+        self.round_robin_list_index() as u8 + 1
     }
 
     fn band_len(&self, band: u8) -> usize {

@@ -115,7 +115,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Whether packets may leave a link ahead.
-    fn is_left_ahead(&self, link: u32) -> bool {
+    fn can_packets_leave_link_ahead(&self, link: u32) -> bool {
         let link = &self.links[link];
         if link.queue == NO_INDEX { link.accepts_ahead } else { link.computes_ahead }
     }
@@ -136,7 +136,7 @@ impl<P: Probe> Simulation<P> {
             let is_app_ahead = flow.app_kind.allows_computing_ahead() && flow.reverse_flow == NO_INDEX;
             let replies_in_order =
                 if is_tcp { is_app_ahead && accepts(first_back) } else { flow.app_kind != AppWriteTiming::WantsDeliveries };
-            let sink = replies_in_order && self.is_left_ahead(last);
+            let sink = replies_in_order && self.can_packets_leave_link_ahead(last);
             let is_sender_ahead = sink && is_tcp && uses[access as usize] == 1 && accepts(access) && accepts(last_back);
             sinks_of_return_path[first_back as usize] += u32::from(sink && is_tcp);
             let flow = &mut self.flows[at];
@@ -169,7 +169,7 @@ impl<P: Probe> Simulation<P> {
             return AppFlowFastPath::default();
         };
         let is_app_ahead = app.app_kind_of_tcp_flows().allows_computing_ahead();
-        if !is_app_ahead || !self.is_left_ahead(last) || !self.links[first_back].accepts_ahead {
+        if !is_app_ahead || !self.can_packets_leave_link_ahead(last) || !self.links[first_back].accepts_ahead {
             return AppFlowFastPath::default();
         }
         let is_plain = |link: &LinkSpec| matches!(link.buffer, PipeOrQueue::Pipe { .. }) && link.impairment.is_none();
@@ -184,7 +184,7 @@ impl<P: Probe> Simulation<P> {
         let mut follow = |links: &[u32], mut feed: Feed, mut is_ahead: bool| {
             for &link in links {
                 visit(link, feed, is_ahead);
-                (feed, is_ahead) = (Feed::Link(link), self.is_left_ahead(link));
+                (feed, is_ahead) = (Feed::Link(link), self.can_packets_leave_link_ahead(link));
             }
         };
         for (at, flow) in (0..).zip(self.flows.iter()) {

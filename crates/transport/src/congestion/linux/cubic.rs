@@ -165,7 +165,7 @@ impl LinuxCubic {
 
     fn apply_cubic_curve(&mut self, cwnd: u64, since: u64) {
         let ahead = self.clock.ticks_in_span(Span::from_micros(if self.state.min_rtt == UNSET { 0 } else { self.state.min_rtt }));
-        let t = to_fixed_point_time(self.clock.tick() * (since + ahead));
+        let t = to_fixed_point_time(self.clock.tick_length() * (since + ahead));
         let state = &mut self.state;
         let rise = cubic_rise(self.constants.c, t.abs_diff(state.bic_k));
         let target = if t < state.bic_k { state.origin_point.saturating_sub(rise) } else { state.origin_point.saturating_add(rise) };
@@ -190,7 +190,7 @@ impl LinuxCubic {
 
 /// Time until which a cnt computed at this tick is valid.
 fn cnt_valid_until(computed_at: u64, clock: &HostClock) -> Time {
-    clock.time_of_tick(computed_at + CNT_VALIDITY.picos() / clock.tick().picos() + 1)
+    clock.time_of_tick(computed_at + CNT_VALIDITY.picos() / clock.tick_length().picos() + 1)
 }
 
 /// A span in 1/1024 s, rounded down: a second is 2^12 5^12 ps.

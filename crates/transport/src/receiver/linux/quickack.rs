@@ -221,7 +221,7 @@ impl AckScheduler {
         self.planned_tick = Some(until);
         self.ack_scheduled = true;
         if self.timer.is_none_or(|(at, for_tick)| at <= now || for_tick != until) {
-            self.timer = Some((self.clock.timer_expiry(now, self.clock.tick() * (until - tick)), until));
+            self.timer = Some((self.clock.timer_expiry(now, self.clock.tick_length() * (until - tick)), until));
         }
         AckDue::Later
     }

@@ -91,7 +91,7 @@ impl LinuxSynFinReplies {
     /// RTO: the RTT, plus twice the RTT but at least rto_min for its deviation.
     pub fn rto_from_handshake_rtt(&self) -> Span {
         let timeout = self.handshake_rtt.map_or(self.rto_initial, |rtt| rtt + (rtt * 2).max(self.rto_min));
-        (self.clock.tick() * self.clock.ticks_in_span(timeout)).min(self.rto_max)
+        (self.clock.tick_length() * self.clock.ticks_in_span(timeout)).min(self.rto_max)
     }
 
     /// Records the receiver's FIN.

@@ -48,9 +48,11 @@ class MeasureAtExtremeSetting:
             found[seed] = math.nan if at is None else measured[at][seed]
         return found
 
-    def ns2_mean(self) -> float | None:
+    def recorded_ns2_mean(self) -> float | None:
         """ns-2's mean in the setting with the extreme of ns-2's means, if all are known."""
-        means, limits = ([mean for part in parts if (mean := part.ns2_mean()) is not None] for parts in (self.settings, self.below_zero))
+        means, limits = (
+            [mean for part in parts if (mean := part.recorded_ns2_mean()) is not None] for parts in (self.settings, self.below_zero)
+        )
         if len(means) < len(self.settings) or len(limits) < len(self.below_zero):
             return None
         at = self._index_of_extreme_setting(means, limits)

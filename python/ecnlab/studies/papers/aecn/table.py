@@ -34,14 +34,16 @@ _GOODPUT_COLUMNS = {
 
 def _draw_table_5_1(results: ResultsByKey) -> DrawnItemContent:
     tables = [
-        _table_5_1_part(results, "Jain's index", 0, JAIN_DEFINITIONS),
-        _table_5_1_part(results, "Goodput (Mbit/s)", 1, _GOODPUT_COLUMNS, factor=1e-6),
+        _table_5_1_column_beside_ours(results, "Jain's index", 0, JAIN_DEFINITIONS),
+        _table_5_1_column_beside_ours(results, "Goodput (Mbit/s)", 1, _GOODPUT_COLUMNS, factor=1e-6),
     ]
     rows = [((*key, name), result.estimate(name)) for key, result in results.items() for name in (*JAIN_DEFINITIONS, *_GOODPUT_COLUMNS)]
     return DrawnItemContent(None, tables, estimates_frame(["scheme", "flows", "quantity"], "value", rows))
 
 
-def _table_5_1_part(results: ResultsByKey, title: str, column: int, ours: Mapping[str, str], factor: float = 1) -> ReportTable:
+def _table_5_1_column_beside_ours(
+    results: ResultsByKey, title: str, column: int, ours: Mapping[str, str], factor: float = 1
+) -> ReportTable:
     """A column of the printed table beside ours."""
     rows = [
         [

@@ -119,7 +119,7 @@ class DifferenceAtSameDelay:
         theirs = {seed: _interpolate_linearly([(xs[seed], ys[seed]) for xs, ys in line], delays[seed]) for seed in seeds}
         return {seed: values[seed] / theirs[seed] - 1 if self.relative else values[seed] - theirs[seed] for seed in seeds}
 
-    def ns2_mean(self) -> float | None:
+    def recorded_ns2_mean(self) -> float | None:
         """None: ns-2 has no number."""
         return None
 

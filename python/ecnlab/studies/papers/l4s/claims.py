@@ -28,7 +28,7 @@ from ecnlab.studies.papers.l4s.network import (
     SCENARIO_6,
     TwoFlows,
     jain_of_two,
-    relative_difference_measure,
+    relative_difference_from_reference,
     two_flows,
 )
 from ecnlab.studies.papers.l4s.published import ReferenceRow, Sender, published_rates_of_pair, read_reference_rows
@@ -159,7 +159,7 @@ def _linux_host_statements() -> Iterator[ClaimStatement]:
         for at, (goodput, rate) in enumerate(zip(row.flows.goodput_measures(), row.reference.rates_mbps, strict=True)):
             yield ClaimStatement(
                 f"{names[at]} beside {names[1 - at]}, {setting}",
-                relative_difference_measure(goodput, rate * 1e6),
+                relative_difference_from_reference(goodput, rate * 1e6),
                 WITHIN_TOLERANCE,
                 PERCENT,
             )

@@ -109,7 +109,7 @@ class TwoFlows:
         return ScenarioMeasure(self.need, "jain_goodput")
 
 
-def relative_difference_measure(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
+def relative_difference_from_reference(measured: MeasuredQuantity, reference: float) -> MeasuredQuantity:
     """The relative difference of a quantity from a number in its unit."""
     return CombinedMeasure(lambda values: ratio_or_nan(values[0], reference) - 1, [measured])
 

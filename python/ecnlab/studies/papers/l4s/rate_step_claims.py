@@ -18,7 +18,7 @@ from ecnlab.studies.framework.claims import (
     claimed_between,
 )
 from ecnlab.studies.papers.l4s import rate_step
-from ecnlab.studies.papers.l4s.network import CUBIC, PRAGUE_2020, relative_difference_measure
+from ecnlab.studies.papers.l4s.network import CUBIC, PRAGUE_2020, relative_difference_from_reference
 from ecnlab.studies.papers.l4s.tables import TOLERANCE, WITHIN_TOLERANCE
 
 
@@ -38,7 +38,7 @@ def _largest_wait_of_hosts_statements() -> Iterator[ClaimStatement]:
     for (control, rtt, rate), hosts in rate_step.steps_of_linux_hosts().items():
         yield ClaimStatement(
             f"largest wait over that of a Linux 7.2 host, {control}, {rtt} ms, to {rate} Mbit/s",
-            relative_difference_measure(rate_step.largest_wait(control, rtt, rate), hosts.largest_wait_ms / 1e3),
+            relative_difference_from_reference(rate_step.largest_wait(control, rtt, rate), hosts.largest_wait_ms / 1e3),
             WITHIN_TOLERANCE,
             PERCENT,
         )

@@ -27,7 +27,7 @@ from ecnlab.studies.papers.l4s.network import (
     flow_group,
     link_tree,
     queue_tree,
-    relative_difference_measure,
+    relative_difference_from_reference,
     required_scenario,
     two_flows,
 )
@@ -210,7 +210,7 @@ def difference_from_rate_law(control: str) -> Quantities:
         for share in MARK_SHARES:
             law_bps = (1 / share - 1) * 1e6 * min(1, LONG_RTT_MS / rtt)
             throughput = ScenarioMeasure(_random_marks_scenario(control, share, rtt), "throughput_bps", group=_FLOW)
-            found[f"{share:.0%} of marks, {rtt} ms"] = relative_difference_measure(throughput, law_bps)
+            found[f"{share:.0%} of marks, {rtt} ms"] = relative_difference_from_reference(throughput, law_bps)
     return found
 
 

@@ -47,7 +47,7 @@ class PublishedTeamRun:
     flows: Sequence[PublishedTeamFlow]
 
     @property
-    def simulated_prague_controls(self) -> Sequence[str]:
+    def prague_variants_to_simulate(self) -> Sequence[str]:
         """The Pragues with which it is simulated; one name stands for a run without Prague."""
         return PRAGUES if any(flow.sender.control == PRAGUE for flow in self.flows) else PRAGUES[:1]
 
@@ -75,7 +75,7 @@ def team_run_scenario(run: str, prague: str) -> RequiredScenario:
     made = team_runs()[run]
     queue = simulated_queue_name(made.queue)
     senders = [flow.sender.with_control_instead_of(PRAGUE, prague) for flow in made.flows]
-    name = ", ".join([run, *([prague] if len(made.simulated_prague_controls) > 1 else []), queue])
+    name = ", ".join([run, *([prague] if len(made.prague_variants_to_simulate) > 1 else []), queue])
     groups = [flow_group(_group_name(number), sender) for number, sender in enumerate(senders, 1)]
     return required_scenario(name, [link_tree(queue, made.rate_mbps)], groups, _DURATION_S, _MEASURE_FROM_S)
 
@@ -87,7 +87,7 @@ def _group_name(number: int) -> str:
 def goodput_measures_of_run(run: str, prague: str) -> list[ScenarioMeasure]:
     """The goodput of each flow of a run."""
     made = team_runs()[run]
-    need = team_run_scenario(run, prague if prague in made.simulated_prague_controls else made.simulated_prague_controls[0])
+    need = team_run_scenario(run, prague if prague in made.prague_variants_to_simulate else made.prague_variants_to_simulate[0])
     return [ScenarioMeasure(need, "goodput_bps", group=_group_name(number)) for number in range(1, len(made.flows) + 1)]
 
 
@@ -98,7 +98,7 @@ def _draw_team_runs(results: ResultsByKey) -> DrawnItemContent:
         for at, flow in enumerate(run.flows):
             cells = [run.name, run.queue, f"{run.rate_mbps} Mbit/s", flow.sender.label, f"{flow.mbps:.1f}"]
             for prague in PRAGUES:
-                if prague not in run.simulated_prague_controls:
+                if prague not in run.prague_variants_to_simulate:
                     cells += ["", ""]
                     continue
                 found = estimate_of_quantity(goodput_measures_of_run(run.name, prague)[at], runs.__getitem__).scaled(MBPS.factor)
@@ -117,7 +117,7 @@ TEAM_ITEM = StudyItem(
     "37 flows: one alone, four RTTs at once, and Prague beside CUBIC. Published rates are the mean of the second half of 40 s, one run; "
     "simulated ones are goodput in the same time. Prague and DCTCP run over the dualpi2 of 2020, CUBIC with ECN over CoDel in one queue. "
     "Runs without Prague stand in the columns of Prague of 2020. No row of Linux 7.2 hosts has these links.",
-    {(run.name, prague): team_run_scenario(run.name, prague) for run in team_runs().values() for prague in run.simulated_prague_controls},
+    {(run.name, prague): team_run_scenario(run.name, prague) for run in team_runs().values() for prague in run.prague_variants_to_simulate},
     _draw_team_runs,
     kind="Table",
     part="Runs of the L4S team",

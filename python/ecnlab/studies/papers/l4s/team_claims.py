@@ -13,7 +13,7 @@ from ecnlab.studies.framework.claims import (
     claimed_about,
     ratio_or_nan,
 )
-from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, CUBIC, PRAGUE, PRAGUE_2020, PRAGUES, relative_difference_measure
+from ecnlab.studies.papers.l4s.network import CONTROL_NAMES, CUBIC, PRAGUE, PRAGUE_2020, PRAGUES, relative_difference_from_reference
 from ecnlab.studies.papers.l4s.step import RATIO
 from ecnlab.studies.papers.l4s.tables import WITHIN_TOLERANCE
 from ecnlab.studies.papers.l4s.team import goodput_measures_of_run, team_runs
@@ -41,7 +41,7 @@ def _single_flow_difference_statements(prague: str, *controls: str) -> Iterator[
         sender = flow.sender.with_control_instead_of(PRAGUE, prague)
         yield ClaimStatement(
             f"{sender.label}, {run.rate_mbps} Mbit/s, published {flow.mbps:.1f}",
-            relative_difference_measure(goodput, flow.mbps * 1e6),
+            relative_difference_from_reference(goodput, flow.mbps * 1e6),
             WITHIN_TOLERANCE,
             PERCENT,
         )

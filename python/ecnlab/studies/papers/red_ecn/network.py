@@ -10,7 +10,7 @@ from ecnlab.scenarios.networks import Tree
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.claims import ScenarioMeasure
 from ecnlab.studies.framework.model import RequiredScenario
-from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbps_by_row
+from ecnlab.studies.papers.red_ecn.published import TableRow, recorded_ns2_throughput_kbps_by_row
 
 SOURCE_COUNT = 10
 # min_th, max_th and the buffer are the paper's, the rest ns-2's defaults; RED is not gentle, as in the paper's figure 2.
@@ -54,5 +54,5 @@ def goodput_per_source(result: Result) -> list[float]:
 
 def goodput_of_table_row(row: TableRow) -> ScenarioMeasure:
     """Goodput of a source in a row's scenario, with ns-2's number if known."""
-    known = ns2_throughput_kbps_by_row().get(row)
+    known = recorded_ns2_throughput_kbps_by_row().get(row)
     return ScenarioMeasure(table_row_scenario(row), goodput_per_source, known=None if known is None else known * 1e3)

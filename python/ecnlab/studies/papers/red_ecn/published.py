@@ -37,7 +37,7 @@ _NS2_NAMES = {"red": "RED", "ecn": "RED with ECN"}
 
 
 @cache
-def ns2_throughput_kbps_by_row() -> Mapping[TableRow, float]:
+def recorded_ns2_throughput_kbps_by_row() -> Mapping[TableRow, float]:
     """ns-2's mean of each row of both tables."""
     return {
         (int(line["experiment"]), _NS2_NAMES[line["scheme"]], int(line["delay_ms"])): float(line["goodput_kbps"])

@@ -24,7 +24,7 @@ from ecnlab.studies.framework.model import (
 )
 from ecnlab.studies.framework.panels import PanelMeasure, estimate_cell, result_column_getter
 from ecnlab.studies.papers.red_ecn.network import goodput_per_source, table_row_scenario
-from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, ns2_throughput_kbps_by_row
+from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, recorded_ns2_throughput_kbps_by_row
 
 # From the smallest to the largest delay of section III.A, including those of the tables.
 SWEPT_DELAYS_MS = (25, 50, 100, 175, 250, 375, 500)
@@ -42,11 +42,11 @@ def _draw_throughput_by_delay(results: ResultsByKey, experiment: int) -> DrawnIt
     x_label = "delay of the link from R1 to R2 (ms)"
     lines.draw_curves(axes, curves, x_label=x_label, y_label=_THROUGHPUT.label_with_unit, palette=_PALETTE)
     lines.draw_reference_points(axes, _reference_curves(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, half=True)
-    lines.draw_reference_points(axes, _reference_curves(ns2_throughput_kbps_by_row(), experiment), "ns-2", palette=_PALETTE)
+    lines.draw_reference_points(axes, _reference_curves(recorded_ns2_throughput_kbps_by_row(), experiment), "ns-2", palette=_PALETTE)
     axes.set_xlim(0, SWEPT_DELAYS_MS[-1] + SWEPT_DELAYS_MS[0])
     style.legend_above(axes)
     frame = estimates_frame(["scheme", "delay_ms"], _THROUGHPUT.name, list(found.items()))
-    ns2, published = ([table.get((experiment, *key)) for key in found] for table in (ns2_throughput_kbps_by_row(), PUBLISHED_KBPS))
+    ns2, published = ([table.get((experiment, *key)) for key in found] for table in (recorded_ns2_throughput_kbps_by_row(), PUBLISHED_KBPS))
     return DrawnItemContent(figure, data=frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
 
 
@@ -75,7 +75,7 @@ def _throughput_table_content(results: ResultsByKey, experiment: int) -> DrawnIt
             scheme,
             str(delay),
             f"{PUBLISHED_KBPS[experiment, scheme, delay]:.4f}",
-            f"{ns2_throughput_kbps_by_row()[experiment, scheme, delay]:.1f}",
+            f"{recorded_ns2_throughput_kbps_by_row()[experiment, scheme, delay]:.1f}",
             *(estimate_cell(measure, result) for measure in (_THROUGHPUT, *_EXPLAINING_MEASURES)),
         ]
         for (scheme, delay), result in results.items()
