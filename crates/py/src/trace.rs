@@ -9,7 +9,7 @@ use ecnlab_scenario::registry;
 use ecnlab_trace::check::{Finding, FindingCounts, KnownDeparture, Rule};
 use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{Event, Format, ReadError, Reader};
+use ecnlab_wire::{Format, ReadError, Reader, TraceEvent};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -134,7 +134,7 @@ fn exception_of_unreadable(error: ReadError) -> PyErr {
 
 impl TraceInput<'_> {
     /// The next event; none at the end, or when reading is to stop. Errors are kept.
-    fn next_event(&mut self) -> Option<Event> {
+    fn next_event(&mut self) -> Option<TraceEvent> {
         loop {
             self.records_until_poll -= 1;
             if self.records_until_poll == 0 {
@@ -169,7 +169,7 @@ impl TraceInput<'_> {
     }
 
     /// Facts about the file; `first` is its first event.
-    fn file_info(&self, first: &Event) -> Json {
+    fn file_info(&self, first: &TraceEvent) -> Json {
         let begin_unix_s = self.starts_at_first_event().then(|| self.reader.epoch_s() as f64 + first.time.seconds());
         let errors: Vec<_> = self.errors.iter().map(ReadError::to_string).collect();
         json!({

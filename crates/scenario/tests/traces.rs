@@ -10,7 +10,7 @@ use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{NoProbe, Recorder, RecorderAndTracer, RecordingConfig, Run, RunTimesAndSeed, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Event, Flags, IpVersion, Kind, Location, Reader, TraceEventKind};
+use ecnlab_wire::{Flags, IpVersion, Kind, Location, Reader, TraceEvent, TraceEventKind};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
@@ -129,7 +129,7 @@ fn a_trace_changes_nothing_about_any_example() {
 }
 
 /// A packet's IP identification is counted modulo 2^16 over the run; it is unique together with its connection and its numbers.
-fn key(event: &Event) -> impl Ord + use<> {
+fn key(event: &TraceEvent) -> impl Ord + use<> {
     let packet = &event.packet;
     (packet.source, packet.destination, packet.id, packet.tcp.seq, packet.tcp.ack)
 }
@@ -138,8 +138,8 @@ fn key(event: &Event) -> impl Ord + use<> {
 fn a_capture_shows_what_the_queue_has_counted() {
     let (run, mut tracer) = run_with_trace(FULL_CAPTURE, &[]);
     let events = events(tracer.bytes_mut().unwrap());
-    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.location == Location::Interface(0));
-    let is_marked = |event: &&&Event| event.packet.ecn == Ecn::Ce;
+    let (before, after): (Vec<&TraceEvent>, Vec<&TraceEvent>) = events.iter().partition(|event| event.location == Location::Interface(0));
+    let is_marked = |event: &&&TraceEvent| event.packet.ecn == Ecn::Ce;
     let marked_before = before.iter().filter(is_marked).count();
     let marked_after: Vec<_> = after.iter().filter(is_marked).collect();
     let sent: BTreeSet<_> = before.iter().map(|event| key(event)).collect();
@@ -232,7 +232,7 @@ fn the_mss_is_the_packet_s_size_without_fixed_headers() {
 /// A packet by another parser: interface, ECN field and TCP flags.
 type TsharkFields = (u32, u8, u16);
 
-fn tshark_fields(event: &Event) -> TsharkFields {
+fn tshark_fields(event: &TraceEvent) -> TsharkFields {
     let Location::Interface(interface) = event.location else { panic!("a capture has interfaces") };
     (interface, event.packet.ecn as u8, event.packet.tcp.flags.0)
 }
@@ -325,12 +325,12 @@ fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
         let (_, mut tracer) = run_with_trace(TraceFormat::Pcapng { keep: 128, version }, &[]);
         events(&std::mem::take(tracer.bytes_mut().unwrap()))
     });
-    let plain = |event: &Event| (event.time, event.location, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
+    let plain = |event: &TraceEvent| (event.time, event.location, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
     assert_eq!(old.iter().map(plain).collect::<Vec<_>>(), new.iter().map(plain).collect::<Vec<_>>());
     let is_of_hosts = |packet: &ecnlab_wire::Packet| packet.source.to_string().starts_with("[2001:db8::");
     assert!(new.iter().all(|event| is_of_hosts(&event.packet)), "{}", new[0].packet.source);
     // A full segment has the same number of bytes on the wire, of which the header takes 20 more.
-    let longest = |events: &[Event]| events.iter().map(|event| (event.packet.size, event.packet.payload)).max().unwrap();
+    let longest = |events: &[TraceEvent]| events.iter().map(|event| (event.packet.size, event.packet.payload)).max().unwrap();
     let ((size, payload), longer) = (longest(&old), longest(&new));
     assert_eq!((size, payload - 20), longer);
 }

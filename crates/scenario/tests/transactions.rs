@@ -10,7 +10,7 @@ use ecnlab_sim::{RunTimesAndSeed, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::EcnCheck;
 use ecnlab_trace::check::CheckReport;
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{End, Event, Flags, IpVersion, Location, Packet, Reader, Tcp};
+use ecnlab_wire::{End, Flags, IpVersion, Location, Packet, Reader, Tcp, TraceEvent};
 
 /// Runs six clients at one end of a link and their servers at the other with this application; a queue in each direction.
 fn run_transactions(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
@@ -68,9 +68,9 @@ fn add_packet(packet: &Packet, sent_data: &mut SentData) {
 }
 
 /// Packets to and from servers at their private links, by the server's end.
-fn data_at_servers(events: &[Event]) -> BTreeMap<(End, End), [SentData; 2]> {
+fn data_at_servers(events: &[TraceEvent]) -> BTreeMap<(End, End), [SentData; 2]> {
     let mut connections: BTreeMap<(End, End), [SentData; 2]> = BTreeMap::new();
-    for Event { location, packet, .. } in events {
+    for TraceEvent { location, packet, .. } in events {
         let Location::Interface(interface) = location else { panic!("a capture has interfaces") };
         // Each link has an interface before it and one after it. Packets that leave a server are read before its link, packets to it after
         // the reverse link.
@@ -144,10 +144,10 @@ fn a_check_of_a_conversation_finds_nothing() {
             &[("flows.servers.tcp.profile", "\"rfc\""), ("flows.servers.tcp.quirks.piggyback_acks", "true")],
         );
         let events = events(&bytes);
-        let to_clients = |event: &&Event| event.location == Location::Interface(1);
-        let to_servers = |event: &&Event| event.location == Location::Interface(3);
-        let marked = |event: &&Event| event.packet.ecn == Ecn::Ce;
-        let echoes = |event: &&Event| event.packet.payload > 0 && event.packet.has(Flags::ECE);
+        let to_clients = |event: &&TraceEvent| event.location == Location::Interface(1);
+        let to_servers = |event: &&TraceEvent| event.location == Location::Interface(3);
+        let marked = |event: &&TraceEvent| event.packet.ecn == Ecn::Ce;
+        let echoes = |event: &&TraceEvent| event.packet.payload > 0 && event.packet.has(Flags::ECE);
         let counts = [
             events.iter().filter(to_clients).filter(marked).count(),
             events.iter().filter(to_servers).filter(marked).count(),

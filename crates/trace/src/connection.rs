@@ -1,7 +1,7 @@
 //! A connection as a trace shows it: two directions, and its ECN negotiation.
 
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, TraceEventKind};
+use ecnlab_wire::{Address, Flags, Kind, Location, Packet, TraceEvent, TraceEventKind};
 
 use crate::columns::EcnMode;
 use crate::flow::{Flow, SeqRange};
@@ -219,7 +219,7 @@ impl HalfConnection {
     }
 
     /// Tracks a packet of this direction. Packets that were overtaken long ago, and so dropped, are added to `overtaken`.
-    pub fn on_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
+    pub fn on_event(&mut self, event: &TraceEvent, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
         match event.kind {
             TraceEventKind::Captured if !tracking.has_several_interfaces => {
                 HopObservation { endpoint: self.path.on_event(event, None), ..HopObservation::default() }
@@ -245,7 +245,7 @@ impl HalfConnection {
     }
 
     /// Processes an event at a link of an ns-2 trace.
-    fn on_link_event(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
+    fn on_link_event(&mut self, event: &TraceEvent, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
         let (now, is_measured) = (tracking.now, tracking.is_measured);
         let link = tracking.links.link_index(Hop::from_link(event.location));
         let measured_link = link.filter(|_| is_measured);
@@ -281,7 +281,7 @@ impl HalfConnection {
     /// Updates or adds a packet that arrives at a link.
     fn on_link_arrival(
         &mut self,
-        event: &Event,
+        event: &TraceEvent,
         seq_range: SeqRange,
         known: Option<usize>,
         now: Time,
@@ -308,7 +308,7 @@ impl HalfConnection {
     }
 
     /// Processes a packet at an interface of a capture that has several.
-    fn on_captured(&mut self, event: &Event, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
+    fn on_captured(&mut self, event: &TraceEvent, seq_range: SeqRange, tracking: &mut TrackingContext) -> HopObservation {
         self.expire_in_flight(tracking);
         let (now, is_measured) = (tracking.now, tracking.is_measured);
         let key = packet_key(&event.packet);

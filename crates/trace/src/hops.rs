@@ -4,7 +4,7 @@
 //! ends at their destination's. A trace of some links, or a capture, shows a part of the path: its first place represents the source and
 //! its last for the sink.
 
-use ecnlab_wire::{Address, Event, Location, TraceEventKind};
+use ecnlab_wire::{Address, Location, TraceEvent, TraceEventKind};
 
 /// The first and the last place of a direction.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ impl ObservationPoints {
     }
 
     /// Processes an event; `from` is the place at which its packet was seen before, if it was.
-    pub fn on_event(&mut self, event: &Event, from: Option<Location>) -> EndpointEvents {
+    pub fn on_event(&mut self, event: &TraceEvent, from: Option<Location>) -> EndpointEvents {
         match event.kind {
             TraceEventKind::Enqueued => self.classify_enqueued_event(event),
             TraceEventKind::Received => self.classify_received_event(event),
@@ -81,7 +81,7 @@ impl ObservationPoints {
     }
 
     /// Whether an enqueue event is the one at the source.
-    fn classify_enqueued_event(&mut self, event: &Event) -> EndpointEvents {
+    fn classify_enqueued_event(&mut self, event: &TraceEvent) -> EndpointEvents {
         let is_at_source = matches!(event.location, Location::Link { from, .. } if event.packet.source.address == Address::Node(from));
         if is_at_source {
             self.first = Some(event.location);
@@ -90,7 +90,7 @@ impl ObservationPoints {
     }
 
     /// Whether a receive event is the one at the sink, and whether the sink has moved.
-    fn classify_received_event(&mut self, event: &Event) -> EndpointEvents {
+    fn classify_received_event(&mut self, event: &TraceEvent) -> EndpointEvents {
         let Location::Link { from, to } = event.location else { return EndpointEvents::default() };
         let is_at_sink = event.packet.destination.address == Address::Node(to);
         let continues_last = matches!(self.last, Some(Location::Link { to: end, .. }) if end == from);

@@ -1,6 +1,6 @@
 //! Analysis of packet traces: measures of flows, links and bins of time, and the reactions of sources to marks.
 //!
-//! It reads events ([`ecnlab_wire::Event`]) one by one, from ns-2's traces and from captures. It keeps state of active flows only and
+//! It reads events ([`ecnlab_wire::TraceEvent`]) one by one, from ns-2's traces and from captures. It keeps state of active flows only and
 //! returns tables at the end.
 
 pub mod analysis;

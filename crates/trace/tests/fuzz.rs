@@ -3,7 +3,7 @@
 use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, SackBlocks, Tcp, Timestamps, TraceEventKind, Truncation};
+use ecnlab_wire::{Address, End, Flags, Kind, Location, Packet, SackBlocks, Tcp, Timestamps, TraceEvent, TraceEventKind, Truncation};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -58,20 +58,20 @@ fn packet() -> impl Strategy<Value = Packet> {
     )
 }
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
+fn events() -> impl Strategy<Value = Vec<TraceEvent>> {
     let pause = prop_oneof![20 => 0..50_000_000_000_u64, 1 => any::<u64>()];
     let event = (pause, kind_and_place(), packet());
     proptest::collection::vec(event, 1..400).prop_map(|events| {
         let mut now = 0_u64;
         let event = |(pause, (kind, location), packet): (u64, (TraceEventKind, Location), Packet)| {
             now = now.saturating_add(pause);
-            Event { time: Time::from_picos(now), kind, location, packet }
+            TraceEvent { time: Time::from_picos(now), kind, location, packet }
         };
         events.into_iter().map(event).collect()
     })
 }
 
-fn analyze(events: &[Event], options: Options, interfaces: usize) -> TraceReport {
+fn analyze(events: &[TraceEvent], options: Options, interfaces: usize) -> TraceReport {
     let mut analysis = Analysis::new(options, false);
     analysis.set_interfaces((0..interfaces).map(|seq_number| format!("before {seq_number}")).collect());
     events.iter().for_each(|event| analysis.on_event(event));
@@ -149,7 +149,8 @@ fn sequence_numbers_half_the_space_apart_are_counted() {
         data(Flags::default(), 0),
         data(Flags::ACK | Flags::ECE, u32::MAX - 20),
     ];
-    let event = |packet| Event { time: Time::ZERO, kind: TraceEventKind::Enqueued, location: Location::Link { from: 0, to: 0 }, packet };
+    let event =
+        |packet| TraceEvent { time: Time::ZERO, kind: TraceEventKind::Enqueued, location: Location::Link { from: 0, to: 0 }, packet };
     let report = analyze(&packets.map(event), Options::default(), 0);
     assert_eq!((4, 2), (report.counts.events, column_sum(&report, "total", "sent")));
     let mut check = EcnCheck::default();
@@ -167,7 +168,7 @@ fn very_many_flows_are_counted_without_being_kept() {
         let destination = End { address: Address::V4([1, 1, 1, 1].into()), port: 2 };
         let tcp = Tcp { seq: 5, ..Tcp::default() };
         let packet = Packet { size: 100, payload: 60, ..packet_without_data(Kind::Data, source, destination, tcp) };
-        let event = Event {
+        let event = TraceEvent {
             time: Time::from_picos(u64::from(seq_number)),
             kind: TraceEventKind::Captured,
             location: Location::Interface(0),
@@ -195,7 +196,7 @@ fn many_findings_are_counted_and_the_list_is_bounded() {
         let packet = packet_without_data(Kind::Ack, end(1), end(2), tcp);
         let time = Time::from_picos(u64::from(seq_number));
         check.on_event(
-            &Event { time, kind: TraceEventKind::Captured, location: Location::Interface(0), packet },
+            &TraceEvent { time, kind: TraceEventKind::Captured, location: Location::Interface(0), packet },
             u64::from(seq_number),
             time,
         );

@@ -3,13 +3,13 @@
 use ecnlab_trace::{Analysis, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Tcp, TraceEventKind, Truncation};
+use ecnlab_wire::{Address, End, Flags, Kind, Location, Packet, Tcp, TraceEvent, TraceEventKind, Truncation};
 
 /// Delay of a link.
 const LINK_MS: u64 = 10;
 
 /// Events of a packet that crosses the links between these nodes, from a time on.
-fn path_events(kind: Kind, number: u32, nodes: &[u32], begin_ms: u64) -> Vec<Event> {
+fn path_events(kind: Kind, number: u32, nodes: &[u32], begin_ms: u64) -> Vec<TraceEvent> {
     let end = |node| End { address: Address::Node(node), port: 0 };
     let tcp = match kind {
         Kind::Data => Tcp { seq: number, ..Tcp::default() },
@@ -27,7 +27,8 @@ fn path_events(kind: Kind, number: u32, nodes: &[u32], begin_ms: u64) -> Vec<Eve
         tcp,
         truncation: Truncation::Complete,
     };
-    let at = |ms, kind, from, to| Event { time: Time::ZERO + Span::from_millis(ms), kind, location: Location::Link { from, to }, packet };
+    let at =
+        |ms, kind, from, to| TraceEvent { time: Time::ZERO + Span::from_millis(ms), kind, location: Location::Link { from, to }, packet };
     (begin_ms..)
         .step_by(LINK_MS as usize)
         .zip(nodes.windows(2))
@@ -42,7 +43,7 @@ fn analyze_round_trips(starts_ms: &[u64], nodes: &[u32]) -> TraceReport {
     analyze(round_trip_events(starts_ms, nodes))
 }
 
-fn round_trip_events(starts_ms: &[u64], nodes: &[u32]) -> Vec<Event> {
+fn round_trip_events(starts_ms: &[u64], nodes: &[u32]) -> Vec<TraceEvent> {
     let back: Vec<u32> = nodes.iter().rev().copied().collect();
     let one_way_ms = LINK_MS * (nodes.len() as u64 - 1);
     let mut events = Vec::new();
@@ -53,7 +54,7 @@ fn round_trip_events(starts_ms: &[u64], nodes: &[u32]) -> Vec<Event> {
     events
 }
 
-fn analyze(mut events: Vec<Event>) -> TraceReport {
+fn analyze(mut events: Vec<TraceEvent>) -> TraceReport {
     events.sort_by_key(|event| event.time);
     let mut analysis = Analysis::new(Options::default(), false);
     events.iter().for_each(|event| analysis.on_event(event));

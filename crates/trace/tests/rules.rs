@@ -3,7 +3,7 @@
 use ecnlab_trace::EcnCheck;
 use ecnlab_trace::check::{CheckReport, KnownDeparture, Rule};
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{AccEcn, Address, End, Event, Flags, Kind, Location, Packet, Tcp, TraceEventKind, Truncation};
+use ecnlab_wire::{AccEcn, Address, End, Flags, Kind, Location, Packet, Tcp, TraceEvent, TraceEventKind, Truncation};
 
 const SYN: Flags = Flags::SYN;
 const ACK: Flags = Flags::ACK;
@@ -73,7 +73,7 @@ impl Conversation {
     fn observe(&mut self, packet: Packet) {
         self.packets += 1;
         let time = Time::from_picos(self.packets * 200_000_000_000);
-        let event = Event { time, kind: TraceEventKind::Captured, location: Location::Interface(self.interface), packet };
+        let event = TraceEvent { time, kind: TraceEventKind::Captured, location: Location::Interface(self.interface), packet };
         self.check.on_event(&event, self.packets, time);
     }
 
@@ -571,7 +571,7 @@ fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {
             truncation: Truncation::Complete,
         };
         check.on_event(
-            &Event { time: Time::from_picos(at), kind: event_kind, location: Location::Link { from, to }, packet },
+            &TraceEvent { time: Time::from_picos(at), kind: event_kind, location: Location::Link { from, to }, packet },
             at,
             Time::from_picos(at),
         );

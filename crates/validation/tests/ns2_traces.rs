@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use ecnlab_validation::ns2::run_and_trace_case;
-use ecnlab_wire::{Event, Reader, ns2};
+use ecnlab_wire::{Reader, TraceEvent, ns2};
 
 /// Every link, every event, every packet number. Events at one instant may be in another order: if a transmission ends when another
 /// packet arrives, ns-2's scheduler decides which comes first.
@@ -24,14 +24,14 @@ fn traces_of_reference_cases_equal_those_of_ns2_line_by_line() {
 }
 
 fn sorted_lines(bytes: &[u8]) -> Vec<String> {
-    let mut events: Vec<Event> = Reader::from_reader(bytes).unwrap().map(Result::unwrap).collect();
+    let mut events: Vec<TraceEvent> = Reader::from_reader(bytes).unwrap().map(Result::unwrap).collect();
     events.sort_by_key(|event| event.time);
     let mut lines: Vec<_> = events.iter().map(|event| (event.time, line(event))).collect();
     lines.sort();
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &TraceEvent) -> String {
     let mut out = Vec::new();
     assert!(ns2::write_line(event, ns2::NS2_TIME_DECIMALS, &mut out));
     String::from_utf8(out).unwrap()

@@ -5,9 +5,9 @@ use ecnlab_units::{Ecn, Time};
 use crate::address::End;
 use crate::tcp::{Flags, Tcp};
 
-/// One line of an ns-2 trace, one packet of a capture, one row of a table of events.
+/// Event of a trace: one line of an ns-2 trace, one packet of a capture, one row of a table of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TraceEvent {
     /// Since the start of a simulation, or since 1970 in a capture of a host.
     pub time: Time,
     pub kind: TraceEventKind,

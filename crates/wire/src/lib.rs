@@ -1,6 +1,6 @@
 //! Packets as other tools write and read them: ns-2's trace lines, pcap and pcapng, IPv4 and IPv6, TCP and UDP.
 //!
-//! Readers and writers share one type, the [`Event`]. This crate opens no file: a reader gets a `Read` of the caller, and a writer appends to
+//! Readers and writers share one type, the [`TraceEvent`]. This crate opens no file: a reader gets a `Read` of the caller, and a writer appends to
 //! a buffer that the caller empties.
 
 mod address;
@@ -18,7 +18,7 @@ pub use address::{Address, End};
 pub use capture::Interface;
 pub use capture::write::{IpVersion, PcapngWriter};
 pub use error::{ReadError, ReadErrorKind};
-pub use event::{Event, Kind, Location, Packet, TraceEventKind, Truncation};
+pub use event::{Kind, Location, Packet, TraceEvent, TraceEventKind, Truncation};
 pub use header::ip::Malformed;
 pub use header::link::LinkType;
 pub use header::rewrite::{rewrite_ece_cwr, rewrite_ecn};

@@ -9,7 +9,7 @@ use crate::capture::clock::CaptureClock;
 use crate::capture::pcap::{self, Pcap};
 use crate::capture::pcapng::{self, Pcapng};
 use crate::error::{ReadError, ReadErrorKind};
-use crate::event::Event;
+use crate::event::TraceEvent;
 use crate::ns2;
 use crate::record::{NextRecord, RecordError};
 use crate::source::ByteSource;
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
 
     /// Reads one record: its event, or `None` if it was skipped. A long file may have no events at all, so a caller that wants to stop in
     /// between reads record by record.
-    pub fn read_record(&mut self) -> Option<Result<Option<Event>, ReadError>> {
+    pub fn read_record(&mut self) -> Option<Result<Option<TraceEvent>, ReadError>> {
         if self.has_ended {
             return None;
         }
@@ -180,9 +180,9 @@ impl<'a> Reader<'a> {
 }
 
 impl Iterator for Reader<'_> {
-    type Item = Result<Event, ReadError>;
+    type Item = Result<TraceEvent, ReadError>;
 
-    fn next(&mut self) -> Option<Result<Event, ReadError>> {
+    fn next(&mut self) -> Option<Result<TraceEvent, ReadError>> {
         loop {
             if let Some(event) = self.read_record()?.transpose() {
                 return Some(event);

@@ -3,12 +3,12 @@
 use std::io;
 
 use crate::error::ReadErrorKind;
-use crate::event::Event;
+use crate::event::TraceEvent;
 
 /// The next record of a file.
 #[expect(clippy::large_enum_variant, reason = "nearly every record is an event, which is read where it stands")]
 pub enum NextRecord {
-    Event(Event),
+    Event(TraceEvent),
     /// A packet of another protocol, or a record without a packet.
     Ignored,
     End,
@@ -29,7 +29,7 @@ impl From<io::Error> for RecordError {
 
 impl NextRecord {
     /// The record whose content has been read or is unreadable, and whose end is known: after an error, the next one can be read.
-    pub fn from_content(read: Result<Option<Event>, ReadErrorKind>) -> Result<NextRecord, RecordError> {
+    pub fn from_content(read: Result<Option<TraceEvent>, ReadErrorKind>) -> Result<NextRecord, RecordError> {
         match read {
             Ok(Some(event)) => Ok(NextRecord::Event(event)),
             Ok(None) => Ok(NextRecord::Ignored),

@@ -5,21 +5,21 @@
 
 use std::path::PathBuf;
 
-use ecnlab_wire::{Address, End, Event, Format, Kind, Packet, Reader, TraceEventKind, ns2};
+use ecnlab_wire::{Address, End, Format, Kind, Packet, Reader, TraceEvent, TraceEventKind, ns2};
 
 fn bytes(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/traces").join(name);
     std::fs::read(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
 }
 
-fn events(bytes: &[u8]) -> (Format, u64, Vec<Event>) {
+fn events(bytes: &[u8]) -> (Format, u64, Vec<TraceEvent>) {
     let mut reader = Reader::from_reader(bytes).unwrap();
     let events = reader.by_ref().map(Result::unwrap).collect();
     (reader.format(), reader.epoch_s(), events)
 }
 
 /// A packet as tshark shows it: time, endpoints, ECN field, identification, flags, numbers, lengths and options.
-fn tshark_fields(epoch_s: u64, event: &Event) -> String {
+fn tshark_fields(epoch_s: u64, event: &TraceEvent) -> String {
     let Packet { source, destination, tcp, .. } = event.packet;
     let shown = |end: End| match end.address {
         Address::V4(address) => format!("{address}\t\t{}", end.port),

@@ -3,7 +3,9 @@
 use ecnlab_trace::{Analysis, CheckReport, EcnCheck, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Reader, SackBlocks, Tcp, Timestamps, TraceEventKind, Truncation};
+use ecnlab_wire::{
+    Address, End, Flags, Kind, Location, Packet, Reader, SackBlocks, Tcp, Timestamps, TraceEvent, TraceEventKind, Truncation,
+};
 
 use crate::input::Input;
 
@@ -52,7 +54,7 @@ pub fn events(data: &[u8]) {
 }
 
 /// Of a few hosts and ports, so that packets belong together.
-fn event(input: &mut Input, now: &mut Time) -> Event {
+fn event(input: &mut Input, now: &mut Time) -> TraceEvent {
     let pause = match input.u8() {
         0..=250 => Span::from_micros(u64::from(input.u8()) * 1000),
         _ => Span::from_picos(input.u64() >> 4),
@@ -68,7 +70,7 @@ fn event(input: &mut Input, now: &mut Time) -> Event {
         }
         _ => (TraceEventKind::Captured, Location::Interface(u32::from(selector & 3))),
     };
-    Event { time: *now, kind, location, packet: packet(input) }
+    TraceEvent { time: *now, kind, location, packet: packet(input) }
 }
 
 fn packet(input: &mut Input) -> Packet {

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{
-    Address, End, Event, Flags, Headers, IpVersion, Kind, Location, Packet, PcapngWriter, ReadError, Reader, SackBlocks, Tcp, Timestamps,
-    Truncation,
+    Address, End, Flags, Headers, IpVersion, Kind, Location, Packet, PcapngWriter, ReadError, Reader, SackBlocks, Tcp, Timestamps,
+    TraceEvent, Truncation,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use pcap_parser::Block;
@@ -28,7 +28,7 @@ pub fn ns2(data: &[u8]) {
     assert_eq!(String::from_utf8_lossy(&written), String::from_utf8_lossy(&rewritten));
 }
 
-fn lines(events: &[Event]) -> Vec<u8> {
+fn lines(events: &[TraceEvent]) -> Vec<u8> {
     let mut out = Vec::new();
     for event in events {
         assert!(
@@ -81,7 +81,7 @@ pub fn compressed(data: &[u8]) {
 }
 
 /// Reads all there is, with what must hold of any file.
-fn read(bytes: &[u8]) -> (Vec<Event>, Vec<ReadError>) {
+fn read(bytes: &[u8]) -> (Vec<TraceEvent>, Vec<ReadError>) {
     let mut reader = match Reader::from_reader(bytes) {
         Ok(reader) => reader,
         Err(fault) => return (Vec::new(), vec![fault]),
@@ -188,7 +188,7 @@ fn picos(timestamp: u64, resolution: u8) -> Option<i128> {
     Some(i128::from(timestamp) / per_second * 1_000_000_000_000 + i128::from(timestamp) % per_second * 1_000_000_000_000 / per_second)
 }
 
-fn compare(event: &Event, block: &PacketBlock, epoch_s: u64) {
+fn compare(event: &TraceEvent, block: &PacketBlock, epoch_s: u64) {
     assert_eq!(Location::Interface(block.interface), event.location);
     assert_eq!(block.time, i128::from(epoch_s) * 1_000_000_000_000 + i128::from(event.time.picos()));
     let packet = &event.packet;

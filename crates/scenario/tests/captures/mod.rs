@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ecnlab_wire::{Event, Reader};
+use ecnlab_wire::{Reader, TraceEvent};
 
-pub fn events(bytes: &[u8]) -> Vec<Event> {
+pub fn events(bytes: &[u8]) -> Vec<TraceEvent> {
     Reader::from_reader(bytes).unwrap().map(Result::unwrap).collect()
 }
 

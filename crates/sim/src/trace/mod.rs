@@ -67,7 +67,7 @@ pub enum TraceFormat {
 
 /// An event on a link.
 #[derive(Clone, Copy, Debug)]
-struct TraceEvent {
+struct LinkTraceEvent {
     time: Time,
     kind: TraceEventKind,
     link: u32,
@@ -84,7 +84,7 @@ pub struct Tracer {
     headers: PacketHeaders,
     output: TraceOutput,
     /// Events that a pipe has computed in advance.
-    pending: DueQueue<TraceEvent>,
+    pending: DueQueue<LinkTraceEvent>,
     /// The packet that last arrived at the far end of a link.
     last_arrived: PacketId,
 }
@@ -124,7 +124,7 @@ impl Tracer {
     fn write_event(&mut self, time: Time, kind: TraceEventKind, link: u32, id: PacketId, packet: &Packet) {
         self.write_begun_transmissions(time);
         if self.is_traced[link] {
-            self.output.write(&TraceEvent { time, kind, link, id, packet: *packet }, &self.headers, &mut self.nodes);
+            self.output.write(&LinkTraceEvent { time, kind, link, id, packet: *packet }, &self.headers, &mut self.nodes);
         }
     }
 }
@@ -159,7 +159,7 @@ impl Probe for Tracer {
         if begins == now {
             self.write_event(now, TraceEventKind::Dequeued, link, id, packet);
         } else if self.is_traced[link] {
-            self.pending.insert(begins, TraceEvent { time: begins, kind: TraceEventKind::Dequeued, link, id, packet: *packet });
+            self.pending.insert(begins, LinkTraceEvent { time: begins, kind: TraceEventKind::Dequeued, link, id, packet: *packet });
         }
     }
 

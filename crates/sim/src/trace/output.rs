@@ -7,7 +7,7 @@ use ecnlab_wire::{IpVersion, PcapngWriter, TraceEventKind};
 use super::headers::{HeaderInTraceFormat, PacketHeaders};
 use super::nodes::NodeMap;
 use super::rows::{EVENTS, TraceRow};
-use super::{TraceEvent, TraceFormat};
+use super::{LinkTraceEvent, TraceFormat};
 use crate::index_vec::IndexVec;
 use crate::measures::Table;
 use crate::measures::table::{NetworkNames, TableBuilder};
@@ -62,7 +62,7 @@ impl TraceOutput {
     }
 
     #[inline]
-    pub fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders, nodes: &mut NodeMap) {
+    pub fn write(&mut self, event: &LinkTraceEvent, headers: &PacketHeaders, nodes: &mut NodeMap) {
         match self {
             TraceOutput::Lines(out) => {
                 let note = headers.stored_header(event.id);
@@ -114,7 +114,7 @@ impl PcapngOutput {
     }
 
     /// A packet that enters a link is captured before the queue, one whose transmission begins after it. A drop is not captured.
-    fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders) {
+    fn write(&mut self, event: &LinkTraceEvent, headers: &PacketHeaders) {
         let side = match event.kind {
             TraceEventKind::Enqueued => 0,
             TraceEventKind::Dequeued => 1,

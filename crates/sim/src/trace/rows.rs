@@ -1,12 +1,12 @@
 //! A packet trace as a table: one row for each event.
 
-use super::TraceEvent;
+use super::LinkTraceEvent;
 use crate::measures::table::{ColumnNameSource, TableSpec, count_column, index_column, name_column, real_column};
 use crate::packet::PacketKind;
 
 /// Source of a row.
 pub struct TraceRow {
-    pub(super) event: TraceEvent,
+    pub(super) event: LinkTraceEvent,
     /// Number of its flow's connection.
     pub(super) connection: u32,
     /// The packet's number in the run.

@@ -7,7 +7,7 @@ mod report;
 
 use ecnlab_units::table::Table;
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, SackBlocks, TraceEventKind, Truncation};
+use ecnlab_wire::{Address, Flags, Kind, Location, Packet, SackBlocks, TraceEvent, TraceEventKind, Truncation};
 
 use crate::bins::{Bins, FlowAndConnectionNumbers};
 use crate::columns::{EcnMode, FlowRow, SignalKind};
@@ -147,7 +147,7 @@ impl Analysis {
     }
 
     /// Processes an event.
-    pub fn on_event(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &TraceEvent) {
         self.counts.events += 1;
         self.advance_to(event.time);
         match event.packet.truncation {
@@ -184,7 +184,7 @@ impl Analysis {
     }
 
     /// Counts a packet that is neither TCP nor a datagram at its link.
-    fn count_neither_tcp_nor_datagram(&mut self, event: &Event) {
+    fn count_neither_tcp_nor_datagram(&mut self, event: &TraceEvent) {
         self.counts.other_protocols += 1;
         if !self.context.is_measured || !matches!(event.location, Location::Link { .. }) {
             return;
@@ -199,7 +199,7 @@ impl Analysis {
     }
 
     /// Tracks a packet of a connection.
-    fn track_packet(&mut self, event: &Event, key: ConnectionKey, side: usize) {
+    fn track_packet(&mut self, event: &TraceEvent, key: ConnectionKey, side: usize) {
         let (at, evicted) = self.connections.get_or_allocate_slot(key, Connection::default);
         if let Some(evicted) = evicted {
             self.counts.evicted_connections += 1;
@@ -276,7 +276,7 @@ impl Analysis {
     }
 
     /// Updates the flow of a packet with data.
-    fn update_data_flow(&mut self, at: u32, side: usize, event: &Event, seq_range: SeqRange, observation: HopObservation) {
+    fn update_data_flow(&mut self, at: u32, side: usize, event: &TraceEvent, seq_range: SeqRange, observation: HopObservation) {
         let connection = self.connections.state_at_mut(at);
         let counts_marks = connection.ecn_mode() == EcnMode::Accurate;
         let HalfConnection { flow: Some(flow), path, in_flight, .. } = &mut connection.halves[side] else { return };
@@ -306,7 +306,7 @@ impl Analysis {
     }
 
     /// Updates the flow of the other direction with an acknowledgement.
-    fn update_acked_flow(&mut self, at: u32, side: usize, event: &Event, observation: HopObservation) {
+    fn update_acked_flow(&mut self, at: u32, side: usize, event: &TraceEvent, observation: HopObservation) {
         let (packet, endpoint) = (&event.packet, observation.endpoint);
         let connection = self.connections.state_at_mut(at);
         let shift = connection.window_shift(side);

@@ -12,7 +12,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Truncation};
+use ecnlab_wire::{Address, End, Flags, Kind, Packet, TraceEvent, Truncation};
 
 use crate::columns::EcnMode;
 use crate::connection::{Connection, HopObservation, TrackingContext};
@@ -167,7 +167,7 @@ impl EcnCheck {
     }
 
     /// Processes an event: the line or packet `record` of the file, at a time relative to the file's zero.
-    pub fn on_event(&mut self, event: &Event, record: u64, time: Time) {
+    pub fn on_event(&mut self, event: &TraceEvent, record: u64, time: Time) {
         self.events += 1;
         self.now = self.now.max(time);
         if event.packet.truncation != Truncation::Complete || !event.packet.is_tcp() {

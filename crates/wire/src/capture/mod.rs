@@ -6,7 +6,7 @@ pub mod pcapng;
 pub mod write;
 
 use crate::error::ReadErrorKind;
-use crate::event::{Event, Location, TraceEventKind};
+use crate::event::{Location, TraceEvent, TraceEventKind};
 use crate::header::link::LinkType;
 use crate::header::{Bytes, ip};
 use clock::CaptureTime;
@@ -69,11 +69,11 @@ impl ByteOrder {
 }
 
 /// The event of a record; `None` if it is not an IP packet.
-fn packet_event(record: &Record, link_type: LinkType, clock: &mut clock::CaptureClock) -> Result<Option<Event>, ReadErrorKind> {
+fn packet_event(record: &Record, link_type: LinkType, clock: &mut clock::CaptureClock) -> Result<Option<TraceEvent>, ReadErrorKind> {
     let Some(link_header) = link_type.ip_header_offset(Bytes(record.captured)) else { return Ok(None) };
     let time = clock.relative_time(record.capture_time)?;
     let bytes = Bytes(record.captured).from(link_header);
     let packet = ip::read_packet(bytes, record.wire_length.saturating_sub(link_header as u32))
         .map_err(|malformed| ReadErrorKind::Damaged(malformed.message().to_owned()))?;
-    Ok(Some(Event { time, kind: TraceEventKind::Captured, location: Location::Interface(record.interface), packet }))
+    Ok(Some(TraceEvent { time, kind: TraceEventKind::Captured, location: Location::Interface(record.interface), packet }))
 }

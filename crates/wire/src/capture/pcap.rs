@@ -3,7 +3,7 @@
 use super::clock::{CaptureClock, CaptureTime, TimeResolution};
 use super::{ByteOrder, Interface, MAX_CAPTURED_BYTES, MAX_HEADER_BYTES, Record, packet_event};
 use crate::error::ReadErrorKind;
-use crate::event::Event;
+use crate::event::TraceEvent;
 use crate::header::Bytes;
 use crate::header::link::LinkType;
 use crate::record::{NextRecord, RecordError};
@@ -69,7 +69,11 @@ pub fn unknown_link_type(number: u16) -> ReadErrorKind {
 }
 
 /// Consumes a record whose packet has been read.
-pub fn finish_record(read: Result<Option<Event>, ReadErrorKind>, source: &mut ByteSource, length: u64) -> Result<NextRecord, RecordError> {
+pub fn finish_record(
+    read: Result<Option<TraceEvent>, ReadErrorKind>,
+    source: &mut ByteSource,
+    length: u64,
+) -> Result<NextRecord, RecordError> {
     if source.skip(length)? < length {
         return Err(RecordError::End(ReadErrorKind::Truncated));
     }

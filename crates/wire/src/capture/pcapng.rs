@@ -12,14 +12,14 @@ use super::clock::{CaptureClock, TimeResolution};
 use super::pcap::{finish_record, unknown_link_type};
 use super::{ByteOrder, Interface, MAX_CAPTURED_BYTES, MAX_HEADER_BYTES, Record, packet_event};
 use crate::error::ReadErrorKind;
-use crate::event::Event;
+use crate::event::TraceEvent;
 use crate::header::Bytes;
 use crate::header::link::LinkType;
 use crate::record::{NextRecord, RecordError};
 use crate::source::ByteSource;
 
 /// Result of a block: an event, nothing, or an error of this block alone.
-type BlockResult = Result<Option<Event>, ReadErrorKind>;
+type BlockResult = Result<Option<TraceEvent>, ReadErrorKind>;
 
 /// Kinds of blocks.
 pub mod block {

@@ -6,7 +6,7 @@ use super::number::{parse_decimal, parse_hexadecimal, parse_seconds};
 use super::{CE_POSITION_AND_LETTER, CWR_POSITION_AND_LETTER, ECE_POSITION_AND_LETTER, ECT_POSITION_AND_LETTER, PACKET_TYPES};
 use crate::address::{Address, End};
 use crate::error::ReadErrorKind;
-use crate::event::{Event, Kind, Location, Packet, TraceEventKind, Truncation};
+use crate::event::{Kind, Location, Packet, TraceEvent, TraceEventKind, Truncation};
 use crate::tcp::{Flags, Tcp};
 
 /// Longest line; ns-2 writes shorter ones.
@@ -16,7 +16,7 @@ const MAX_LINE_BYTES: usize = 4096;
 ///
 /// # Errors
 /// If it is not of the format, [`ReadErrorKind::Damaged`]; if it is of a format of ns-2's that is not read here, [`ReadErrorKind::Unsupported`].
-pub fn parse_line(text: &[u8]) -> Result<Option<Event>, ReadErrorKind> {
+pub fn parse_line(text: &[u8]) -> Result<Option<TraceEvent>, ReadErrorKind> {
     if text.len() > MAX_LINE_BYTES {
         return Err(ReadErrorKind::Damaged(format!("the line is longer than {MAX_LINE_BYTES} bytes")));
     }
@@ -31,7 +31,7 @@ pub fn parse_line(text: &[u8]) -> Result<Option<Event>, ReadErrorKind> {
 }
 
 /// Lines that are not about a packet on a link: blank ones, annotations (`v`), hops (`h`), variables (`X tTIME aAGENT nNAME vVALUE`).
-fn parse_other_line(text: &[u8]) -> Result<Option<Event>, ReadErrorKind> {
+fn parse_other_line(text: &[u8]) -> Result<Option<TraceEvent>, ReadErrorKind> {
     match text {
         [] | [b'v' | b'h', b' ', ..] | [_, b' ', b't', b'0'..=b'9', ..] => Ok(None),
         _ => Err(unsupported_format(text)
@@ -52,7 +52,7 @@ fn unsupported_format(text: &[u8]) -> Option<ReadErrorKind> {
     Some(ReadErrorKind::Unsupported(format!("unsupported trace of {format}; fix: write the trace of links with 'trace-all'")))
 }
 
-fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<Event, ReadErrorKind> {
+fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<TraceEvent, ReadErrorKind> {
     let time = fields.parse_next("time", parse_seconds)?;
     let location = Location::Link { from: fields.parse_next("node", parse_decimal)?, to: fields.parse_next("node", parse_decimal)? };
     let kind = packet_kind(fields.parse_next("packet type", Some)?);
@@ -75,7 +75,7 @@ fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<Event, ReadE
         tcp: tcp_fields(kind, seq, flag_letters, header),
         truncation: Truncation::Complete,
     };
-    Ok(Event { time: Time::from_picos(time), kind: event, location, packet })
+    Ok(TraceEvent { time: Time::from_picos(time), kind: event, location, packet })
 }
 
 fn packet_kind(name: &[u8]) -> Kind {
@@ -179,7 +179,7 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn read_event(text: &str) -> Event {
+    fn read_event(text: &str) -> TraceEvent {
         match parse_line(text.as_bytes()) {
             Ok(Some(event)) => event,
             other => panic!("{text}: {other:?}"),

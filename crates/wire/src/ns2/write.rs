@@ -7,7 +7,7 @@ use ecnlab_units::{Ecn, Time};
 use super::text::FixedText;
 use super::{CE_POSITION_AND_LETTER, CWR_POSITION_AND_LETTER, ECE_POSITION_AND_LETTER, ECT_POSITION_AND_LETTER, PACKET_TYPES};
 use crate::address::{Address, End};
-use crate::event::{Event, Kind, Location, Packet, TraceEventKind};
+use crate::event::{Kind, Location, Packet, TraceEvent, TraceEventKind};
 use crate::tcp::Flags;
 
 /// Decimals of times in ns-2: microseconds.
@@ -22,8 +22,8 @@ const MAX_LINE_FRONT_BYTES: usize = 64;
 
 /// Appends the line of an event on a link, of a packet between nodes, with the time in seconds to so many decimals, 12 at most. For any other
 /// event it appends nothing and returns false.
-pub fn write_line(event: &Event, decimals: u32, out: &mut Vec<u8>) -> bool {
-    let Event { time, kind, packet, .. } = event;
+pub fn write_line(event: &TraceEvent, decimals: u32, out: &mut Vec<u8>) -> bool {
+    let TraceEvent { time, kind, packet, .. } = event;
     let (Some(sign), Location::Link { from, to }, Some(packet_lines)) = (kind.sign(), event.location, PacketLines::of(packet)) else {
         return false;
     };
@@ -132,14 +132,14 @@ mod tests {
     use crate::event::TraceEventKind;
     use crate::ns2::read;
 
-    fn parsed_event(text: &str) -> Event {
+    fn parsed_event(text: &str) -> TraceEvent {
         match read::parse_line(text.as_bytes()) {
             Ok(Some(event)) => event,
             other => panic!("{text}: {other:?}"),
         }
     }
 
-    fn written_line(event: &Event, decimals: u32) -> String {
+    fn written_line(event: &TraceEvent, decimals: u32) -> String {
         let mut out = Vec::new();
         write_line(event, decimals, &mut out);
         String::from_utf8(out).unwrap()
@@ -161,14 +161,14 @@ mod tests {
 
     #[test]
     fn a_time_has_as_many_decimals_as_asked() {
-        let later = Event { time: Time::from_picos(1_000_000_700_049), ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
+        let later = TraceEvent { time: Time::from_picos(1_000_000_700_049), ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
         let time = |decimals| written_line(&later, decimals).split(' ').nth(1).unwrap().to_owned();
         assert_eq!(["1", "1.000001", "1.0000007", "1.000000700049"], [0, 6, 9, 12].map(time));
     }
 
     #[test]
     fn events_without_a_sign_of_ns_2_are_not_written() {
-        let seen = Event { kind: TraceEventKind::Captured, ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
+        let seen = TraceEvent { kind: TraceEventKind::Captured, ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
         assert_eq!("", written_line(&seen, NS2_TIME_DECIMALS));
     }
 }
