@@ -265,6 +265,13 @@ def test_a_chosen_flow_is_counted_alone() -> None:
     assert one.total["sent"] == all_of_them.flows["sent"][1]
 
 
+def test_a_chosen_flow_that_the_trace_does_not_have_is_warned_of() -> None:
+    path = TRACES / "small.tr.gz"
+    assert not [one for one in lab.trace(path, flows=[1]).warnings if one.place == "flow"]
+    (missing,) = [one for one in lab.trace(path, flows=[1, 99, 98]).warnings if one.place == "flow"]
+    assert missing.message.startswith("the trace has no flow 99, 98 in this interval; fix: ")
+
+
 def test_a_trace_that_cannot_be_saved_changes_nothing(tmp_path: Path) -> None:
     trace = lab.trace(TRACES / "small.tr.gz", sequence=[0])
     trace.save(tmp_path)

@@ -54,8 +54,9 @@ class Trace:
         ascending times.
     """
 
-    def __init__(self, source: str, read: _core.TraceRead) -> None:
+    def __init__(self, source: str, read: _core.TraceRead, flows: Sequence[int] = ()) -> None:
         self.source = source
+        self._chosen_flows = flows
         self.about: Mapping[str, Any] = json.loads(read.about)
         self._tables = read.tables
         self._frames: dict[str, pl.DataFrame] = {}
@@ -117,7 +118,13 @@ class Trace:
     @property
     def warnings(self) -> list[Problem]:
         """Warnings about unreadable packets and probable mistakes."""
-        return [Problem("", None, message) for message in _trace_warnings(self.about)]
+        found = set(self.columns("flows")["flow"])
+        missing = [str(flow) for flow in dict.fromkeys(self._chosen_flows) if flow not in found]
+        warnings = [Problem("", None, message) for message in _trace_warnings(self.about)]
+        if missing:
+            what = f"the trace has no flow {', '.join(missing)} in this interval"
+            warnings.append(Problem("flow", None, f"{what}; fix: choose by the column flow of the table flows of all flows"))
+        return warnings
 
     def table(self, name: str) -> pl.DataFrame:
         """A table as a polars frame. Raises UnknownName."""
@@ -227,7 +234,7 @@ def trace(
     options |= {"flows": list(flows), "drawn": list(sequence)}
     name = os.fspath(path)
     read = read_trace_with_progress(name, lambda file, watch: _core.read_trace(file, watch=watch, **options), progress=progress)
-    return Trace(trace_display_name(name), read)
+    return Trace(trace_display_name(name), read, flows)
 
 
 @dataclass(frozen=True)
