@@ -98,6 +98,10 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
     [
         (lambda: type("Empty", (Aqm,), {}), "Empty: on_arrival is missing"),
         (
+            lambda: _aqm_class_with(on_depature=lambda self, departure: None),
+            "Mine: unknown hook 'on_depature'; did you mean 'on_departure'?",
+        ),
+        (
             lambda: _aqm_class_with(__init__=lambda self: None),
             "Mine: has an __init__, where parameters and line are not set yet; fix: set its state in on_start",
         ),

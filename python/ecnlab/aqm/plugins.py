@@ -14,7 +14,7 @@ from typing import Any
 from ecnlab import _core
 from ecnlab.aqm.api import OPTIONAL_HOOKS, Aqm, Gauge, Line, Param, Verdict
 from ecnlab.aqm.fingerprint import class_digest, is_aqm_class, load_aqm_class
-from ecnlab.errors import UsageError
+from ecnlab.errors import UnknownName, UsageError
 
 _NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED_KEYS = ("aqm", "discipline", "limit", "name", "queue")
@@ -68,6 +68,10 @@ def _require_aqm_class(one: object) -> type[Aqm]:
 
 def _aqm_declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
     """The declaration of a class in the engine's form. Raises UsageError or ValueError."""
+    hooks = ["on_start", "on_arrival", *OPTIONAL_HOOKS]
+    for name in dir(aqm):
+        if name.startswith("on_") and name not in hooks and callable(getattr(aqm, name)):
+            raise ValueError(str(UnknownName("hook", name, hooks)))
     if aqm.on_arrival is Aqm.on_arrival:
         raise ValueError("on_arrival is missing, which decides what happens to a packet; fix: define it")
     if aqm.__init__ is not Aqm.__init__:
