@@ -515,8 +515,23 @@ def test_a_header_that_lacks_something_is_reported_with_the_remedy(
     header = _read_batch(tmp_path / "r" / "run.json")
     del (header[table] if table else header)[key]
     (tmp_path / "r" / "run.json").write_text(json.dumps(header))
-    with pytest.raises(ecnlab.ResultsError, match=r"run\.json is damaged; fix: delete the folder"):
+    entry = f"{table}.{key}" if table else key
+    with pytest.raises(ecnlab.ResultsError, match=rf"run\.json is damaged: {entry} missing or of another type; fix: delete the folder"):
         ecnlab.open_result(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("groups", 5), ("duration_s", "x"), ("name", None), ("parameters", []), ("aqms", 1), ("backend", "")]
+)
+def test_an_entry_of_a_header_of_another_type_is_damage_with_the_remedy(
+    small: ecnlab.Scenario, tmp_path: Path, key: str, value: object
+) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    path = tmp_path / "r" / "run.json"
+    path.write_text(json.dumps(_read_batch(path) | {key: value}))
+    for read in (lambda: ecnlab.open_result(tmp_path / "r"), lambda: ecnlab.run(small, 1, out=tmp_path / "r")):
+        with pytest.raises(ecnlab.ResultsError, match=rf"run\.json is damaged: {key} missing or of another type; fix: delete the folder"):
+            read()
 
 
 def test_of_seeds_recorded_in_two_ways_those_that_can_be_compared_are_shown(

@@ -52,7 +52,21 @@ _PRESENCE_FILE = "working"
 _FILE_TIME_RESOLUTION_S = 0.02
 _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 _ENTRY_OF_BUILD = re.compile(rf"batch-.*|\.(batch-|{_PRESENCE_FILE}\.).*\.partial")
-_REQUIRED_HEADER_KEYS = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
+# The entries of run.json that a result is read from.
+_TYPE_OF_HEADER_KEY: dict[str, type | tuple[type, ...]] = {
+    "hash": str,
+    "name": str,
+    "engine": str,
+    "build": str,
+    "duration_s": (int, float),
+    "measure_from_s": (int, float),
+    "groups": list,
+    "queues": list,
+    "warnings": list,
+    "scenario": dict,
+    "parameters": dict,
+}
+_TYPE_OF_OPTIONAL_HEADER_KEY: dict[str, type | tuple[type, ...]] = {"aqms": dict, "backend": dict}
 _REQUIRED_SCENARIO_KEYS = {"form", "text", "overrides"}
 
 # Content of run.json, as `run_header_of_scenario` makes it.
@@ -87,10 +101,9 @@ class ScenarioResultsFolder:
             raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
         header = read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")
         require_results_format(path, "results folder", header.get("format"), "run the scenario into another folder")
-        scenario = header.get("scenario")
-        has_scenario = isinstance(scenario, dict) and scenario.keys() >= _REQUIRED_SCENARIO_KEYS
-        if not (header.keys() >= set(_REQUIRED_HEADER_KEYS) and has_scenario):
-            raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
+        if damaged := _damaged_header_keys(header):
+            what = f"is damaged: {', '.join(damaged)} missing or of another type"
+            raise ResultsError(f"{path / _HEADER_FILE} {what}; fix: delete the folder {path}, or run the scenario into another folder")
         return ScenarioResultsFolder(path, header)
 
     def prepare_for_new_batches(self) -> None:
@@ -199,6 +212,15 @@ class Store:
             with suppress(OSError):
                 began[other] = (other.stat().st_mtime_ns, other.name)
         return sum(1 for other in began if lock_file in began and began[other] < began[lock_file])
+
+
+def _damaged_header_keys(header: RunHeader) -> list[str]:
+    """The entries that a result needs and that are missing or of another type."""
+    optional = {key: kind for key, kind in _TYPE_OF_OPTIONAL_HEADER_KEY.items() if key in header}
+    damaged = [key for key, kind in (_TYPE_OF_HEADER_KEY | optional).items() if not isinstance(header.get(key), kind)]
+    if "scenario" not in damaged:
+        damaged += [f"scenario.{key}" for key in sorted(_REQUIRED_SCENARIO_KEYS - header["scenario"].keys())]
+    return damaged
 
 
 def _write_header(path: Path, header: RunHeader) -> None:
