@@ -6,6 +6,7 @@ import pytest
 
 import ecnlab
 from ecnlab.errors import ScenarioError, UsageError
+from ecnlab.sweeps.axes import distinct_values, parse_grid_axes
 from ecnlab.sweeps.plan import SweepPlan, plan_sweep
 from helpers import EXAMPLES
 
@@ -95,6 +96,28 @@ def test_an_unknown_key_is_reported_once(small: ecnlab.Scenario) -> None:
         _planned_values(small, {"link.bottlneck.rate": ["1 Mbps", "2 Mbps"]})
     assert len(refused.value.problems) == 1
     assert "point" not in refused.value.problems[0].message
+
+
+def test_a_long_list_of_values_is_searched_for_repeated_ones_without_comparing_all_pairs() -> None:
+    compared = []
+
+    class ComparedText(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return str.__eq__(self, other)
+
+    values = [ComparedText(at) for at in range(300)]
+    assert distinct_values(values) == values
+    compared.clear()
+    (axis,) = parse_grid_axes({"a": values})
+    assert len(axis.values) == 300
+    assert len(compared) < 3 * 300
+    for repeated in ([1, 2, 2, 3], [1, 2, 3, 2], [[0], [2], 3, [2]], [2, 2]):
+        with pytest.raises(UsageError, match=r"2\]? is given twice"):
+            parse_grid_axes({"a": repeated})
 
 
 @pytest.mark.parametrize(

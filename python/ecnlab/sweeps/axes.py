@@ -153,9 +153,11 @@ def _parse_axis_values(given: Any) -> tuple[Any, ...]:
     plain = list(map(numpy_to_python_value, values))
     if not plain:
         raise UsageError("has no value")
-    twice = [value for value in distinct_values(plain) if plain.count(value) > 1]
-    if twice:
-        raise UsageError(f"{format_axis_value(twice[0])} is given twice")
+    distinct = distinct_values(plain)
+    if len(distinct) < len(plain):
+        # Up to the first repeated value the distinct values are the given ones.
+        repeated = next((value for value, kept in zip(plain, distinct, strict=False) if value is not kept), plain[len(distinct)])
+        raise UsageError(f"{format_axis_value(repeated)} is given twice")
     return tuple(plain)
 
 
@@ -199,8 +201,12 @@ def _path_of_first_leaf(key: str, value: Any) -> str:
 
 def distinct_values(values: Iterable[Any]) -> list[Any]:
     """The values without duplicates, in order; values may be lists or dicts."""
-    found: list[Any] = []
-    for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+    given = list(values)
+    try:
+        return list(dict.fromkeys(given))
+    except TypeError:  # not hashable
+        found: list[Any] = []
+        for value in given:
+            if value not in found:
+                found.append(value)
+        return found
