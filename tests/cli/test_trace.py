@@ -63,7 +63,16 @@ def test_a_file_that_is_not_a_trace_exits_with_2(command: Command, tmp_path: Pat
     file.write_text("<html>")
     done = command("trace", file)
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"{file}: this is neither an ns-2 trace nor pcap nor pcapng\n"
+    assert done.err == f"{file}: this is neither an ns-2 trace nor pcap nor pcapng; fix: give a file of one of these formats\n"
+
+
+def test_the_parquet_trace_of_a_run_is_refused_with_the_formats_that_are_read(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "run.parquet"
+    done = command("run", EXAMPLES / "dumbbell.toml", *RUN_OPTIONS, "--trace", file, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    refused = command("trace", file)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith(f"{file}: this is a Parquet table, which is not read as a trace; fix: ")
 
 
 def test_a_damaged_trace_is_reported_as_far_as_it_goes(command: Command, tmp_path: Path) -> None:

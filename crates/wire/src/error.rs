@@ -50,7 +50,9 @@ impl fmt::Display for ReadErrorKind {
         match self {
             ReadErrorKind::Input(error) => error.fmt(f),
             ReadErrorKind::Truncated => f.write_str("the file ends in the middle of it"),
-            ReadErrorKind::Unknown => f.write_str("this is neither an ns-2 trace nor pcap nor pcapng"),
+            ReadErrorKind::Unknown => {
+                f.write_str("this is neither an ns-2 trace nor pcap nor pcapng; fix: give a file of one of these formats")
+            }
             ReadErrorKind::Empty => f.write_str("the file is empty"),
             ReadErrorKind::Damaged(how) | ReadErrorKind::Unsupported(how) => f.write_str(how),
         }

@@ -26,6 +26,11 @@ pub enum Format {
 /// not synchronized, but differ by much less.
 const MAX_TOLERATED_BACKWARD_STEP: Span = Span::from_millis(1);
 
+/// First bytes of a Parquet file, which ecnlab writes as a trace too.
+const PARQUET_MAGIC: [u8; 4] = *b"PAR1";
+const PARQUET_MESSAGE: &str = "this is a Parquet table, which is not read as a trace; fix: trace the run to a .tr or .pcapng file, or read the \
+                               table with polars";
+
 /// Records whose times are earlier than that of a record before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackwardTimes {
@@ -215,6 +220,7 @@ fn detect_format(source: &mut ByteSource) -> Result<Content, ReadErrorKind> {
     match start.first_chunk() {
         None if start.is_empty() => Err(ReadErrorKind::Empty),
         Some(&pcapng::FILE_MAGIC) => Ok(Content::Pcapng(Pcapng::default())),
+        Some(&PARQUET_MAGIC) => Err(ReadErrorKind::Unsupported(PARQUET_MESSAGE.to_owned())),
         Some(&start) if pcap::parse_magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
         _ => detect_ns2(source),
     }

@@ -103,7 +103,11 @@ fn only_error(bytes: &[u8]) -> (usize, String) {
 #[test]
 fn an_empty_or_foreign_file_is_refused() {
     assert_eq!((0, "the file is empty".to_owned()), only_error(b""));
-    assert_eq!((0, "this is neither an ns-2 trace nor pcap nor pcapng".to_owned()), only_error(b"Dear reader,\n"));
+    let foreign = "this is neither an ns-2 trace nor pcap nor pcapng; fix: give a file of one of these formats";
+    assert_eq!((0, foreign.to_owned()), only_error(b"Dear reader,\n"));
+    let table =
+        "this is a Parquet table, which is not read as a trace; fix: trace the run to a .tr or .pcapng file, or read the table with polars";
+    assert_eq!((0, table.to_owned()), only_error(b"PAR1\x15\x04"));
 }
 
 #[test]
