@@ -42,10 +42,20 @@ def test_study_show_says_what_exactly_is_run_for_a_claim(command: Command) -> No
     done = command("study", "show", "aecn", "--claim", "a11")
     assert "A11: Mark-front alone" in done.out
     assert "60 flows: goodput, AECN with alpha 1 over ECN: about 0.1301: 0.06505 to 0.19515 Mbit/s" in done.out
-    rows = re.findall(r"│ (?:AECN|ECN), .*chapter 5, (?:60|120) flows, max_p 0.5 +│ [0-9a-f]{16} │ +│ +20 │", done.out)
+    rows = re.findall(r"│ (?:AECN|ECN), .* │ \S.* │ [0-9a-f]{16} │ +│ +20 │", done.out)
     assert f"in full: {len(rows)} scenarios, {20 * len(rows)} runs" in done.out
     assert "with --quick: 4 scenarios, 20 runs" in done.out
     assert "the paper: “AECN with marking-front strategy" in done.out
+
+
+def test_study_show_names_the_set_up_of_each_scenario_of_a_claim(command: Command) -> None:
+    cells = [line.split("│")[1:4] for line in command("study", "show", "aecn", "--claim", "A24").out.splitlines() if line.startswith("│")]
+    setups = [setup.strip() for _, setup, key in cells if key.strip()]
+    assert setups[:2] == ["main", "main"]
+    assert "main" not in setups[2:]
+    assert {"AECN's count of packets since the last mark: router", "gentle", "measured later"} <= set(setups)
+    figure = command("study", "show", "aecn", "--figure", "5.29").out
+    assert {line.split("│")[2].strip() for line in figure.splitlines() if line.startswith("│")} == {"main"}
 
 
 def test_the_verdicts_stand_in_a_table_and_are_counted(command: Command, tmp_path: Path) -> None:

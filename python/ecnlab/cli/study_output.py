@@ -105,8 +105,35 @@ def _print_selected_items_and_claims(chosen: StudySelection) -> None:
         for statement in claim.statements:
             unit = f" {statement.shown.unit}" if statement.shown.unit else ""
             output.print_paragraph(f"  {statement.text}: {statement.range.words}{unit}")
-    rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.planned_scenarios]
-    output.print_tables([TextTable("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
+    setups = _setup_texts_by_scenario_hash(chosen)
+    rows = [
+        [p.scenario.name, setups[p.scenario.hash], p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))]
+        for p in chosen.plan.planned_scenarios
+    ]
+    header = ("scenario", "set-up", "key", "recorded", "seeds")
+    output.print_tables([TextTable("scenarios", header, rows, header[:-1])])
+
+
+def _setup_texts_by_scenario_hash(chosen: StudySelection) -> dict[str, str]:
+    """The first set-up that has each scenario: the values that differ from the main set-up, or the name of an alternative."""
+    texts = {planned.scenario.hash: "main" for planned in chosen.plan.planned_scenarios}
+    if chosen.setups is None:
+        return texts
+    setups = chosen.setups
+    named = {chosen.plan.scenario_of_need(need).hash for claim in chosen.claims for need in claim.required_scenarios()}
+    for claim in chosen.claims:
+        names = setups.parameters_changing_claim_scenarios(claim)
+        for setup in (*setups.others, *setups.alternatives):
+            values = setup.values.items()
+            text = setup.name or ", ".join(
+                f"{name}: {value}" for name, value in values if name in names and value != setups.main.values[name]
+            )
+            for need in claim.required_scenarios():
+                found = chosen.plan.scenario_of_need(setups.scenario_in_setup(setup, need)).hash
+                if found not in named:
+                    named.add(found)
+                    texts[found] = text
+    return texts
 
 
 def _print_run_counts_and_durations(chosen: StudySelection, quick: StudySelection) -> None:

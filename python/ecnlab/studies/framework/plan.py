@@ -88,6 +88,10 @@ class StudyPlan:
                 self._places[need] = wanted.deduplication_key
                 self._wanted.setdefault(wanted.deduplication_key, wanted)
 
+    def scenario_of_need(self, need: RequiredScenario) -> Scenario:
+        """The scenario that is run for a required one."""
+        return self._request_of_need(need).scenario
+
     def has_planned_scenarios(self, needs: Iterable[RequiredScenario]) -> bool:
         """Whether the planned runs already satisfy these required scenarios."""
         return all(need in self._places or self._is_planned(self._request_of_need(need)) for need in needs)

@@ -141,7 +141,7 @@ class StudySetups:
             by_scenarios.setdefault(self._claim_scenario_texts_in_setup(setup, claim), setup)
         return list(by_scenarios.values())[1:]
 
-    def _parameters_changing_claim_scenarios(self, claim: Claim) -> list[str]:
+    def parameters_changing_claim_scenarios(self, claim: Claim) -> list[str]:
         """The open parameters that distinguish the set-ups of a claim: those that change it alone, or all where these do not suffice."""
         main = self.main.values
         differing = [
@@ -188,7 +188,7 @@ class StudySetups:
     ) -> ClaimDecision:
         id_ = main.claim.id
         others = self.setups_changing_claim_scenarios(main.claim)
-        names = self._parameters_changing_claim_scenarios(main.claim)
+        names = self.parameters_changing_claim_scenarios(main.claim)
         in_main = SingleSetupDecision(self.main.values, main.verdict, main.estimates)
         every = [in_main, *(found[setup][id_] for setup in others)] if others else []
         setups = [replace(each, values={name: each.values[name] for name in names}) for each in every]
