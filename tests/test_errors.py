@@ -22,6 +22,10 @@ def test_an_unknown_name_like_no_other_lists_what_is_known() -> None:
     assert "fix: use one of aecn, rfc2884" in str(UnknownName("study", "zzz", ["rfc2884", "aecn"]))
 
 
+def test_known_names_are_listed_in_the_order_of_their_numbers() -> None:
+    assert "fix: use one of Figure 4.2, Figure 4.10" in str(UnknownName("figure", "zzz", ["Figure 4.10", "Figure 4.2"]))
+
+
 def test_of_very_many_known_names_only_the_first_are_listed() -> None:
     text = str(UnknownName("group", "zzz", [f"g{number:04}" for number in range(4000)]))
     assert "g0000, g0001" in text

@@ -16,6 +16,7 @@ EcnlabError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -136,12 +137,17 @@ class UnknownName(UsageError):
     """An unknown name; the message suggests the nearest known one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
+        names = sorted(known, key=natural_order_key)
         new = _RENAMED_NAMES.get(name)
         is_renamed = new in names
         super().__init__(
             f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_unknown_name_hint(name, names)}"
         )
+
+
+def natural_order_key(name: str) -> list[tuple[int, str]]:
+    """Sort key that puts "R10" after "R9"."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.findall(r"[0-9]+|[^0-9]+", name)]
 
 
 def require_known_name(kind: str, name: str, known: Collection[str]) -> None:

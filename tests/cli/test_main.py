@@ -160,7 +160,7 @@ def test_ctrl_c_ends_a_run_with_exit_code_130_and_says_how_to_go_on(tmp_path: Pa
     begun.send_signal(signal.SIGINT)
     out, err = begun.communicate(timeout=30)
     assert (begun.returncode, out) == (130, "")
-    assert err == "interrupted: 0 of 2 runs had finished; they are stored in r; the same command continues from there\n"
+    assert err == "interrupted: 0 of 2 runs had finished; finished runs are in r; the same command continues from there\n"
 
 
 @pytest.mark.real_time

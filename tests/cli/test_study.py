@@ -104,7 +104,7 @@ def test_an_interrupted_study_says_how_to_go_on(command: Command, tmp_path: Path
     assert done.code == 130
     assert (
         done.err
-        == f"interrupted: 3 of 9 runs had finished; they are stored in {tmp_path / 'kept'}; the same command continues from there\n"
+        == f"interrupted: 3 of 9 runs had finished; finished runs are in {tmp_path / 'kept'}; the same command continues from there\n"
     )
 
 

@@ -78,7 +78,7 @@ def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Pat
 def test_identical_points_are_reported(command: Command, sweep_file: Path) -> None:
     sweep_file.write_text(FILE + "CLASSIC = {}\n")
     done = command("sweep", sweep_file)
-    assert "points: points 2,3; points 5,6: each is one scenario, and its points share the runs" in done.err
+    assert "points: 2,3 are the same scenario; 5,6 are the same scenario; fix: let a key or [derived] use" in done.err
     assert "6 points, 3 seeds: 12 runs" in done.err
 
 
@@ -121,6 +121,13 @@ def test_what_cannot_be_swept_is_refused_and_nothing_is_written(command: Command
     assert not Path("results").exists()
 
 
+def test_a_sweep_file_that_varies_nothing_is_refused_with_the_table_to_add(command: Command, small_file: Path) -> None:
+    small_file.with_name("fixed.toml").write_text(f'scenario = "{small_file.name}"\nseeds = 1\n\n[grid]\n')
+    done = command("sweep", small_file.with_name("fixed.toml"))
+    assert done.code == 2
+    assert 'no parameter is varied; fix: give a table [grid], with "link.bottleneck.queue.max_p" = [0.1, 0.5]' in done.err
+
+
 def test_errors_in_a_sweep_file_are_reported_with_its_name(command: Command, sweep_file: Path) -> None:
     sweep_file.write_text(
         FILE.replace("[0.1, 0.5]", '"0.1..0.5"').replace("[grid.scheme]", "flows = { far = { count = [1] } }\n\n[grid.scheme]")
@@ -158,7 +165,7 @@ def test_ctrl_c_says_how_to_go_on(command: Command, sweep_file: Path, monkeypatc
     monkeypatch.setattr(run, "run_all", raise_interrupted)
     done = command("sweep", sweep_file)
     assert done.code == 130
-    expected = "interrupted: 1 of 12 runs had finished; they are stored in results/store; the same command continues from there"
+    expected = "interrupted: 1 of 12 runs had finished; finished runs are in results/store; the same command continues from there"
     assert done.err.splitlines()[-1] == expected
 
 

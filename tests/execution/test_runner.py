@@ -250,7 +250,7 @@ def test_threads_are_one_kind_of_workers(small: ecnlab.Scenario) -> None:
 
 
 def test_a_side_that_is_neither_scenario_nor_folder_is_refused(small: ecnlab.Scenario) -> None:
-    with pytest.raises(ecnlab.UsageError, match="scenario: must be made by load"):
+    with pytest.raises(ecnlab.UsageError, match=r"scenario: must be made by load.*; fix: give ecnlab\.load\(FILE\)"):
         ecnlab.run("small.toml")  # type: ignore[arg-type]
     with pytest.raises(ecnlab.UsageError, match="out: must be the path"):
         ecnlab.run(small, out=7)  # type: ignore[arg-type]

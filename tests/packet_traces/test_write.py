@@ -96,6 +96,10 @@ def test_a_capture_may_be_of_ipv6(small: ecnlab.Scenario, tmp_path: Path) -> Non
 def test_an_unknown_link_is_refused_with_the_nearest_name(small: ecnlab.Scenario, tmp_path: Path) -> None:
     with pytest.raises(ecnlab.UnknownName, match="bottleneck"):
         traced(small, tmp_path / "run.tr", links=["botleneck"])
+    with pytest.raises(ecnlab.UnknownName, match="unknown link 'zzz'; fix: use one of ") as refused:
+        traced(small, tmp_path / "run.tr", links=["zzz"])
+    assert "far.access, " in str(refused.value)
+    assert "far.access.0" not in str(refused.value)
 
 
 def test_a_place_that_cannot_be_written_is_said_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:

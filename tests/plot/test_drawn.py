@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_leaves_the_figure_that_was_there(tmp_path: Path) ->
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
     try:
-        with pytest.raises(ResultsError, match="cannot write the figure"):
+        with pytest.raises(ResultsError, match=r"cannot write the figure .*; fix: choose another folder \(--out DIR\)"):
             write_figure_files(tmp_path / "queue", {"svg": b"x" * 20_000})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -220,7 +220,11 @@ def test_more_than_ten_lines_are_cut_and_that_is_said(small_file: Path) -> None:
             r"max_p: has several values at each count, which is .*; fix: add it to by, .* with where, .* with x",
         ),
         ({"y": "goodput_bps", "group": "far", "queue": "bottleneck"}, UsageError, "group and queue exclude each other"),
-        ({"y": "utilisation", "group": "far"}, UsageError, "unknown quantity of a group"),
+        (
+            {"y": "utilisation", "group": "far"},
+            UsageError,
+            r"y: utilisation is a quantity of the table queues, not of a group; fix: omit group",
+        ),
         ({"y": "goodput_bps", "groups": "far"}, UnknownName, "did you mean 'group'"),
     ],
 )

@@ -80,7 +80,7 @@ def test_text_is_passed_on_as_a_bare_word() -> None:
     [
         (["flows.near.count=5"], "not list"),
         ("flows.near.count=5", "not str"),
-        ({7: 1}, "key paths"),
+        ({7: 1}, "the key 7 is no text; fix: write the path of a key"),
         ({"na\udcffme": 1}, "surrogates not allowed"),
         ({"name": _deeply_nested()}, "nested too deeply"),
     ],

@@ -291,3 +291,8 @@ def test_a_column_that_the_table_does_not_have_is_refused_with_the_nearest_name(
 def test_an_argument_that_is_not_a_path_is_refused_as_results_folder(path: object) -> None:
     with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):
         ecnlab.open_result(path)  # type: ignore[arg-type]
+
+
+def test_one_seed_is_in_the_singular(small: ecnlab.Scenario) -> None:
+    assert repr(ecnlab.run(small, seed=1)).endswith(", 1 seed>")
+    assert repr(ecnlab.sweep(small, {"flows.far.count": [1]}, seeds=[1])).endswith(", 1 point, 1 seed>")

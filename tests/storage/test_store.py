@@ -227,6 +227,8 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
         ecnlab.ResultsError, match=r"is not a results folder: run\.json is missing; fix: name a folder that a run has written"
     ):
         ecnlab.open_result(tmp_path)
+    with pytest.raises(ecnlab.ResultsError, match=r"nowhere: there is no such folder; fix: name a folder that a run has written"):
+        ecnlab.open_result(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

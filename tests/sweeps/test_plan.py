@@ -212,5 +212,5 @@ def test_an_aqm_of_one_s_own_need_stand_in_a_queue_at_one_point_only(small_file:
 def test_points_with_the_same_scenario_are_reported(small: ecnlab.Scenario) -> None:
     made = _planned_values(small, {"alias": {"a": {}, "b": {}}, MAX_P: [0.1, 0.2]})
     assert [warning.message for warning in made.warnings if warning.place == "points"] == [
-        "points 1,3; points 2,4: each is one scenario, and its points share the runs"
+        "1,3 are the same scenario; 2,4 are the same scenario; fix: let a key or [derived] use the parameters that differ, or omit points"
     ]

@@ -257,7 +257,7 @@ def name_folder_when_interrupted(folder: Path) -> Iterator[None]:
     try:
         yield
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are stored in {folder}; the same command continues from there", error.result) from None
+        raise Interrupted(f"{error}; finished runs are in {folder}; the same command continues from there", error.result) from None
 
 
 @contextmanager

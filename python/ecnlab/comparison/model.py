@@ -86,7 +86,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         a, b = (f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
-        return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {self.difference_count_text()}>"
+        parameters = f"{len(self.parameters)} parameters differ" if len(self.parameters) != 1 else "1 parameter differs"
+        return f"<Comparison of {a!r} and {b!r}: {parameters}, {self.difference_count_text()}>"
 
     def _repr_html_(self) -> str:
         """The tables of `ecnlab compare`, for notebooks."""

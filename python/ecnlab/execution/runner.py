@@ -207,7 +207,7 @@ def run(
     0.79 ± 0.08
     """
     if not isinstance(scenario, Scenario):
-        raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
+        raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}; fix: give ecnlab.load(FILE)")
     backend = merge_renamed_backend_argument(backend, on)
     scenario = scenario if backend is None else scenario.on_backend(backend)
     asked = None if until is None else precision.parse_precision_target(until, of, scenario.group_names, scenario.queue_names)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecnlab.backends.base import KERNEL_CASES
-from ecnlab.errors import ResultsError, UsageError, require_known_name, require_nonempty_path
+from ecnlab.errors import ResultsError, UnknownName, UsageError, require_nonempty_path
 from ecnlab.storage.atomic import locked_temporary_path, partial_path, remove_abandoned_partials
 
 if TYPE_CHECKING:
@@ -118,7 +118,9 @@ def trace_output_from_options(trace: str | Path | TraceTo, scenario: Scenario, s
     links = [asked.links] if isinstance(asked.links, str) else list(asked.links)
     known = scenario.link_names
     for link in links:
-        require_known_name("link", link, known)
+        if link not in known:
+            # The links of single flows would hide the others in a list of all.
+            raise UnknownName("link", link, [name for name in known if not any(part.isdecimal() for part in name.split("."))])
     if form == "pcapng" and not links:
         links = _with_reverse_links(scenario.queue_names, known)
     if form == "pcapng" and not links:

@@ -125,4 +125,4 @@ def write_figure_files(stem: Path, contents: dict[str, bytes]) -> None:
         for ending, content in contents.items():
             write_atomically(stem.with_name(f"{stem.name}.{ending}"), content)
     except OSError as error:
-        raise ResultsError(f"cannot write the figure {stem}: {error.strerror or error}") from None
+        raise ResultsError(f"cannot write the figure {stem}: {error.strerror or error}; fix: choose another folder (--out DIR)") from None

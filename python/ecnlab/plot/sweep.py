@@ -190,7 +190,7 @@ class SweepPlots:
         named = None if by is None else [by] if isinstance(by, str) else list(by)
         split_by = [*(named or ()), *([panels] if panels else [])]
         self._require_known_names(y, x, split_by, where or {}, row)
-        table, name = _select_figure_table_and_row(row, split_by, tables_with_quantity(self._sweep, y))
+        table, name = _select_figure_table_and_row(y, row, split_by, tables_with_quantity(self._sweep, y))
         rows = _rows_with_parameter_values(estimates_at_points(self._sweep, table, y), self._parameters, where or {})
         if name is not None:
             if name not in rows["name"]:
@@ -431,7 +431,9 @@ def _require_log_scale_possible(view: SweepFigureView) -> SweepFigureView:
     return view
 
 
-def _select_figure_table_and_row(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
+def _select_figure_table_and_row(
+    quantity: str, asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]
+) -> tuple[str, str | None]:
     """The table of a figure, and the single requested row, if any."""
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _TABLES_BY_ROW_KIND if kind in by]
     if len(kinds) > 1:
@@ -440,7 +442,7 @@ def _select_figure_table_and_row(asked: Mapping[str, str | None], by: Sequence[s
         return having[0], None
     table = _TABLES_BY_ROW_KIND[kinds[0]]
     if table not in having:
-        raise UsageError(f"unknown quantity of a {kinds[0]}; fix: choose {', '.join(having)}")
+        raise UsageError(f"y: {quantity} is a quantity of the table {' and '.join(having)}, not of a {kinds[0]}; fix: omit {kinds[0]}")
     return table, asked.get(kinds[0])
 
 

@@ -390,10 +390,12 @@ def _build_interruptibly(build: Callable[[], _core.Scenario]) -> _core.Scenario:
 def _override_values_as_toml(overrides: Overrides | None) -> dict[str, str]:
     if overrides is None:
         return {}
-    if not isinstance(overrides, Mapping) or not all(isinstance(key, str) for key in overrides):
+    if not isinstance(overrides, Mapping):
         raise UsageError(
             f"overrides: must be a dict from key paths to values, as in {{'flows.far.count': 40}}, not {type(overrides).__name__}"
         )
+    if wrong := [key for key in overrides if not isinstance(key, str)]:
+        raise UsageError(f"overrides: the key {wrong[0]!r} is no text; fix: write the path of a key, as in 'flows.far.count'")
     try:
         return {key: _override_value_as_toml(key, value) for key, value in overrides.items()}
     except RecursionError:

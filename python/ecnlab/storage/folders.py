@@ -72,6 +72,8 @@ def require_format(path: Path, what: str, found: object, readable: Sequence[int]
     """Check the format version of a folder. Raises ResultsError if it is not among the `readable` ones, the last of which is written."""
     if found in readable:
         return
+    if not isinstance(found, int):
+        raise ResultsError(f"{path}: the {what} is damaged, as it has no number of a format; fix: {remedy}")
     numbers = f"format{'s' if len(readable) > 1 else ''} {' and '.join(map(str, readable))}"
     newer = isinstance(found, int) and found > readable[-1]
     fix = f"upgrade ecnlab, or {remedy}" if newer else remedy

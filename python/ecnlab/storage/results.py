@@ -178,7 +178,7 @@ class Result:
         self._values: dict[tuple[str, str], dict[str, list[float]]] = {}
 
     def __repr__(self) -> str:
-        return f"<Result {self.name!r} {self.hash[:12]}, {len(self.seeds)} seeds>"
+        return f"<Result {self.name!r} {self.hash[:12]}, {len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}>"
 
     def _repr_html_(self) -> str:
         """The tables of `ecnlab run`, for notebooks."""

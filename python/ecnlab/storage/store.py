@@ -98,6 +98,8 @@ class ScenarioResultsFolder:
     def open(path: Path) -> ScenarioResultsFolder:
         """Open an existing folder. Raises ResultsError if it is not a results folder or has another format."""
         if not (path / _HEADER_FILE).exists():
+            if not path.exists():
+                raise ResultsError(f"{path}: there is no such folder; fix: name a folder that a run has written")
             raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
         header = read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")
         require_results_format(path, "results folder", header.get("format"), "run the scenario into another folder")

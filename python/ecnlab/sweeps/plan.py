@@ -97,11 +97,15 @@ class SweepPlan:
         numbers: dict[str, list[int]] = {}
         for point in self.points:
             numbers.setdefault(point.scenario.hash, []).append(point.number)
-        groups = [f"points {seeds_as_text(same)}" for same in numbers.values() if len(same) > 1]
+        groups = [f"{seeds_as_text(same)} are the same scenario" for same in numbers.values() if len(same) > 1]
         if not groups:
             return []
         more = f" and {len(groups) - 3} more such groups" if len(groups) > 3 else ""
-        return [Problem("points", None, f"{'; '.join(groups[:3])}{more}: each is one scenario, and its points share the runs")]
+        return [
+            Problem(
+                "points", None, f"{'; '.join(groups[:3])}{more}; fix: let a key or [derived] use the parameters that differ, or omit points"
+            )
+        ]
 
 
 def plan_sweep(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> SweepPlan:

@@ -118,6 +118,9 @@ def plan_parsed_sweep_file(sweep_file: SweepFile) -> SweepPlan:
     base = load(sweep_file.scenario, sweep_file.changes, aqms=sweep_file.aqms)
     try:
         base = base if sweep_file.backend is None else base.on_backend(sweep_file.backend)
+        if sweep_file.path is not None and not (sweep_file.grid or sweep_file.points):
+            example = '"link.bottleneck.queue.max_p" = [0.1, 0.5]'
+            raise UsageError(f"no parameter is varied; fix: give a table [grid], with {example}, or [[point]]")
         plan = plan_sweep(base, sweep_file.grid, sweep_file.points, sweep_file.derived)
         _require_recorded_tables(sweep_file.tables, plan)
     except UsageError as error:

@@ -112,7 +112,8 @@ class Sweep:
         self._tables = tables
 
     def __repr__(self) -> str:
-        return f"<Sweep {self.name!r}, {self.about['points']} points, {len(self.seeds)} seeds>"
+        points, seeds = self.about["points"], len(self.seeds)
+        return f"<Sweep {self.name!r}, {points} point{'s' * (points != 1)}, {seeds} seed{'s' * (seeds != 1)}>"
 
     def _repr_html_(self) -> str:
         """The table of `ecnlab sweep`, for notebooks."""

@@ -66,7 +66,12 @@ def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path,
 
 
 def test_an_invalid_report_is_refused_with_a_remedy(reports: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="fix: run `ecnlab study run`"):
+    with pytest.raises(ResultsError, match="nowhere: there is no such folder; fix: name a folder that `ecnlab study run` has written"):
+        joined.reports_to_joined_table([tmp_path / "nowhere"])
+    with pytest.raises(ResultsError, match=r"cannot read .*: No such file or directory; fix: name a folder that `ecnlab study run`"):
+        joined.reports_to_joined_table([tmp_path])
+    (tmp_path / "claims.json").write_text("[")
+    with pytest.raises(ResultsError, match=r"is damaged: .*; fix: run `ecnlab study run` again"):
         joined.reports_to_joined_table([tmp_path])
     (tmp_path / "claims.json").write_text("[]")
     with pytest.raises(ResultsError, match="study, seeds or claims are missing"):

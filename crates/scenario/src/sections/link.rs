@@ -177,7 +177,7 @@ fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>>
         reader.report(&given, "to", "a link must lead to another node than it comes from");
     }
     if reading.get::<Option<Rate>>("rate") == Some(None) && !given.has(DELIVERIES.key) {
-        reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries");
+        reader.report(&given, "rate", "is missing, or auto without deliveries; fix: give it as rate = \"10 Mbps\", or give deliveries");
     }
     let reverse = read_reverse(reader, &given, &reading);
     let forward = read_direction_keys(reader, given, reading);

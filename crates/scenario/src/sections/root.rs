@@ -17,7 +17,7 @@ parameters! {
         /// Title of the scenario. It is shown and affects no result.
         #[required]
         pub name: String = "my scenario";
-        /// Simulated time.
+        /// Simulated time, above 0 s.
         #[required]
         #[usual(5..=300, log)]
         pub duration: Span = "100 s", 0..=8_640_000, "s";
@@ -101,7 +101,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)
     let values = reading.valid_values()?;
     let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {
-        reader.report(root, "duration", "0 s must be above 0");
+        reader.report(root, "duration", "0 s must be above 0 s and at most 100 days");
         return None;
     }
     if keys.measure_from >= keys.duration {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ecnlab.errors import ResultsError, UsageError
+from ecnlab.errors import ResultsError, UsageError, natural_order_key
 from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.storage.atomic import read_regular_file
 from ecnlab.studies.framework import page
@@ -83,10 +82,15 @@ def _read_report(folder: Path) -> dict[str, Any]:
     path = folder / "claims.json"
     try:
         content = json.loads(read_regular_file(path))
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{folder} is not a study's report: {path}: {error}; fix: run `ecnlab study run`") from None
+    except OSError as error:
+        reason = f"cannot read {path}: {error.strerror or error}" if folder.exists() else f"{folder}: there is no such folder"
+        raise ResultsError(f"{reason}; fix: name a folder that `ecnlab study run` has written") from None
+    except ValueError as error:
+        raise ResultsError(f"{path} is damaged: {error}; fix: run `ecnlab study run` again") from None
     if not isinstance(content, dict) or not {"study", "seeds", "claims"} <= content.keys():
-        raise ResultsError(f"{folder} is not a study's report: study, seeds or claims are missing in {path}")
+        raise ResultsError(
+            f"{folder} is not a study's report: study, seeds or claims are missing in {path}; fix: run `ecnlab study run` again"
+        )
     return content
 
 
@@ -103,12 +107,7 @@ def _all_claims_of_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Ma
     for report in reports:
         for claim in report["claims"]:
             found.setdefault(claim["id"], claim)
-    return dict(sorted(found.items(), key=lambda item: _natural_order_key(item[0])))
-
-
-def _natural_order_key(id_: str) -> list[tuple[int, str]]:
-    """Sort key that puts "R10" after "R9"."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", id_)]
+    return dict(sorted(found.items(), key=lambda item: natural_order_key(item[0])))
 
 
 def _claim_and_statement_rows(id_: str, claim: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> list[list[str]]:
