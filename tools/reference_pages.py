@@ -147,16 +147,16 @@ _DUTIES_LOAD = """## Loads
 
 | requirement | load | buffer | values of the AQM |
 | --- | --- | --- | --- |
-| `marks`, `incapable` | packets of one kind at 10 Mbit/s; about ten packets wait | 20 packets | values that make it signal often |
-| `excess` | ECN-capable packets that do not respond, at three times the link's rate | 200 packets | defaults |
-| `size` | responsive flows at 50 Mbit/s, packets of 100 and 1500 bytes | one BDP, at least 50 packets | defaults |
-| `untuned` | responsive flows at 1, 10 and 100 Mbit/s | one BDP, at least 50 packets | defaults |
+| `marks`, `not-ect` | packets of one kind at 10 Mbit/s; about ten packets wait | 20 packets | values that make it signal often |
+| `overload` | ECN-capable packets that do not respond, at three times the link's rate | 200 packets | defaults |
+| `packet-size` | responsive flows at 50 Mbit/s, packets of 100 and 1500 bytes | one BDP, at least 50 packets | defaults |
+| `defaults` | responsive flows at 1, 10 and 100 Mbit/s | one BDP, at least 50 packets | defaults |
 
-BDP is the bandwidth-delay product. The figures of `size` are the signalled shares of both sizes.
+BDP is the bandwidth-delay product. The figures of `packet-size` are the signalled shares of both sizes.
 Responsive flows increase their windows by a packet per round-trip time (100 ms) and halve them at a signal.
 At MECN's level of incipient congestion they reduce them by a fifth. Their number is RFC 7928's medium congestion (section 8.2.3).
 
-`untuned` is "yes" if three conditions hold at each rate, and "partly" if they hold at some of the three rates:
+`defaults` is "yes" if three conditions hold at each rate, and "partly" if they hold at some of the three rates:
 
 - The buffer is less than half full on average.
 - The link is used for more than 90 % of the time.

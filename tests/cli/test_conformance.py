@@ -34,6 +34,15 @@ def test_an_aqm_that_keeps_every_rule_passes(command: Command, aqm: str) -> None
     assert "RFC 7567" in done.out
 
 
+def test_a_missed_bound_of_the_defaults_is_named(command: Command) -> None:
+    duties = {duty["name"]: duty for duty in json.loads(command("test-aqm", "droptail", "--json").out)["duties"]}
+    assert duties["defaults"]["verdict"] == "no"
+    assert re.match(
+        r"1 Mbps: \d+\.\d % full \(must be < 50 %\), 100 % used, .* % overflow \(must be < 0\.01 %\); 10 Mbps: ",
+        duties["defaults"]["found"],
+    )
+
+
 def test_red_by_hand_is_judged_as_the_built_in_is(command: Command) -> None:
     theirs, mine = (json.loads(command("test-aqm", aqm, "--json").out) for aqm in ("red", RED_BY_HAND))
     assert [(rule["name"], rule["ok"]) for rule in theirs["checks"]] == [(rule["name"], rule["ok"]) for rule in mine["checks"]]
@@ -42,7 +51,7 @@ def test_red_by_hand_is_judged_as_the_built_in_is(command: Command) -> None:
 def test_an_aqm_that_breaks_a_rule_is_reported_and_fails(command: Command, drops_all: Path) -> None:
     done = command("test-aqm", drops_all)
     assert done.code == 1
-    assert "DropsAll: empty: The first packet to an empty queue passes." in done.err
+    assert "DropsAll: empty-queue: The first packet to an empty queue passes." in done.err
     assert "FAILS" in done.out
 
 
@@ -50,7 +59,7 @@ def test_an_aqm_that_raises_is_reported_with_its_traceback(command: Command, dro
     drops_all.write_text(DROPPING_AQM.replace("return lab.drop()", "return lab.PASS if arrival.backlog.packets < 9 else 1 / 0"))
     done = command("test-aqm", drops_all, "--quiet")
     assert (done.code, done.out) == (1, "")
-    assert "DropsAll: raises:" in done.err
+    assert "DropsAll: exceptions:" in done.err
     assert "ZeroDivisionError" in done.err
     assert "else 1 / 0" in done.err
 
@@ -67,7 +76,7 @@ def test_rules_and_duties_that_an_aqm_which_raises_cannot_be_tried_on_are_not_ju
     done = command("test-aqm", drops_all, "--json")
     report = json.loads(done.out)
     assert done.code == 1
-    assert {rule["name"]: rule["ok"] for rule in report["checks"] if rule["ok"] is not None} == {"raises": False}
+    assert {rule["name"]: rule["ok"] for rule in report["checks"] if rule["ok"] is not None} == {"exceptions": False}
     assert {duty["verdict"] for duty in report["duties"]} == {"not judged"}
     assert "could not be judged" not in done.err
     assert not re.search(r"\bok\b", command("test-aqm", drops_all).out)
@@ -77,7 +86,7 @@ def test_rules_that_were_tried_before_an_aqm_raises_are_judged(command: Command,
     body = "return lab.PASS if arrival.now_s < 59 else 1 / 0"  # only the last trial takes that long
     drops_all.write_text(DROPPING_AQM.replace("return lab.drop()", body))
     found = {rule["name"]: rule["ok"] for rule in json.loads(command("test-aqm", drops_all, "--json").out)["checks"]}
-    assert (found["raises"], found["rest"], found["books"], found["empty"]) == (False, None, True, True)
+    assert (found["exceptions"], found["after-idle"], found["conservation"], found["empty-queue"]) == (False, None, True, True)
 
 
 UNEQUAL_AQM = """\
@@ -101,7 +110,7 @@ STARTS = [0]
 def test_findings_of_a_rule_are_reported_as_text(command: Command, drops_all: Path) -> None:
     drops_all.write_text(UNEQUAL_AQM)
     done = command("test-aqm", drops_all)
-    told = next(line for line in done.err.splitlines() if "Unequal: repeat" in line)
+    told = next(line for line in done.err.splitlines() if "Unequal: determinism" in line)
     assert re.search(r"default values: packet \d+: one run (marked|sent) packet \d+.*, an equal one (marked|sent) packet \d+", told)
     drops_all.write_text(
         DROPPING_AQM.replace("return lab.drop()", "self.level = float('nan'); return lab.PASS").replace(

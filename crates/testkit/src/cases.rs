@@ -29,16 +29,24 @@ impl TestCase {
 
 pub static TEST_CASES: &[TestCase] = &[
     TestCase::new(
-        &[Invariant::Books, Invariant::Limit, Invariant::Marks, Invariant::Order, Invariant::Full, Invariant::Timers, Invariant::Gauges],
+        &[
+            Invariant::Conservation,
+            Invariant::BufferLimit,
+            Invariant::Marks,
+            Invariant::Order,
+            Invariant::FullBuffer,
+            Invariant::Timers,
+            Invariant::Gauges,
+        ],
         random_operations_case,
     ),
-    TestCase::new(&[Invariant::Later], burst_drains),
-    TestCase::new(&[Invariant::Empty], first_packet_passes),
-    TestCase::new(&[Invariant::Rest], packet_passes_after_rest),
-    TestCase::new(&[Invariant::Repeat], equal_runs_are_equal),
+    TestCase::new(&[Invariant::DequeueTime], burst_drains),
+    TestCase::new(&[Invariant::EmptyQueue], first_packet_passes),
+    TestCase::new(&[Invariant::AfterIdle], packet_passes_after_rest),
+    TestCase::new(&[Invariant::Determinism], equal_runs_are_equal),
     TestCase { replaces_aqm: true, ..TestCase::new(&[Invariant::Reports], discipline_reports_backlog_to_aqm) },
-    TestCase::new(&[Invariant::Work], packet_cost::cost_does_not_grow),
-    TestCase::new(&[Invariant::Values], random_values_keep_invariants),
+    TestCase::new(&[Invariant::WorkPerPacket], packet_cost::cost_does_not_grow),
+    TestCase::new(&[Invariant::ParameterValues], random_values_keep_invariants),
 ];
 
 const PACKET_BUFFER: Limit = Limit::Packets(20);
@@ -74,7 +82,7 @@ fn burst_drains(dut: &DeviceUnderTest) -> Result<(), Violation> {
 }
 
 fn first_packet_passes(dut: &DeviceUnderTest) -> Result<(), Violation> {
-    check_packet_passes_after(|_| Ok(()), 20, Invariant::Empty, dut)
+    check_packet_passes_after(|_| Ok(()), 20, Invariant::EmptyQueue, dut)
 }
 
 fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
@@ -82,7 +90,7 @@ fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
         send_overload(queue)?;
         queue.wait(Span::from_secs(60))
     };
-    check_packet_passes_after(load, 5, Invariant::Rest, dut)
+    check_packet_passes_after(load, 5, Invariant::AfterIdle, dut)
 }
 
 /// Sends five hundred packets of all kinds at 1.5 times the link's rate, and then drains the queue.
@@ -143,7 +151,7 @@ fn equal_runs_are_equal(dut: &DeviceUnderTest) -> Result<(), Violation> {
 fn compare_events(first: &[QueueEventOrAnswer], second: &[QueueEventOrAnswer]) -> Result<(), Violation> {
     let at = first.iter().zip(second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
     let (first, second) = (first.get(at), second.get(at));
-    ensure!(first == second, Repeat, "{}", describe_divergence(first, second));
+    ensure!(first == second, Determinism, "{}", describe_divergence(first, second));
     Ok(())
 }
 
@@ -173,7 +181,7 @@ fn random_values_keep_invariants(dut: &DeviceUnderTest) -> Result<(), Violation>
         let values = dut.random_values(limit, &mut rng);
         let operations: Vec<Operation> = random_operations(number, 300);
         let kept = crate::catch_violation(|| CheckedQueue::new(dut, &values, limit, number).apply_all(&operations));
-        kept.map_err(|violation| Violation::new(Invariant::Values, format!("{}: {violation}", describe_setup(limit, &values))))?;
+        kept.map_err(|violation| Violation::new(Invariant::ParameterValues, format!("{}: {violation}", describe_setup(limit, &values))))?;
     }
     Ok(())
 }

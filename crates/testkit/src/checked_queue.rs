@@ -50,7 +50,7 @@ impl CheckedQueue {
         model.record_arrival(packet, *now);
         queue.enqueue(packet, *now, rng, &mut |event| model.on_event(event));
         model.finish_operation()?;
-        ensure!(has_space_for || model.dropped() > dropped, Full, "nothing was dropped for packet {}", packet.number);
+        ensure!(has_space_for || model.dropped() > dropped, FullBuffer, "nothing was dropped for packet {}", packet.number);
         self.check_state(timer)
     }
 
@@ -62,16 +62,16 @@ impl CheckedQueue {
         model.finish_operation()?;
         match outcome {
             DequeueOutcome::Packet { packet, sojourn, band } => {
-                ensure!(band < queue.band_count(), Books, "band {band} of {}", queue.band_count());
+                ensure!(band < queue.band_count(), Conservation, "band {band} of {}", queue.band_count());
                 model.verify_departure(&packet, sojourn, *now, band)?;
             }
             DequeueOutcome::RetryAt(time) => {
-                ensure!(time > *now, Later, "asked at {} s it says {} s", now.seconds(), time.seconds());
-                ensure!(model.packets() > 0, Later, "nothing waits and it says {} s", time.seconds());
+                ensure!(time > *now, DequeueTime, "asked at {} s it says {} s", now.seconds(), time.seconds());
+                ensure!(model.packets() > 0, DequeueTime, "nothing waits and it says {} s", time.seconds());
                 model.events.push(QueueEventOrAnswer::Later(time));
             }
             DequeueOutcome::Empty => {
-                ensure!(model.packets() == 0, Books, "it says that it is empty, and {} packets wait", model.packets());
+                ensure!(model.packets() == 0, Conservation, "it says that it is empty, and {} packets wait", model.packets());
                 model.events.push(QueueEventOrAnswer::Empty);
             }
         }
@@ -90,7 +90,7 @@ impl CheckedQueue {
                 outcome = self.dequeue()?;
                 if let DequeueOutcome::RetryAt(later) = outcome {
                     let message = format!("asked at {} s, as it said, it puts off: a packet at {} s", time.seconds(), later.seconds());
-                    return Err(Violation::new(Invariant::Later, message));
+                    return Err(Violation::new(Invariant::DequeueTime, message));
                 }
             } else {
                 outcome = self.dequeue()?;
@@ -158,9 +158,16 @@ impl CheckedQueue {
             Limit::Packets(most) => self.queue.len() <= (most + self.held_outside_buffer) as usize,
             Limit::Bytes(most) => self.queue.bytes() <= most + u64::from(self.held_outside_buffer * MAX_PACKET_BYTES),
         };
-        ensure!(held, Limit, "{} packets of {} bytes wait in {}", self.queue.len(), self.queue.bytes(), describe::buffer_text(self.limit));
+        ensure!(
+            held,
+            BufferLimit,
+            "{} packets of {} bytes wait in {}",
+            self.queue.len(),
+            self.queue.bytes(),
+            describe::buffer_text(self.limit)
+        );
         let in_bands = (0..self.queue.band_count()).map(|band| self.queue.band_len(band)).sum::<usize>();
-        ensure!(in_bands == self.queue.len(), Books, "{in_bands} packets wait in bands, and {} in the queue", self.queue.len());
+        ensure!(in_bands == self.queue.len(), Conservation, "{in_bands} packets wait in bands, and {} in the queue", self.queue.len());
         let now = self.queue.next_timer();
         ensure!(now == timer, Timers, "the deadline was {} and is {}", describe::time_text(timer), describe::time_text(now));
         self.check_gauges()

@@ -5,21 +5,21 @@ use ecnlab_units::words;
 words! {
     /// A property that always holds for a queue with any child.
     pub enum Invariant {
-        Sound = "sound",
-        Books = "books",
-        Limit = "limit",
+        NoPanic = "no-panic",
+        Conservation = "conservation",
+        BufferLimit = "buffer-limit",
         Marks = "marks",
         Order = "order",
-        Full = "full",
-        Empty = "empty",
-        Rest = "rest",
-        Repeat = "repeat",
+        FullBuffer = "full-buffer",
+        EmptyQueue = "empty-queue",
+        AfterIdle = "after-idle",
+        Determinism = "determinism",
         Reports = "reports",
         Timers = "timers",
         Gauges = "gauges",
-        Later = "later",
-        Work = "work",
-        Values = "values",
+        DequeueTime = "dequeue-time",
+        WorkPerPacket = "work-per-packet",
+        ParameterValues = "parameter-values",
     }
 }
 
@@ -27,25 +27,25 @@ impl Invariant {
     /// The invariant in a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Invariant::Sound => "It never panics.",
-            Invariant::Books => {
+            Invariant::NoPanic => "The code of the queue never panics.",
+            Invariant::Conservation => {
                 "Every arriving packet is sent, dropped or still queued, and each queue event is reported once, with the packet in its current state."
             }
-            Invariant::Limit => "The backlog never exceeds the buffer's limit.",
+            Invariant::BufferLimit => "The backlog never exceeds the buffer's limit.",
             Invariant::Marks => {
                 "A mark applies only to an ECN-capable packet, raises its congestion level, and has a level that the registry declares."
             }
             Invariant::Order => "Packets of one flow leave in the order of their arrival.",
-            Invariant::Full => "A packet that does not fit causes a drop.",
-            Invariant::Empty => "The first packet to an empty queue passes.",
-            Invariant::Rest => "After an idle minute the first packet passes, after any load.",
-            Invariant::Repeat => "The same packets and random numbers lead to the same queue events.",
+            Invariant::FullBuffer => "A packet that does not fit causes a drop.",
+            Invariant::EmptyQueue => "The first packet to an empty queue passes.",
+            Invariant::AfterIdle => "After an idle minute the first packet passes, after any load.",
+            Invariant::Determinism => "The same packets and random numbers lead to the same queue events.",
             Invariant::Reports => "A discipline reports every enqueue and every dequeue of a buffer to the AQM of that buffer.",
             Invariant::Timers => "Only an expired timer changes the next one, and always to a later time.",
             Invariant::Gauges => "The gauges are the declared ones, and they and the average are finite.",
-            Invariant::Later => "A queue that returns a time for the next dequeue has a packet to send at that time.",
-            Invariant::Work => "The work per packet does not grow with the queue length.",
-            Invariant::Values => "All rules hold with any values within the declared bounds.",
+            Invariant::DequeueTime => "A queue that returns a time for the next dequeue has a packet to send at that time.",
+            Invariant::WorkPerPacket => "The work per packet does not grow with the queue length.",
+            Invariant::ParameterValues => "All rules hold with any values within the declared bounds.",
         }
     }
 }

@@ -97,7 +97,7 @@ pub fn check_excluding_rejected_cases(dut: &DeviceUnderTest, accepts: &mut dyn F
                 checks[violation.invariant as usize].violation.get_or_insert(violation);
             }
         }
-        checks[Invariant::Sound as usize].completed |= !case.replaces_aqm;
+        checks[Invariant::NoPanic as usize].completed |= !case.replaces_aqm;
     }
     checks.retain(|check| checks_discipline || check.invariant != Invariant::Reports);
     Report { name: dut.name(), checks }
@@ -110,6 +110,6 @@ fn catch_violation(case: impl FnOnce() -> Result<(), Violation>) -> Result<(), V
             return Err(violation.clone());
         }
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Violation::new(Invariant::Sound, format!("It panicked: {}", text.unwrap_or("without a word"))))
+        Err(Violation::new(Invariant::NoPanic, format!("It panicked: {}", text.unwrap_or("without a word"))))
     })
 }

@@ -87,7 +87,7 @@ impl QueueModel {
         if let Some(violation) = self.violation.take() {
             return Err(violation);
         }
-        ensure!(self.arriving.is_none(), Books, "the arriving packet was neither stored nor dropped");
+        ensure!(self.arriving.is_none(), Conservation, "the arriving packet was neither stored nor dropped");
         Ok(())
     }
 
@@ -97,7 +97,7 @@ impl QueueModel {
         let first = self.flows.get(&packet.flow).and_then(|flow| flow.front());
         ensure!(first == Some(&packet.number), Order, "{packet} left before {} of the same flow", next_packet_text(first));
         let expected = now.since(known.since);
-        ensure!(sojourn == expected, Books, "{packet} waited {} s, and the queue tells {} s", expected.seconds(), sojourn.seconds());
+        ensure!(sojourn == expected, Conservation, "{packet} waited {} s, and the queue tells {} s", expected.seconds(), sojourn.seconds());
         self.remove(packet);
         self.counters.departed.count_packet(packet.size);
         self.events.push(QueueEventOrAnswer::Sent(packet.number, band));
@@ -108,11 +108,11 @@ impl QueueModel {
     pub fn compare_with(&self, queue: &Queue<Packet>) -> Result<(), Violation> {
         let held = (queue.len(), queue.bytes(), queue.is_empty());
         let expected = (self.waiting.len(), self.bytes, self.waiting.is_empty());
-        ensure!(held == expected, Books, "the queue tells {}, and {} wait", backlog_text(held), backlog_text(expected));
+        ensure!(held == expected, Conservation, "the queue tells {}, and {} wait", backlog_text(held), backlog_text(expected));
         let counted = queue.total_counters();
         ensure!(
             counted == self.counters,
-            Books,
+            Conservation,
             "it has counted {}, and told {}",
             describe::counters_text(&counted),
             describe::counters_text(&self.counters)
@@ -142,9 +142,9 @@ impl QueueModel {
 
     fn on_stored(&mut self, packet: &Packet) -> Result<(), Violation> {
         let Some(arriving) = self.arriving.take() else {
-            return Err(Violation::new(Invariant::Books, format!("packet {} was stored without arriving, or twice", packet.number)));
+            return Err(Violation::new(Invariant::Conservation, format!("packet {} was stored without arriving, or twice", packet.number)));
         };
-        ensure!(arriving.packet == *packet, Books, "{} arrived and {packet} was stored", arriving.packet);
+        ensure!(arriving.packet == *packet, Conservation, "{} arrived and {packet} was stored", arriving.packet);
         self.waiting.insert(packet.number, arriving);
         self.flows.entry(packet.flow).or_default().push_back(packet.number);
         self.bytes += u64::from(packet.size);
@@ -155,7 +155,7 @@ impl QueueModel {
     fn on_marked(&mut self, packet: &Packet, cause: SignalCause) -> Result<(), Violation> {
         let arriving = self.arriving.as_mut().filter(|arriving| arriving.packet.number == packet.number);
         let Some(known) = arriving.or_else(|| self.waiting.get_mut(&packet.number)) else {
-            return Err(Violation::new(Invariant::Books, format!("packet {} was marked and is not in the queue", packet.number)));
+            return Err(Violation::new(Invariant::Conservation, format!("packet {} was marked and is not in the queue", packet.number)));
         };
         ensure!(known.packet.may_be_marked_as(packet), Marks, "{} was marked and is told as {packet}", known.packet);
         let declared = self.lowest_mark.is_some_and(|lowest_mark| packet.ecn_semantics.level_of(packet.ecn) >= Some(lowest_mark));
@@ -186,9 +186,9 @@ impl QueueModel {
     /// The packet that the model expects, which the queue must show as in its last event.
     fn find_matching_packet(&self, packet: &Packet) -> Result<PacketAndArrivalTime, Violation> {
         let Some(known) = self.waiting.get(&packet.number) else {
-            return Err(Violation::new(Invariant::Books, format!("packet {} is not in the queue", packet.number)));
+            return Err(Violation::new(Invariant::Conservation, format!("packet {} is not in the queue", packet.number)));
         };
-        ensure!(known.packet == *packet, Books, "{packet} was told last as {}", known.packet);
+        ensure!(known.packet == *packet, Conservation, "{packet} was told last as {}", known.packet);
         Ok(*known)
     }
 
@@ -262,7 +262,7 @@ mod tests {
             QueueEvent::Dropped(stranger, SignalCause::Early),
             QueueEvent::Dropped(altered, SignalCause::Early),
         ];
-        assert_eq!([Some(Invariant::Books); 4], broken.map(violated_invariant));
+        assert_eq!([Some(Invariant::Conservation); 4], broken.map(violated_invariant));
         assert_eq!(None, violated_invariant(QueueEvent::Dropped(SECOND, SignalCause::Early)));
     }
 
@@ -283,7 +283,10 @@ mod tests {
             Some(Invariant::Order),
             invariant_of(model_with_two_packets().verify_departure(&SECOND, Span::from_millis(3), later, 0))
         );
-        assert_eq!(Some(Invariant::Books), invariant_of(model_with_two_packets().verify_departure(&FIRST, Span::from_millis(2), later, 0)));
+        assert_eq!(
+            Some(Invariant::Conservation),
+            invariant_of(model_with_two_packets().verify_departure(&FIRST, Span::from_millis(2), later, 0))
+        );
         assert_eq!(None, invariant_of(model_with_two_packets().verify_departure(&FIRST, Span::from_millis(3), later, 0)));
     }
 
@@ -291,6 +294,6 @@ mod tests {
     fn a_packet_that_is_neither_stored_nor_dropped_is_reported() {
         let mut model = model_with_two_packets();
         model.record_arrival(Packet { number: 3, ..FIRST }, Time::ZERO);
-        assert_eq!(Some(Invariant::Books), invariant_of(model.finish_operation()));
+        assert_eq!(Some(Invariant::Conservation), invariant_of(model.finish_operation()));
     }
 }

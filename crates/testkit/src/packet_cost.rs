@@ -61,7 +61,7 @@ pub fn cost_does_not_grow(dut: &DeviceUnderTest) -> Result<(), Violation> {
         let grows = large > 2.0 * small + 10.0;
         ensure!(
             !grows,
-            Work,
+            WorkPerPacket,
             "{value_set}: {small:.1} looks at packets for each in a buffer of {SMALL_BUFFER}, {large:.1} in one of {LARGE_BUFFER}"
         );
     }

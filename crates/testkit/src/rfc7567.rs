@@ -13,10 +13,10 @@ words! {
     /// A duty of RFC 7567.
     pub enum Rfc7567Requirement {
         Marks = "marks",
-        Incapable = "incapable",
-        Excess = "excess",
-        Size = "size",
-        Untuned = "untuned",
+        NotEct = "not-ect",
+        Overload = "overload",
+        PacketSize = "packet-size",
+        Defaults = "defaults",
     }
 }
 
@@ -38,9 +38,9 @@ impl Rfc7567Requirement {
     /// The section of RFC 7567 that asks for it.
     pub const fn section(self) -> &'static str {
         match self {
-            Rfc7567Requirement::Marks | Rfc7567Requirement::Incapable | Rfc7567Requirement::Excess => "4.2.1",
-            Rfc7567Requirement::Size => "4.4",
-            Rfc7567Requirement::Untuned => "4.3",
+            Rfc7567Requirement::Marks | Rfc7567Requirement::NotEct | Rfc7567Requirement::Overload => "4.2.1",
+            Rfc7567Requirement::PacketSize => "4.4",
+            Rfc7567Requirement::Defaults => "4.3",
         }
     }
 
@@ -48,11 +48,11 @@ impl Rfc7567Requirement {
     pub const fn sentence(self) -> &'static str {
         match self {
             Rfc7567Requirement::Marks => "Marks ECN-capable packets where it drops others.",
-            Rfc7567Requirement::Incapable => "Drops packets that are not ECN-capable instead of marking them.",
-            Rfc7567Requirement::Excess => "Drops excessive traffic even if it is ECN-capable, at the latest when the buffer is full.",
-            Rfc7567Requirement::Size => "Signals small and large packets equally.",
-            Rfc7567Requirement::Untuned => {
-                "Holds the queue below the buffer and the link busy with its default values, at 1, 10 and 100 Mbps."
+            Rfc7567Requirement::NotEct => "Drops packets that are not ECN-capable instead of marking them.",
+            Rfc7567Requirement::Overload => "Drops excessive traffic even if it is ECN-capable, at the latest when the buffer is full.",
+            Rfc7567Requirement::PacketSize => "Signals small and large packets equally.",
+            Rfc7567Requirement::Defaults => {
+                "Keeps the buffer less than half full and the link busy with its default values, at 1, 10 and 100 Mbps."
             }
         }
     }
@@ -61,10 +61,10 @@ impl Rfc7567Requirement {
     pub fn measure(self, dut: &DeviceUnderTest) -> RequirementResult {
         let (compliance, found) = match self {
             Rfc7567Requirement::Marks => measure_marks(dut),
-            Rfc7567Requirement::Incapable => measure_not_ect(dut),
-            Rfc7567Requirement::Excess => measure_drops_under_overload(dut),
-            Rfc7567Requirement::Size => measure_packet_size_bias(dut),
-            Rfc7567Requirement::Untuned => measure_without_tuning(dut),
+            Rfc7567Requirement::NotEct => measure_not_ect(dut),
+            Rfc7567Requirement::Overload => measure_drops_under_overload(dut),
+            Rfc7567Requirement::PacketSize => measure_packet_size_bias(dut),
+            Rfc7567Requirement::Defaults => measure_without_tuning(dut),
         };
         RequirementResult { requirement: self, compliance, found }
     }
@@ -160,9 +160,9 @@ fn measure_drops_under_overload(dut: &DeviceUnderTest) -> (Compliance, String) {
     let dropped = signals.dropped + signals.overflowed;
     let compliance = if dropped > 0 { Compliance::Yes } else { Compliance::No };
     let how = match (signals.dropped, signals.overflowed) {
-        (0, _) => "at the full buffer only",
-        (_, 0) => "by its law",
-        _ => "by its law and at the full buffer",
+        (0, _) => "dropped by the full buffer only",
+        (_, 0) => "dropped by the AQM only",
+        _ => "dropped by the AQM and the full buffer",
     };
     (compliance, format!("{how}; at most {longest} of {OVERLOAD_BUFFER_PACKETS} packets wait"))
 }
@@ -176,14 +176,19 @@ fn measure_packet_size_bias(dut: &DeviceUnderTest) -> (Compliance, String) {
     let spread = (all * (1.0 - all) * (1.0 / small.whole as f64 + 1.0 / large.whole as f64)).sqrt();
     let alike = (small.value() - large.value()).abs() <= 3.29 * spread;
     let compliance = if alike { Compliance::Yes } else { Compliance::No };
-    (compliance, format!("{:.2} % of 100 B, {:.2} % of 1500 B", 100.0 * small.value(), 100.0 * large.value()))
+    (compliance, format!("signalled {:.2} % of 100 B, {:.2} % of 1500 B", 100.0 * small.value(), 100.0 * large.value()))
 }
 
 fn measure_without_tuning(dut: &DeviceUnderTest) -> (Compliance, String) {
-    let result = [1, 10, 100].map(|mbps| simulate_bottleneck(dut, &medium_congestion(mbps, 1500.0)));
-    let well = result.iter().filter(|result| result.mean_fill < 0.5 && result.utilization > 0.9 && result.overflow_share < 1e-4).count();
+    let results = [1, 10, 100].map(|mbps| (mbps, simulate_bottleneck(dut, &medium_congestion(mbps, 1500.0))));
+    let well = results.iter().filter(|(_, result)| missed_bounds(result) == [false; 3]).count();
     let compliance = [Compliance::No, Compliance::Partly, Compliance::Partly, Compliance::Yes][well];
-    (compliance, result.map(|result| describe_bottleneck_result(&result)).join("; "))
+    (compliance, results.map(|(mbps, result)| format!("{mbps} Mbps: {}", describe_bottleneck_result(&result))).join("; "))
+}
+
+/// Whether the mean fill, the utilization and the share of overflow miss their bounds.
+fn missed_bounds(result: &BottleneckResult) -> [bool; 3] {
+    [result.mean_fill >= MAX_MEAN_FILL, result.utilization <= MIN_UTILIZATION, result.overflow_share >= MAX_OVERFLOW_SHARE]
 }
 
 /// RFC 7928's medium congestion (section 8.2.3) at a round-trip time of 100 ms, with a buffer of the bandwidth-delay product
@@ -200,9 +205,22 @@ fn medium_congestion(mbps: u32, mean_size: f64) -> BottleneckParams<'static> {
     }
 }
 
+/// The figures, each missed one with its bound and one more digit.
 fn describe_bottleneck_result(result: &BottleneckResult) -> String {
-    let overflow = if result.overflow_share > 0.0 { format!(", {:.2} % overflow", 100.0 * result.overflow_share) } else { String::new() };
-    format!("{:.0} % full, {:.0} % used{overflow}", 100.0 * result.mean_fill, 100.0 * result.utilization)
+    let [too_full, too_idle, overflows] = missed_bounds(result);
+    let [fill, utilization] = [result.mean_fill, result.utilization].map(|share| 100.0 * share);
+    let fill = if too_full { format!("{fill:.1} % full (must be < {} %)", 100.0 * MAX_MEAN_FILL) } else { format!("{fill:.0} % full") };
+    let used = if too_idle {
+        format!("{utilization:.1} % used (must be > {} %)", 100.0 * MIN_UTILIZATION)
+    } else {
+        format!("{utilization:.0} % used")
+    };
+    let overflow = match 100.0 * result.overflow_share {
+        share if overflows => format!(", {share:.2} % overflow (must be < {} %)", 100.0 * MAX_OVERFLOW_SHARE),
+        0.0 => String::new(),
+        share => format!(", {share:.3} % overflow"),
+    };
+    format!("{fill}, {used}{overflow}")
 }
 
 fn rounded_percentage(part: u64, whole: u64) -> f64 {
@@ -216,3 +234,24 @@ pub(super) fn mixed_ecn(number: u64) -> Ecn {
 
 const FLOW_COUNT: u64 = 7;
 const OVERLOAD_BUFFER_PACKETS: u32 = 200;
+
+/// Bounds of [`Rfc7567Requirement::Defaults`].
+const MAX_MEAN_FILL: f64 = 0.5;
+const MIN_UTILIZATION: f64 = 0.9;
+const MAX_OVERFLOW_SHARE: f64 = 1e-4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_bound_is_in_the_figures() {
+        let within = BottleneckResult { mean_fill: 0.03, utilization: 0.95, overflow_share: 0.0, by_size: Vec::new() };
+        let missed = BottleneckResult { mean_fill: 0.5, utilization: 0.8996, overflow_share: 0.0262, by_size: Vec::new() };
+        assert_eq!("3 % full, 95 % used", describe_bottleneck_result(&within));
+        assert_eq!(
+            "50.0 % full (must be < 50 %), 90.0 % used (must be > 90 %), 2.62 % overflow (must be < 0.01 %)",
+            describe_bottleneck_result(&missed)
+        );
+    }
+}

@@ -35,7 +35,7 @@ fn every_aqm_marks_as_declared_and_never_not_ect_packets() {
         assert_eq!(declared, compliance(entry, Rfc7567Requirement::Marks) != Compliance::No, "{}", entry.name);
         assert_eq!(
             [Compliance::Yes; 2],
-            [Rfc7567Requirement::Incapable, Rfc7567Requirement::Excess].map(|requirement| compliance(entry, requirement)),
+            [Rfc7567Requirement::NotEct, Rfc7567Requirement::Overload].map(|requirement| compliance(entry, requirement)),
             "{}",
             entry.name
         );
@@ -97,13 +97,13 @@ impl Aqm for FaultyAqm {
         self.arrivals += 1;
         let drop = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
         match self.violates {
-            Invariant::Sound if self.arrivals > 50 => panic!("more than fifty"),
+            Invariant::NoPanic if self.arrivals > 50 => panic!("more than fifty"),
             Invariant::Marks => {
                 EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
             }
-            Invariant::Empty => drop,
-            Invariant::Rest if self.arrivals > 60 && arrival.backlog.packets == 0 => drop,
-            Invariant::Repeat if TOTAL_ARRIVALS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0 => drop,
+            Invariant::EmptyQueue => drop,
+            Invariant::AfterIdle if self.arrivals > 60 && arrival.backlog.packets == 0 => drop,
+            Invariant::Determinism if TOTAL_ARRIVALS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0 => drop,
             _ => EnqueueVerdict::Pass,
         }
     }
@@ -128,7 +128,7 @@ impl Aqm for FaultyAqm {
 
 #[test]
 fn a_faulty_aqm_violates_its_invariant() {
-    for (invariant, entry) in faulty_aqms!(Sound, Marks, Empty, Rest, Repeat, Timers, Gauges) {
+    for (invariant, entry) in faulty_aqms!(NoPanic, Marks, EmptyQueue, AfterIdle, Determinism, Timers, Gauges) {
         let report = check_aqm(entry);
         assert!(
             report.violations().any(|violation| violation.invariant == invariant),
@@ -169,8 +169,8 @@ fn compliance(entry: &'static AqmEntry, requirement: Rfc7567Requirement) -> Comp
 
 #[test]
 fn a_bias_by_packet_size_is_detected() {
-    assert_eq!(Compliance::No, compliance(&BIASED_BY_SIZE, Rfc7567Requirement::Size));
-    assert_eq!(Compliance::Yes, compliance(&DROPS_SOME_ECT, Rfc7567Requirement::Size));
+    assert_eq!(Compliance::No, compliance(&BIASED_BY_SIZE, Rfc7567Requirement::PacketSize));
+    assert_eq!(Compliance::Yes, compliance(&DROPS_SOME_ECT, Rfc7567Requirement::PacketSize));
 }
 
 #[test]

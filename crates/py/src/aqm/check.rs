@@ -93,5 +93,5 @@ fn exception_check_json(py: Python<'_>, failure: Option<Failure>) -> Json {
         let traceback = error.traceback(py).and_then(|traceback| traceback.format().ok()).unwrap_or_default();
         format!("{hook}{at}: {error}\n{traceback}").trim_end().to_owned()
     });
-    json!({ "name": "raises", "sentence": "It raises nothing, and every answer is one.", "ok": failure.is_none(), "found": found })
+    json!({ "name": "exceptions", "sentence": "No hook raises an exception, and each verdict is a valid one.", "ok": failure.is_none(), "found": found })
 }
