@@ -119,6 +119,7 @@ def test_a_sample_between_intervals_without_departures_is_a_dot() -> None:
     entries = dict(zip([text.get_text() for text in axes.get_legend().get_texts()], axes.get_legend().legend_handles, strict=True))
     assert list(entries) == ["mean", "up to the largest"]
     assert (line.get_marker(), entries["mean"].get_marker()) == ("None", "None")
+    np.testing.assert_array_equal(entries["up to the largest"].get_facecolor(), axes.collections[0].get_facecolor()[0])
 
 
 def test_the_queueing_delay_of_a_queue_without_bands_is_one_line(small_result: ecnlab.Result) -> None:

@@ -119,7 +119,8 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
         axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True)
         if alone := _isolated_sample_indices(mean_ms):  # drawn separately, so that the line's legend entry has no dot
             axes.plot(time_s[alone], mean_ms[alone], color=colour, linestyle="none", marker=".", markersize=1.5, rasterized=True)
-    axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
+    shade = "black" if bands else PALETTE_BY_POSITION.colour("", 0)
+    axes.fill_between([], [], color=shade, alpha=0.25, linewidth=0, label="up to the largest")
     label_time_axes(axes, "queueing delay (ms)")
 
 
