@@ -93,7 +93,7 @@ def test_results_folders_and_sweeps_are_compared(command: Command, small_file: P
         assert command("sweep", file, *vary).code == 0
     done = command("compare", "a", "b")
     assert done.code == 0, done.err
-    assert "B - A" in done.out
+    assert "b - a" in done.out
     done = command("compare", "sweep-a", "sweep-b", "--quantity", "goodput_bps")
     assert re.search(r"link\.bottleneck\.queue\.max_p +│ +0\.5 │ +0\.1 ", done.out)
     rows = [line.split("│")[1].strip() for line in done.out.splitlines() if line.startswith("│") and "max_p" not in line]

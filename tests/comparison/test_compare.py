@@ -135,7 +135,7 @@ def test_folders_files_and_results_can_stand_on_either_side(small: ecnlab.Scenar
     other.write_text(SMALL.replace("max_p = 0.5", "max_p = 0.1"))
     found = ecnlab.compare(tmp_path / "r", other, store=tmp_path / "store")
     assert found.frame()["n"].unique().to_list() == [3], "the seeds of the folder"
-    assert found.names == ("A", "B")
+    assert found.names == ("r", "other")
     again = ecnlab.compare(stored, ecnlab.load(other), store=tmp_path / "store")
     assert again.frame().equals(found.frame())
     assert ecnlab.compare(small_file, other, seeds=2, store=None).names == ("small", "other")
@@ -183,8 +183,8 @@ def test_different_times_builds_and_groups_get_notes(small: ecnlab.Scenario) -> 
     ]
     assert {row.name for row in found.rows if row.table == "groups"} == {"near"}
     assert found.parameters == [
-        DifferingParameter("flows.far", "there", None),
-        DifferingParameter("flows.distant", None, "there"),
+        DifferingParameter("flows.far", "present", None),
+        DifferingParameter("flows.distant", None, "present"),
         DifferingParameter("duration", "6 s", "8 s"),
     ]
 

@@ -17,6 +17,7 @@ from ecnlab.execution.workers import Workers
 from ecnlab.scenarios.load import Scenario, load
 from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats.estimates import CONFIDENCE
+from ecnlab.storage.filenames import escape_unprintable
 from ecnlab.storage.results import Result, open_result
 from ecnlab.storage.store import Store
 from ecnlab.sweeps.file import is_sweep_file
@@ -162,9 +163,15 @@ def _restrict_to_quantities(comparison: Comparison, quantities: Sequence[str]) -
     )
 
 
+def _name_of_file_or_folder(path: str | Path) -> str:
+    """The name of a scenario file without its suffix, or of a folder."""
+    resolved = Path(path).resolve()
+    return escape_unprintable(Path(path).stem if Path(path).suffix == ".toml" else resolved.name if resolved.is_dir() else "")
+
+
 def _names_of_compared_sides(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
-    """Names of the two sides: their files, or their backends if that distinguishes them."""
-    files = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
+    """Names of the two sides: their files or folders, or their backends if that distinguishes them."""
+    files = [_name_of_file_or_folder(side) if isinstance(side, (str, Path)) else "" for side in (a, b)]
     on = [side.backend.name if isinstance(side, Scenario) else "" for side in opened]
     for first, second in (files, on):
         if first and second and first != second:

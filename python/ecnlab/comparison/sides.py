@@ -27,7 +27,7 @@ from ecnlab.sweeps.sweep import Sweep
 # Sections of a scenario that are lists of named members, and keys that select an algorithm.
 _KEYS_OF_LISTS = ("link.", "flows.")
 _CHOICE_KEYS = ("variant", "aqm", "discipline", "profile", "congestion_control", "recovery", "ecn_response", "kind", "topology", "ecn")
-_PRESENT = "there"
+_PRESENT = "present"
 
 # Columns read from a histogram, and half of its largest relative cell width (2^8 cells per octave).
 _PERCENTILE_COLUMN = re.compile(r"_p\d+_s$")
