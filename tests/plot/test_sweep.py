@@ -149,6 +149,14 @@ def test_the_axes_of_panels_hold_the_points_and_intervals_of_all(small_file: Pat
         assert low <= lowest <= highest <= high, axes.get_title()
 
 
+@pytest.mark.parametrize("asked", ["by", "panels"])
+def test_the_only_queue_can_be_what_there_is_a_line_or_panel_for(swept: ecnlab.Sweep, asked: str) -> None:
+    figure = swept.plot("sojourn_mean_s", x="count", where={"scheme": "ECN", "max_p": 0.5}, **{asked: "queue"})  # type: ignore[arg-type]
+    (axes,) = figure.axes
+    ((xs, ys),) = map(_curve_points, axes.containers)
+    assert (xs, len(ys)) == ([1.0, 2.0, 4.0], 3)
+
+
 def _is_one_to_one(values: list[Any], looks: list[Any]) -> bool:
     return len(set(values)) == len(set(looks)) == len(set(zip(values, looks, strict=True)))
 

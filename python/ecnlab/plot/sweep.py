@@ -303,7 +303,7 @@ class SweepPlots:
         split = [name for name in (*rest, *several) if name != panels] if by is None else list(by)
         given = [*split, *([panels] if panels else [])]
         for name in (along, *given):
-            if name not in parameters and (name not in several or name == along):
+            if name not in parameters and (name != row or name == along):
                 raise UnknownName("parameter of the sweep", name, [*parameters, *several])
         if panels is not None and panels in (along, *split):
             raise UsageError(f"{panels}: is used by the axis or the lines; fix: choose another parameter for the panels")
