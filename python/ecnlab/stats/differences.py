@@ -59,12 +59,13 @@ class QuantityDifference:
 
     @property
     def p_value(self) -> float:
-        """Two-sided p-value of the hypothesis of no difference, from the same test as the interval; NaN without an interval.
+        """Two-sided p-value of the hypothesis of no difference, from the same test as the interval.
 
-        Values without spread have no t distribution: a few equal counts, maxima or percentiles can be chance. Their p-value is that of
-        the exact permutation test (Fisher 1935; Pitman 1937), 1 where the two are equal.
+        NaN where nothing is tested: without an interval, or where the two have equal values at every seed. Values without spread have no
+        t distribution: a few equal counts, maxima or percentiles can be chance. Their p-value is that of the exact permutation test
+        (Fisher 1935; Pitman 1937).
         """
-        if math.isnan(self.change.half_width):
+        if math.isnan(self.change.half_width) or self.change.sd == self.change.mean == 0:
             return math.nan
         if self.change.sd == 0:
             return sign_flip_p_value(self.change) if self.paired else permutation_p_value(self.a, self.b)
