@@ -18,6 +18,12 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
     assert "did you mean 'aecn'?" in str(UnknownName("study", "aecm", ["aecn", "rfc2884"]))
 
 
+@pytest.mark.parametrize(("name", "known"), [("nope", "pie"), ("Z1", "F1"), ("bottleneck", "telnet")])
+def test_a_name_that_is_not_alike_is_not_suggested(name: str, known: str) -> None:
+    assert f"fix: use one of {known}" in str(UnknownName("name", name, [known]))
+    assert f"did you mean {known!r}?" in str(UnknownName("name", known.upper(), [known]))
+
+
 def test_an_unknown_name_like_no_other_lists_what_is_known() -> None:
     assert "fix: use one of aecn, rfc2884" in str(UnknownName("study", "zzz", ["rfc2884", "aecn"]))
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Maximum numbers of failures and names in a message; all lists of algorithms, quantities and options are shorter than the second.
 _MAX_LISTED_FAILURES = 40
 _MAX_LISTED_NAMES = 200
+# Share of equal letters from which a name is suggested: two of three, as "fra" has of "far".
+_SIMILARITY_CUTOFF = 0.65
 
 
 class EcnlabError(Exception):
@@ -136,13 +138,13 @@ _RENAMED_NAMES = {
 class UnknownName(UsageError):
     """An unknown name; the message suggests the nearest known one."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], fix: str | None = None) -> None:
+        """An unknown name of this kind among the known ones; `fix` is what to write for it, if that is no known name."""
         names = sorted(known, key=natural_order_key)
         new = _RENAMED_NAMES.get(name)
         is_renamed = new in names
-        super().__init__(
-            f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_unknown_name_hint(name, names)}"
-        )
+        hint = _unknown_name_hint(name, names) if fix is None else f"fix: {fix}"
+        super().__init__(f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {hint}")
 
 
 def natural_order_key(name: str) -> list[tuple[int, str]]:
@@ -280,9 +282,10 @@ def _unpickled_error(kind: type[EcnlabError], args: tuple[Any, ...], attributes:
 def _unknown_name_hint(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
-    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    lower = {known.lower(): known for known in reversed(names)}
+    nearest = get_close_matches(name.lower(), lower, n=1, cutoff=_SIMILARITY_CUTOFF)
     if nearest:
-        return f"did you mean {nearest[0]!r}?"
+        return f"did you mean {lower[nearest[0]]!r}?"
     if not names:
         return "none is defined"
     more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""

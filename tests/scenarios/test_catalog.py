@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from ecnlab import Result, UnknownName
@@ -51,6 +53,21 @@ def test_the_tables_of_a_run_are_those_that_are_declared(small_result: Result) -
     for name in small_result.tables:
         declared = [column.name for column in catalog.table(name).columns]
         assert small_result.table(name).columns == ["seed", *declared]
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("fq_codel", 'write queue = { discipline = "fq", limit = 10240, aqm = "codel" }'),
+        ("pfifo", 'write queue = { aqm = "droptail", limit = 1000 }'),
+        ("ns3::FqCoDelQueueDisc", 'discipline = "fq"'),
+        ("netem", "impair = "),
+        ("bbr", 'write congestion_control = "bbr" in tcp, and use --backend uml or live'),
+    ],
+)
+def test_a_name_of_another_tool_is_answered_with_its_form_here(name: str, fix: str) -> None:
+    with pytest.raises(UnknownName, match=f"{re.escape(name)}'; fix: .*{re.escape(fix)}"):
+        catalog.find(name)
 
 
 def test_a_name_or_kind_that_is_not_there_suggests_the_nearest() -> None:

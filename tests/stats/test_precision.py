@@ -59,6 +59,14 @@ def test_missing_measures_are_reported_with_the_existing_ones() -> None:
         precision.parse_measure("bottleneck.goodput", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="quantity of the table groups"):
         precision.parse_measure("near.far.sojourn_mean", GROUPS, QUEUES)
+    for text, form in [
+        ("sojourn_mean", "bottleneck.sojourn_mean"),
+        ("near.far.sojourn_mean", "bottleneck.sojourn_mean"),
+        ("bottleneck.rtt_mean", "rtt_mean"),
+    ]:
+        with pytest.raises(UnknownName, match=f"fix: write {form}$"):
+            precision.parse_measure(text, GROUPS, QUEUES)
+        precision.parse_measure(form, GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="unknown group or queue ''"):
         precision.parse_measure(".goodput", GROUPS, QUEUES)
 

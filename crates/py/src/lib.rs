@@ -39,6 +39,12 @@ fn registry_text(aqms: Vec<Py<UserAqm>>) -> PyResult<String> {
     Ok(registry::registry(&registry_with(&aqms)?).to_string())
 }
 
+/// What to write for a queue or congestion control of another tool.
+#[pyfunction]
+fn fix_for_other_tools_name(name: &str) -> Option<String> {
+    ecnlab_scenario::fix_for_other_tools_name(name)
+}
+
 #[pyfunction]
 #[pyo3(signature = (aqms = Vec::new()))]
 fn schema(aqms: Vec<Py<UserAqm>>) -> PyResult<String> {
@@ -91,7 +97,7 @@ mod _core {
     use pyo3::types::PyBytes;
 
     #[pymodule_export]
-    use super::{columns_text, join_run_tables, registry_text, schema, units_text, write_parquet};
+    use super::{columns_text, fix_for_other_tools_name, join_run_tables, registry_text, schema, units_text, write_parquet};
     #[pymodule_export]
     use crate::aqm::UserAqm;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 //!
 //! The text is an argument; this crate opens no files.
 
+mod other_tools;
 mod overrides;
 mod problem;
 mod read;
@@ -16,6 +17,7 @@ mod tree;
 mod warnings;
 
 pub use ecnlab_queue::Registry;
+pub use other_tools::fix_for_other_tools_name;
 pub use problem::Problem;
 use read::Reader;
 pub use read::{FileReader, no_files};

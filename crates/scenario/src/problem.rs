@@ -33,11 +33,18 @@ pub fn suggestion_text<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> 
     if let Some((_, name)) = SYNONYMS.iter().find(|(other, name)| *other == word && names.contains(name)) {
         return format!("; did you mean \"{name}\"?");
     }
-    let near = names.iter().map(|name| (strsim::jaro_winkler(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((likeness, name)) if likeness > 0.75 => format!("; did you mean \"{name}\"?"),
-        _ => format!("; fix: use one of {}", format_names(&names)),
+    match names.iter().filter(|name| is_similar(word, name)).min_by_key(|name| strsim::osa_distance(word, name)) {
+        Some(name) => format!("; did you mean \"{name}\"?"),
+        None => format!("; fix: use one of {}", format_names(&names)),
     }
+}
+
+/// Whether a word is likely a name with a slip: in capitals, cut off, or with one error in three letters.
+fn is_similar(word: &str, name: &str) -> bool {
+    let [word, name] = [word, name].map(str::to_lowercase);
+    let [shorter, longer] = if word.len() <= name.len() { [&word, &name] } else { [&name, &word] };
+    let is_cut_off = shorter.len() >= 3 && longer.starts_with(shorter.as_str());
+    is_cut_off || 3 * strsim::osa_distance(&word, &name) <= longer.chars().count()
 }
 
 /// `; did you mean "x"?`, or nothing if no name is similar.
@@ -60,6 +67,17 @@ mod tests {
     fn a_synonym_of_another_tool_suggests_our_name() {
         assert_eq!("; did you mean \"packet_size\"?", suggestion_text("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
         assert_eq!("; fix: use one of profile, ecn", suggestion_text("mss", ["profile", "ecn"].into_iter()), "only where it is known");
+    }
+
+    #[test]
+    fn a_name_is_suggested_for_a_slip_alone() {
+        let known = ["codel", "droptail", "pi", "pie", "red", "bottleneck"];
+        for (word, name) in [("RED", "red"), ("DropTail", "droptail"), ("coedl", "codel"), ("bottle", "bottleneck")] {
+            assert_eq!(format!("; did you mean \"{name}\"?"), suggestion_text(word, known.into_iter()));
+        }
+        for word in ["pfifo", "fq_codel", "telnet", "nope", "choke"] {
+            assert!(suggestion_text(word, known.into_iter()).starts_with("; fix: use one of "), "{word}");
+        }
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Scenario {
 }
 
 /// Congestion controls that every UML kernel has and the simulator lacks under this name.
-const UML_CONTROLS: [&str; 6] = ["abe", "bbr", "bic", "dctcp", "htcp", "westwood"];
+pub const UML_CONTROLS: [&str; 6] = ["abe", "bbr", "bic", "dctcp", "htcp", "westwood"];
 
 /// Message about a congestion control that the simulator does not have.
 fn kernel_control_message(name: &str) -> String {

@@ -136,7 +136,12 @@ def show_entry(name: str, quirks: bool, as_json: bool) -> None:
     found = [catalog.entry_from_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.is_called(name)]
     if not found and name not in studies.TITLES:
         known = {name for kind in _KIND_TITLES for name in _titles_by_name(kind)}
-        raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, topology, study or section", name, known)
+        raise UnknownName(
+            "AQM, discipline, TCP profile or variant, application, impairment, topology, study or section",
+            name,
+            known,
+            catalog.fix_for_other_tools_name(name),
+        )
     if as_json:
         study = [{"kind": "study", "name": name, "title": studies.TITLES[name]}] if name in studies.TITLES else []
         output.print_json([*map(asdict, found), *study])

@@ -53,7 +53,7 @@ def _conformance_report(name: str) -> dict[str, Any]:
     subject = name if cls is None else plugins.registry_entry_of_aqm(cls)
     called = "a compiled hook" if cls is not None and cls.compiled else "the check"
     if not of_file and name not in (known := [entry.name for entry in catalog.entries("aqm")]):
-        raise UnknownName("AQM", name, known)
+        raise UnknownName("AQM", name, known, catalog.fix_for_other_tools_name(name))
     report: dict[str, Any] = json.loads(run_interruptibly_in_thread(lambda: _core.check_aqm(subject), called))
     if report["checks"][0]["ok"]:  # an AQM that raised has no cost per packet
         report["cost_ns"] = run_interruptibly_in_thread(lambda: _core.cost_of_aqm(subject, _TIMED_PACKETS), called)

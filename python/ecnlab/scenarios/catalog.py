@@ -7,7 +7,7 @@ for entry in catalog.entries("aqm"):
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -228,8 +228,20 @@ def find(name: str) -> list[CatalogEntry]:
             "section, AQM, discipline, TCP profile or variant, application, impairment, or topology",
             name,
             {entry.name for entry in _all_registry_entries()},
+            fix_for_other_tools_name(name),
         )
     return found
+
+
+def fix_for_other_tools_name(name: str) -> str | None:
+    """What to write in a scenario for a queue of tc, ns-2 or ns-3, or for a congestion control of a kernel; None for other names."""
+    return _core.fix_for_other_tools_name(name)
+
+
+def row_with_quantity(quantity: str, groups: Sequence[str], queues: Sequence[str]) -> tuple[str, str] | None:
+    """Table and row that have a quantity: the total, or the first group or queue; None if none of these has it."""
+    rows = [("total", ""), *(("groups", name) for name in groups[:1]), *(("queues", name) for name in queues[:1])]
+    return next(((kind, name) for kind, name in rows if any(column.name == quantity for column in table(kind).columns)), None)
 
 
 def entry_from_file(reference: str) -> CatalogEntry:

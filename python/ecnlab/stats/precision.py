@@ -199,7 +199,10 @@ def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Me
         raise UsageError(f"of: {text!r} is a {kind}; fix: name a measure of it, as in {text}.{example}")
     if not rows:
         raise UnknownName("group or queue", row, [*groups, *queues])
-    raise UnknownName(f"quantity of the table {table}", word, known)
+    elsewhere = (catalog.row_with_quantity(word + ending, groups, queues) for ending in _UNIT_SUFFIXES)
+    row_of_other_table = next(filter(None, elsewhere), None)
+    fix = None if row_of_other_table is None else f"write {'.'.join(filter(None, (row_of_other_table[1], word)))}"
+    raise UnknownName(f"quantity of the table {table}", word, known, fix)
 
 
 def seed_stages(most: int) -> Iterator[int]:

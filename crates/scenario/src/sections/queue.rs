@@ -22,6 +22,7 @@ use serde_json::{Value as Json, json};
 
 use super::declaration::{MAX_PACKETS, Section, limit_of_amount, value_to_json, values_to_json};
 use super::unknown_keys::{self, KnownKeyLocation, belongs_verb};
+use crate::other_tools::fix_for_other_tools_queue;
 use crate::read::{self, Reader, TableInput};
 use crate::tree::{Node, NodeValue, Scalar, ScalarKind};
 
@@ -140,7 +141,17 @@ fn read_discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static D
         reader.report(given, "discipline", message);
         return None;
     }
+    if report_other_tools_name(reader, given, "discipline", "discipline") {
+        return None;
+    }
     reader.read_name_and_find_entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()
+}
+
+/// Reports a queue by its name in another tool; returns whether the value of `key` is one.
+fn report_other_tools_name(reader: &mut Reader, given: &TableInput, key: &str, what: &str) -> bool {
+    let word = given.node.text_of_key(key).unwrap_or_default();
+    let fix = fix_for_other_tools_queue(word);
+    fix.inspect(|fix| reader.report(given, key, format!("unknown {what} \"{word}\"; fix: {fix}"))).is_some()
 }
 
 /// Whether this is the plain discipline.
@@ -159,7 +170,7 @@ fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static
     let entry = find_named_aqm(reader, given, "aqm")?;
     let own = keys_and_parameter_names(&["discipline", "aqm", "limit"], entry.parameters);
     unknown_keys::report_unknown_keys(reader, given, &own, other_queue_key_locator(reader.registry), |_, keys| {
-        stale_keys_message(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_queue_example(entry))
+        stale_aqm_keys_message(entry, "aqm", keys, &given.place, &flat_queue_example(entry))
     });
     let (amount, limit) = read_buffer(reader, given)?;
     let chosen = read_aqm(reader, given, given, entry, amount)?;
@@ -336,6 +347,9 @@ fn find_named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<
         reader.report(given, key, message);
         return None;
     }
+    if word.is_some_and(|word| registry.aqm(word).is_none()) && report_other_tools_name(reader, given, key, "AQM") {
+        return None;
+    }
     let found = reader.read_name_and_find_entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
     if let (None, Some(_), Some(problem)) = (found, word, reader.problems.last_mut()) {
         problem.message.push_str(USER_AQM_HINT);
@@ -390,7 +404,7 @@ fn reject_unknown_keys_in_aqm(reader: &mut Reader, given: &TableInput, aqm: &Aqm
         }
         _ => {
             let example = format!("{{ name = \"{}\"{} }}", aqm.name, required_parameter_assignments(aqm.parameters));
-            stale_keys_message(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
+            stale_aqm_keys_message(aqm, "name", keys, &given.place, &example)
         }
     });
 }
@@ -428,6 +442,21 @@ fn reject_unknown_keys_beside_queue(reader: &mut Reader, given: &TableInput, dis
     });
     let entries = given.node.entries().unwrap_or_default();
     entries.iter().any(|(key, _)| !own.contains(&key.as_str()) && home(key).is_some())
+}
+
+/// Message for keys that an AQM does not have; `name_key` is the key of its name. `ecn` is what RED that marks needs in ns-2 and tc.
+fn stale_aqm_keys_message(aqm: &AqmEntry, name_key: &str, keys: &[&str], place: &str, example: &str) -> String {
+    let of = format!("{name_key} = \"{}\"", aqm.name);
+    if keys != ["ecn"] {
+        return stale_keys_message(&of, keys, place, example);
+    }
+    match (aqm.lowest_mark)(&Values::defaults(aqm.parameters)) {
+        Some(_) => format!("{of} has no ecn; fix: leave it out, since this AQM marks without it"),
+        None => format!(
+            "{of} has no ecn, since it drops all that it signals; fix: write {name_key} = \"ecn\", which is RED that marks, or {name_key} = \
+             \"linux-red\", which has the parameter ecn, or leave ecn out"
+        ),
+    }
 }
 
 /// Message for keys that remain after an AQM or a discipline was replaced; `example` is the whole table.
