@@ -61,7 +61,11 @@ fn drawn_combinations_are_warned_of_once_unless_they_are_checked() {
         for warning in found {
             assert_eq!("flows.one.tcp.recovery", warning.place);
             let says = format!("{combination} is unchecked over profile {}", profile.name);
-            assert!(warning.message.starts_with(&says) && warning.message.contains("checked are "), "{}", warning.message);
+            assert!(
+                warning.message.starts_with(&says) && warning.message.contains(&format!("; checked over {} are ", profile.name)),
+                "{}",
+                warning.message
+            );
         }
         seen[usize::from(is_checked)] += 1;
         accurate_seen += usize::from(combination.accurate_ecn && !is_checked);
@@ -87,6 +91,20 @@ fn a_profile_with_any_variant_is_checked_but_prague_with_ecn_with_linux_7_2_alon
             }
         }
     }
+}
+
+#[test]
+fn prague_over_linux_6_1_is_warned_of_once_with_the_profile_that_has_it() {
+    let tcp = "{ profile = \"linux\", variant = \"prague\" }";
+    let second = format!("{tcp}\n[[flows]]\nname = \"two\"\nfrom = \"left\"\nto = \"right\"\ntcp = {tcp}");
+    let found = warnings(&second);
+    assert_eq!(1, found.len(), "{found:?}");
+    assert_eq!("flows.one.tcp.variant", found[0].place);
+    let fix = "fix: give profile = \"linux-7.2\", with which these settings are checked, or see";
+    let checked = "; checked over linux-6.1 are prague with recovery rack, without ECN";
+    assert!(found[0].message.contains(fix) && found[0].message.ends_with(checked), "{}", found[0].message);
+    let other = warnings("{ profile = \"linux-7.2\", ecn = true, ecn_echo = \"accurate\", congestion_control = \"aimd\" }");
+    assert!(!other[0].message.contains("give profile"), "no profile has it: {}", other[0].message);
 }
 
 #[test]

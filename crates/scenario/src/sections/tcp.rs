@@ -83,7 +83,17 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     warn_of_unread_variant_members(reader, &given, members, &values);
     match values.get_as::<CongestionControlName>("congestion_control") {
         CongestionControlName::Kernel(_) => warn_of_unread_with_kernel_control(reader, &given, &values),
-        _ if sound => warn_of_unchecked(reader, &given, profile, &values),
+        _ if sound => {
+            let with_profile = |reader: &mut Reader, other: &Profile| {
+                let mut values = other.values_with_defaults();
+                if let Some(variant) = variant {
+                    variant.apply(&mut values);
+                }
+                let values = read_parameters_or_quirks(reader, &given, TcpSettings::OWN_PARAMETERS, values)?;
+                read_parameters_or_quirks(reader, &quirks, Quirks::PARAMETERS, values)
+            };
+            warn_of_unchecked(reader, &given, profile, &values, with_profile);
+        }
         _ => {}
     }
     let described = tcp_parameters_to_json(profile.name, &values);
@@ -104,20 +114,40 @@ fn read_parameters_or_quirks(reader: &mut Reader, given: &TableInput, declared: 
     reading.into_valid_values()
 }
 
-/// Warns of a combination of congestion control, recovery and response that no reference has checked with the profile.
-fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile, values: &Values) {
+/// Warns of a combination of congestion control, recovery and response that no reference has checked with the profile. `with_profile` reads
+/// the same table with another profile. A warning that several groups share is given once.
+fn warn_of_unchecked(
+    reader: &mut Reader,
+    given: &TableInput,
+    profile: &Profile,
+    values: &Values,
+    with_profile: impl Fn(&mut Reader, &Profile) -> Option<Values>,
+) {
     let combination = SenderCombination::from_settings(&TcpSettings::from_values(values));
     if combination.is_covered_by(profile.checked) {
         return;
     }
-    let chosen = ["recovery", "congestion_control", "variant", "ecn_response", "ecn_echo"].into_iter().find(|key| given.has(key));
+    let mut checking_profiles = Vec::new();
+    for other in profile::PROFILES {
+        let Some(values) = with_profile(reader, other).filter(|values| settings::check(values).is_empty()) else { continue };
+        if SenderCombination::from_settings(&TcpSettings::from_values(&values)).is_covered_by(other.checked) {
+            checking_profiles.push(format!("profile = \"{}\"", other.name));
+        }
+    }
+    let other_profile = match &checking_profiles[..] {
+        [] => String::new(),
+        names => format!("give {}, with which these settings are checked, or ", names.join(" or ")),
+    };
     let message = format!(
-        "{combination} is unchecked over profile {}: no judge (ns-2, packets of Linux, the RFC conformance suite) has compared it; \
-         checked are {}; fix: give one of these, or see that your results do not depend on it",
+        "{combination} is unchecked over profile {0}: it was not compared with ns-2, with packets of Linux or with the rules of the RFCs; \
+         fix: {other_profile}see that your results do not depend on it; checked over {0} are {1}",
         profile.name,
-        checked_combinations_text(profile)
+        checked_combinations_text(profile, combination.control)
     );
-    reader.warn(given, chosen.unwrap_or("profile"), message);
+    if reader.warnings.iter().all(|known| known.message != message) {
+        let chosen = ["recovery", "congestion_control", "variant", "ecn_response", "ecn_echo"].into_iter().find(|key| given.has(key));
+        reader.warn(given, chosen.unwrap_or("profile"), message);
+    }
 }
 
 /// Parameters of the simulator's congestion controls that one of a kernel does not read.
@@ -132,27 +162,27 @@ fn warn_of_unread_with_kernel_control(reader: &mut Reader, given: &TableInput, v
     }
 }
 
-/// The checked combinations of a profile, each with its responses.
-fn checked_combinations_text(profile: &Profile) -> String {
-    let mut pairs: Vec<(String, Vec<&str>)> = Vec::new();
-    for one in profile.checked {
-        let feedback = if one.accurate_ecn { " and Accurate ECN" } else { "" };
-        let name = format!("{} with {}{feedback}", one.control, one.recovery);
+/// The checked combinations of a profile, as their parameters: those of one congestion control, or of all if it has none.
+fn checked_combinations_text(profile: &Profile, control: CongestionControlName) -> String {
+    let mut checked: Vec<_> = profile.checked.iter().filter(|one| one.control == control).collect();
+    if checked.is_empty() {
+        checked = profile.checked.iter().collect();
+    }
+    let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
+    for one in checked {
+        let name = format!("{} with recovery {}", one.control, one.recovery);
         let at = pairs.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            pairs.push((name, Vec::new()));
+            pairs.push((name, vec!["without ECN".to_owned()]));
             pairs.len() - 1
         });
-        for response in one.responses.iter().map(|response| response.word()) {
+        let feedback = if one.accurate_ecn { " and Accurate ECN" } else { "" };
+        for response in one.responses.iter().map(|response| format!("with ecn_response {}{feedback}", response.word())) {
             if !pairs[at].1.contains(&response) {
                 pairs[at].1.push(response);
             }
         }
     }
-    let text = |(name, responses): &(String, Vec<&str>)| match &responses[..] {
-        [] => name.clone(), // Prague's response is its own
-        _ => format!("{name} ({})", responses.join(", ")),
-    };
-    pairs.iter().map(text).collect::<Vec<_>>().join("; ")
+    pairs.iter().map(|(name, responses)| format!("{name}, {}", responses.join(" or "))).collect::<Vec<_>>().join("; ")
 }
 
 /// Warns of a variant whose members the scenario's own parameters have all overridden.
