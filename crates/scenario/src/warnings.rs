@@ -1,13 +1,13 @@
 //! Warnings of combinations of links, groups and times that are hardly intended, and that span several sections.
 
-use ecnlab_queue::{Child, QueueConfig};
+use ecnlab_queue::{Child, DisciplineKind, Limit, QueueConfig};
 use ecnlab_sim::PipeOrQueue;
 use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_transport::Traffic;
 use ecnlab_transport::application::FlowDirection;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName, EctCodepoint};
-use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span, Time};
+use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span, Time, Value};
 
 use crate::read::{Reader, TableInput};
 use crate::sections::flows::Group;
@@ -20,6 +20,8 @@ pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge]
     check_flow_memory(reader, root, groups);
     edges.iter().for_each(|edge| check_shaped_link(reader, edge));
     edges.iter().for_each(|edge| check_link_that_stays_down(reader, root, edge, duration));
+    edges.iter().for_each(|edge| check_contradicting_changes(reader, root, edge));
+    (0..edges.len()).for_each(|at| check_target_delay(reader, edges, at, groups));
     for group in groups {
         check_late_starts(reader, group, duration);
         check_ineffective_app_parameters(reader, group, duration);
@@ -28,6 +30,9 @@ pub fn warn_of_mismatches(reader: &mut Reader, root: &TableInput, edges: &[Edge]
         check_l4s_mismatch(reader, edges, group);
     }
 }
+
+/// A target delay is far below the transmission time of a packet if that takes so many times as long.
+const PACKET_TIMES_PER_TARGET: f64 = 10.0;
 
 /// Memory of a flow in bytes: measured for flows before their first data, without the network that runs of one scenario share, and for
 /// profiles with much state per segment.
@@ -100,6 +105,62 @@ fn check_shaped_link(reader: &mut Reader, edge: &Edge) {
     }
 }
 
+/// Warns of a target delay that the queue never reaches, or that each waiting packet exceeds. A link whose rate varies is not checked.
+fn check_target_delay(reader: &mut Reader, edges: &[Edge], at: usize, groups: &[Group]) {
+    let edge = &edges[at];
+    let PipeOrQueue::Queue(spec) = &edge.spec.buffer else { return };
+    if !spec.changes.is_empty() || spec.delivery_trace.is_some() || spec.bursts.is_some() {
+        return;
+    }
+    let crossing = groups.iter().filter(|group| group.route.routes.forward.contains(&at));
+    let Some(packet_size) = crossing.map(|group| group.transport.packet_and_ack_sizes().0).max() else { return };
+    let (Some(mut queue), Some(mut given)) = (edge.queue.as_ref(), edge.given.table("queue")) else { return };
+    let mut rate = edge.spec.rate;
+    while let Child::Queue(inner) = &queue.child {
+        let Some(within) = given.table("queue") else { return };
+        rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
+        (queue, given) = (inner, within);
+    }
+    let of_aqm = given.table("aqm").filter(|aqm| aqm.node.entries().is_some());
+    let (values, limit) = match (&queue.child, queue.discipline.kind) {
+        (Child::Aqm { aqm, limit }, DisciplineKind::Fifo | DisciplineKind::FlowQueues(_)) => (&aqm.values, limit),
+        (Child::Buffer { limit }, _) => (&queue.values, limit),
+        _ => return,
+    };
+    if values.position("target").is_none() {
+        return;
+    }
+    let Value::Span(target) = values.value_by_name("target") else { return };
+    let packet_time = 8.0 * f64::from(packet_size) / rate.bps() as f64;
+    let full_s = match limit {
+        Limit::Packets(packets) => f64::from(*packets) * packet_time,
+        Limit::Bytes(bytes) => 8.0 * *bytes as f64 / rate.bps() as f64,
+    };
+    let target_s = target.seconds();
+    let is_served_in_order = !matches!(queue.discipline.kind, DisciplineKind::FlowQueues(_));
+    let message = if is_served_in_order && target_s >= full_s {
+        let key = if of_aqm.as_ref().unwrap_or(&given).has("target") { "target" } else { "limit" };
+        let message = format!(
+            "the queueing delay never reaches the target of {target_s} s, since a full buffer waits {full_s:.3} s at {} bps: nothing is \
+             signalled before packets overflow; fix: give a lower target or a larger limit",
+            rate.bps()
+        );
+        (key, message)
+    } else if target_s > 0.0 && target_s * PACKET_TIMES_PER_TARGET < packet_time {
+        let message = format!(
+            "the target of {target_s} s is far below the {packet_time:.3e} s that a packet of {packet_size} bytes takes at {} bps, so each \
+             packet that waits for another exceeds it; fix: give a target of at least that time",
+            rate.bps()
+        );
+        ("target", message)
+    } else {
+        return;
+    };
+    let (key, text) = message;
+    let table = of_aqm.filter(|_| key == "target").unwrap_or(given);
+    reader.warn(&table, key, text);
+}
+
 /// Checks a queue and its child queues in front of a link of rate `line`.
 fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig, line: Rate) {
     let shaped_to = of.shaped_rate().unwrap_or(line);
@@ -129,6 +190,30 @@ fn check_link_that_stays_down(reader: &mut Reader, root: &TableInput, edge: &Edg
         );
         reader.warn(root, "change", message);
     }
+}
+
+/// Warns of two changes of one quantity at one time.
+fn check_contradicting_changes(reader: &mut Reader, root: &TableInput, edge: &Edge) {
+    let PipeOrQueue::Queue(queue) = &edge.spec.buffer else { return };
+    let contradicts = |one: &LinkChange, other: &LinkChange| {
+        let quantities =
+            [("rate", differ(one.rate, other.rate)), ("delay", differ(one.delay, other.delay)), ("state", differ(one.state, other.state))];
+        quantities.into_iter().find(|(_, differs)| *differs && one.time == other.time).map(|(key, _)| key)
+    };
+    let mut pairs = queue.changes.iter().enumerate().flat_map(|(at, one)| queue.changes[at + 1..].iter().map(move |other| (one, other)));
+    if let Some((key, at)) = pairs.find_map(|(one, other)| Some((contradicts(one, other)?, one.time))) {
+        let message = format!(
+            "link \"{}\" gets two values of {key} at {} s, and keeps only one of them; fix: leave out one",
+            edge.name,
+            at.since(Time::ZERO).seconds()
+        );
+        reader.warn(root, "change", message);
+    }
+}
+
+/// Whether both are given and not equal.
+fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
 fn check_late_starts(reader: &mut Reader, group: &Group, duration: Span) {

@@ -89,6 +89,55 @@ fn one_oddity_is_one_warning_at_its_place() {
 }
 
 #[test]
+fn a_target_delay_that_the_buffer_cannot_reach_is_warned_of() {
+    let places = |queue: &str| {
+        let found = warnings(&[("link.bottleneck.queue", queue)]);
+        found.into_iter().map(|warning| (warning.place, warning.message)).collect::<Vec<_>>()
+    };
+    // A full buffer of 100 packets of 1500 bytes waits for 120 ms.
+    let at = |place: &str| format!("link.bottleneck.queue.{place}");
+    for (queue, place) in [
+        ("{ aqm = \"pie\", limit = 100, target = \"500 ms\" }", "target"),
+        ("{ aqm = \"pi2\", limit = 100, target = \"500 ms\" }", "target"),
+        ("{ aqm = \"codel\", limit = 100, target = \"200 ms\", interval = \"2 s\" }", "target"),
+        ("{ aqm = \"codel\", limit = 2 }", "limit"),
+        ("{ aqm = \"pie\", limit = \"10 KB\" }", "limit"),
+        ("{ limit = 100, aqm = { name = \"pie\", target = \"500 ms\" } }", "aqm.target"),
+        ("{ discipline = \"tbf\", rate = \"1 Mbps\", burst = \"10 KB\", queue = { aqm = \"pie\", limit = 1 } }", "queue.limit"),
+        ("{ discipline = \"dualpi2\", limit = 10, target = \"100 ms\" }", "target"),
+    ] {
+        let found = places(queue);
+        assert!(
+            matches!(&found[..], [(place_found, text)] if *place_found == at(place) && text.contains("the target of ")),
+            "{queue}: {found:?}"
+        );
+    }
+    let found = places("{ aqm = \"codel\", limit = 100, target = \"5 us\" }");
+    assert!(matches!(&found[..], [(place, text)] if *place == at("target") && text.contains("far below the 1.200e-3 s")), "{found:?}");
+    for queue in [
+        "{ aqm = \"pie\", limit = 100, target = \"100 ms\" }",
+        "{ aqm = \"codel\", limit = 100, target = \"200 us\" }",
+        "{ discipline = \"tbf\", rate = \"1 Mbps\", burst = \"10 KB\", queue = { aqm = \"pie\", limit = 10, target = \"100 ms\" } }",
+    ] {
+        assert_eq!(0, places(queue).len(), "{queue}");
+    }
+}
+
+#[test]
+fn two_changes_of_a_link_at_one_time_are_warned_of_if_they_contradict() {
+    let said = |one: &str, other: &str| {
+        let change = |set: &str| format!("[[change]]\nat = \"5 s\"\nlink = \"bottleneck\"\n{set}\n");
+        let text = format!("{NO_WARNINGS}\n{}{}", change(one), change(other));
+        let found = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap().warnings;
+        found.iter().filter(|warning| warning.message.contains("two values")).map(|warning| warning.message.clone()).collect::<Vec<_>>()
+    };
+    let found = said("rate = \"5 Mbps\"", "rate = \"2 Mbps\"");
+    assert!(found.len() == 1 && found[0].starts_with("link \"bottleneck\" gets two values of rate at 5 s"), "{found:?}");
+    assert_eq!(0, said("rate = \"5 Mbps\"", "delay = \"2 ms\"").len());
+    assert_eq!(0, said("rate = \"5 Mbps\"", "rate = \"5 Mbps\"").len());
+}
+
+#[test]
 fn a_parameter_of_a_shared_table_that_the_algorithm_leaves_unread_is_warned_of() {
     let queue = "{ aqm = \"ecnm\", limit = 120, min_th = 10, max_th = 30, mark_limit = 0.5 }";
     let found = warnings(&[("link.bottleneck.queue", queue)]);

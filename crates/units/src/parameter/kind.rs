@@ -231,7 +231,7 @@ fn parse_name(text: &str) -> Result<&str, String> {
     if text.chars().any(is_control_or_bidi) {
         return Err(format!("{text:?} must not hold control characters, such as a line break or an escape"));
     }
-    if text.trim().is_empty() {
+    if text.chars().all(|c| c.is_whitespace() || is_zero_width(c)) {
         return Err("must not be empty or blank".to_owned());
     }
     match text.chars().count() {
@@ -244,6 +244,11 @@ fn parse_name(text: &str) -> Result<&str, String> {
 fn is_control_or_bidi(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Characters that show nothing.
+fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
 }
 
 /// The declared word itself, so that a value stores no copy.
@@ -328,7 +333,7 @@ mod tests {
         for name in ["near", "[x]", "a/b", "x^2_$", "_hidden", "Zürich, 60 flows"] {
             assert_eq!(Ok(Value::Text(name.to_owned())), Kind::Text.parse(name));
         }
-        for name in ["", "  ", "a\nb", "\u{1b}[31m", "nul\0", "a\u{202e}b", "a\u{61c}b"] {
+        for name in ["", "  ", "\u{200b}", " \u{feff}", "a\nb", "\u{1b}[31m", "nul\0", "a\u{202e}b", "a\u{61c}b"] {
             assert!(Kind::Text.parse(name).is_err(), "{name:?}");
         }
         assert!(Kind::Text.parse(&"ä".repeat(100)).is_ok() && Kind::Text.parse(&"ä".repeat(101)).is_err());
