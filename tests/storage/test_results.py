@@ -1,6 +1,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -70,6 +71,27 @@ def test_marks_of_acknowledgements_are_events_and_no_marks_of_data() -> None:
     assert result.total["marks"].item() == result.groups["marks"].item() == 0
 
 
+ONE_PACKET = '{ kind = "file", bytes = "1 kB" }'
+
+
+@pytest.mark.parametrize(
+    ("overrides", "place", "part"),
+    [
+        ({"link.bottleneck.rate": "1 bps"}, "duration", "take at least 8"),
+        ({"link.bottleneck.delay": "50 s"}, "duration", "take at least 1"),
+        ({"measure_from": "4 s", "flows.near.app": ONE_PACKET, "flows.far.app": ONE_PACKET}, "measure_from", "no sender sent"),
+    ],
+)
+def test_a_run_that_delivers_nothing_is_warned_of_with_the_reason(
+    small_file: Path, overrides: dict[str, Any], place: str, part: str
+) -> None:
+    result = ecnlab.run(ecnlab.load(small_file, overrides), 1)
+    (warning,) = [one for one in result.warnings if one.message.startswith("no data packet reached a sink between ")]
+    assert warning.place == place
+    assert part in warning.message
+    assert "fix: " in warning.message
+
+
 def test_a_quantity_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match="unknown quantity of the table total 'godput_bps'; did you mean 'goodput_bps'"):
         small_result.estimate("godput_bps")
@@ -82,6 +104,8 @@ def test_a_key_is_not_a_quantity(small_result: ecnlab.Result, key: str) -> None:
 
 
 def test_a_queue_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match=r"quantity of the table total 'sojourn_mean_s'; fix: give queue=\"bottleneck\"$"):
+        small_result.estimate("sojourn_mean_s")
     with pytest.raises(ecnlab.UnknownName, match="unknown queue 'botleneck'; did you mean 'bottleneck'"):
         small_result.estimate("utilisation", queue="botleneck")
 

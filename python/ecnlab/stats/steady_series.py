@@ -105,6 +105,8 @@ def steady_state_of(result: Result) -> SteadyState:
         )
     queues = _length_series_of_each_queue(result, seeds)
     throughput = _total_throughput_series(result, seeds)
+    if throughput and not any(any(run) for one in throughput for run in one.runs):
+        return SteadyState(None, seeds, reason="no data packet reached a sink")
     if _is_idle_at_end(queues, throughput):
         return SteadyState(None, seeds, reason="its traffic ends before the run does")
     quantities = [_reduce_observations_by_means(one) for one in (*queues, *throughput)]

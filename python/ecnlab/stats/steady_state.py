@@ -95,7 +95,7 @@ class SteadyState:
     quantities : list of SteadyStateOfQuantity
         Each quantity by itself.
     reason : str
-        Why a steady state cannot exist: the scenario changes links at set times, or its traffic ends.
+        Why a steady state cannot exist: the scenario changes links at set times, its traffic ends, or nothing was delivered.
     warnings : list of Problem
         Warnings of a measured interval that begins too early, or of a run that is too short.
     """

@@ -274,8 +274,28 @@ class Result:
             *(Problem(**warning) for warning in self.header["warnings"]),
             *self._folder_warnings,
             *kernel_bug_warnings(self.host_record_by_seed),
+            *self._undelivered_warnings(),
         ]
         return found + ([Problem("seeds", None, _IDENTICAL_SEEDS_WARNING)] if self.alike else [])
+
+    @property
+    def delivers(self) -> bool:
+        """Whether a data packet reached a sink in the measured interval of some seed."""
+        return any(self.values("throughput_bps"))
+
+    def _undelivered_warnings(self) -> list[Problem]:
+        """A warning with the reason if no data packet reached a sink in the measured interval."""
+        if not self.seeds or self.delivers:
+            return []
+        duration_s, measure_from_s = self.header["duration_s"], self.header["measure_from_s"]
+        what = f"no data packet reached a sink between {measure_from_s:g} s and {duration_s:g} s, so most measures are 0 or empty"
+        shortest_s = min((rtt for rtt in self._columns_of_table("flows")["base_rtt_s"] if rtt > 0), default=0.0)
+        if shortest_s > duration_s:
+            reason = f"transmission and propagation of a packet and its ACK take at least {shortest_s:g} s over the empty links"
+            return [Problem("duration", None, f"{what}: {reason}; fix: check rate and delay of the links, or give a longer duration")]
+        if any(self.values("sent")):
+            return [Problem("link", None, f"{what}, though senders sent; fix: check losses, impairments and changes of the links")]
+        return [Problem("measure_from", None, f"{what}: no sender sent; fix: measure earlier, or give more data or earlier starts")]
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -429,11 +449,19 @@ class Result:
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
         """The values of a quantity, one per seed in the order of `seeds`; arguments and errors as for `estimate`."""
         table, name = self._table_and_row_name(group, queue, band)
-        require_known_name(f"quantity of the table {table}", quantity, self._quantity_column_names(table))
+        if quantity not in (known := self._quantity_column_names(table)):
+            raise UnknownName(f"quantity of the table {table}", quantity, known, self._fix_for_quantity_of_other_table(quantity))
         found = self._values_by_name(table, quantity)
         if name not in found:
             raise UnknownName(KEY_COLUMNS[table][-1], name, found)
         return list(found[name])
+
+    def _fix_for_quantity_of_other_table(self, quantity: str) -> str | None:
+        row = catalog.row_with_quantity(quantity, self.group_names, self.queue_names)
+        if row is None:
+            return None
+        table, name = row
+        return f'give {table.removesuffix("s")}="{name}"' if name else "leave out group and queue"
 
     def jain(self, quantity: str, groups: Sequence[str] | None = None) -> list[float]:
         """Jain's fairness index of a column of `flows` over some groups or all, one per seed in the order of `seeds`.
