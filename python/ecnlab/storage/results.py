@@ -279,13 +279,13 @@ class Result:
         return found + ([Problem("seeds", None, _IDENTICAL_SEEDS_WARNING)] if self.alike else [])
 
     @property
-    def delivers(self) -> bool:
+    def has_deliveries(self) -> bool:
         """Whether a data packet reached a sink in the measured interval of some seed."""
         return any(self.values("throughput_bps"))
 
     def _undelivered_warnings(self) -> list[Problem]:
         """A warning with the reason if no data packet reached a sink in the measured interval."""
-        if not self.seeds or self.delivers:
+        if not self.seeds or self.has_deliveries:
             return []
         duration_s, measure_from_s = self.header["duration_s"], self.header["measure_from_s"]
         what = f"no data packet reached a sink between {measure_from_s:g} s and {duration_s:g} s, so most measures are 0 or empty"
