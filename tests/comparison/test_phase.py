@@ -148,6 +148,16 @@ def test_a_value_is_judged_as_one_more_of_a_sample() -> None:
     assert math.isnan(prediction_p_value(Estimate(10.0, math.nan, math.nan, 1), 10.0))
 
 
+@pytest.mark.parametrize("n", [2, 5])
+def test_a_change_that_is_equal_at_a_few_seeds_does_not_count_as_moved(small: ecnlab.Scenario, n: int) -> None:
+    measures = ["length_max_packets", "drops", "timeouts"]
+    effects = [ecnlab.phase_effect(small, range(first, first + n), measures=measures) for first in range(1, 8 * n, n)]
+    equal = [row for effect in effects for row in effect.rows if row.change.half_width == 0 != row.change.mean]
+    assert equal
+    assert {row.p for row in equal} == {2.0 ** (1 - n)}
+    assert not any(row.moved for row in equal)
+
+
 def test_several_scenarios_are_judged_together() -> None:
     found = phase_effects([ecnlab.scenario(_two_flow_scenario(delay)) for delay in ("9.5 ms", "10.5 ms")], 4, store=None)
     shares = [{row.dotted_measure_name: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]

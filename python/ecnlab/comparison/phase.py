@@ -18,7 +18,7 @@ from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import load
 from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats.differences import QuantityDifference, SampleBySeed, difference_of_samples
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, p_value, prediction_p_value
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, fdr_adjusted_p_values, p_value, prediction_p_value, sign_flip_p_value
 from ecnlab.storage.results import Result, rows_of_measures
 from ecnlab.sweeps.run import STORE_FOLDER
 
@@ -318,6 +318,8 @@ def _measure_values(result: Result, measures: Sequence[str]) -> Iterator[tuple[M
 
 def _p_value_of_no_change(found: QuantityDifference) -> float:
     """The p-value of no change."""
+    if found.change.half_width == 0:  # Student's t does not apply to values without spread
+        return sign_flip_p_value(found.change)
     if found.a.sd <= _ONE_RUN_SHARE * found.b.sd:
         return prediction_p_value(found.b, found.a.mean)
     return p_value(found.change, 0.0)
