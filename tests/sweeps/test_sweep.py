@@ -352,6 +352,19 @@ def test_a_sweep_of_another_backend_is_not_replaced(small_file: Path, tmp_path: 
         ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
 
 
+def test_a_replaced_sweep_of_an_earlier_format_leaves_no_table_that_is_not_recorded(small_file: Path, tmp_path: Path) -> None:
+    def sweep(*tables: str, rates: bool) -> ecnlab.Sweep:
+        scenario = ecnlab.load(small_file, {"record.rates": rates})
+        return ecnlab.sweep(scenario, {MAX_P: [0.1]}, seeds=1, store=tmp_path / "s", out=tmp_path / "out", tables=tables)
+
+    sweep("flows", "series_rate", rates=True)
+    header = tmp_path / "out" / "sweep.json"
+    header.write_text(json.dumps(json.loads(header.read_text()) | {"format": 2}))
+    for _ in range(2):
+        assert sweep(rates=False).tables == ["total", "groups", "queues", "flows"]
+    assert not (tmp_path / "out" / "series_rate.parquet").exists()
+
+
 def test_a_sweep_of_a_later_format_is_not_replaced(small_file: Path, tmp_path: Path) -> None:
     ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
     header = tmp_path / "out" / "sweep.json"

@@ -312,9 +312,12 @@ def _frame_to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, 
     return buffer.getvalue()
 
 
-def additional_tables_of_earlier_sweep(path: Path) -> list[str]:
-    """The tables besides those of the measures that an earlier sweep of this folder wrote, in its order. A sweep writes them again."""
-    return _additional_tables_in(_files_of_earlier_sweep(path))
+def additional_tables_to_write_again(path: Path, plan: SweepPlan) -> list[str]:
+    """The tables besides those of the measures that an earlier sweep of this folder wrote, in its order.
+
+    Those that no point of the plan records are omitted: they are of a sweep of an earlier format or a damaged one, which may be replaced.
+    """
+    return [name for name in _additional_tables_in(_files_of_earlier_sweep(path)) if not missing_recording_of_table(name, plan)]
 
 
 def _additional_tables_in(files: Iterable[str]) -> list[str]:

@@ -145,7 +145,7 @@ def run_sweep_plan(
     """Run a plan over seeds; arguments, result and errors as for `sweep`."""
     more = _require_recorded_tables(tables, plan)
     home = None if out is None else folder.prepare_sweep_folder(parse_folder_argument("out", out), plan, seeds)
-    more = more if home is None else list(dict.fromkeys([*more, *folder.additional_tables_of_earlier_sweep(home)]))
+    more = more if home is None else list(dict.fromkeys([*more, *folder.additional_tables_to_write_again(home, plan)]))
     unlike = {point.scenario.hash: point.scenario for point in plan.points}
     requests = [Request(scenario, seeds) for scenario in unlike.values()]
     outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
