@@ -64,6 +64,16 @@ def test_values_without_spread_have_the_p_value_of_all_permutations(n: int, firs
     assert math.isnan(difference_of_samples(_sample_from(a), _sample_from(a, first=first)).p_value)
 
 
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 6), (5, 3)])
+def test_samples_of_different_sizes_without_spread_have_twice_the_p_value_of_one_direction(sizes: tuple[int, int]) -> None:
+    a, b = [11.0] * sizes[0], [12.0] * sizes[1]
+    sums = [sum(chosen) for chosen in combinations(a + b, len(a))]
+    one_direction = sum(chosen <= sum(a) for chosen in sums) / len(sums)
+    for first, second in ((a, b), (b, a)):
+        found = difference_of_samples(_sample_from(first), _sample_from(second, first=11))
+        assert found.p_value == pytest.approx(2 * one_direction, rel=1e-12)
+
+
 def test_identical_seeds_in_both_have_no_interval() -> None:
     found = difference_of_samples(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, alike=True))
     assert (found.change.mean, found.is_apart) == (0.5, True)

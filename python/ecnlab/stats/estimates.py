@@ -114,12 +114,13 @@ def sign_flip_p_value(difference: Estimate) -> float:
 def permutation_p_value(a: Estimate, b: Estimate) -> float:
     """Two-sided p-value of the exact permutation test of two independent samples, each of equal values, to which t does not apply.
 
-    Of the C(n_a + n_b, n_a) equally likely divisions of the values, one separates them in each direction: 2 / C(n_a + n_b, n_a), at most
-    1. It is 1 for equal means, and NaN with one value of either. Pitman, J. R. Stat. Soc. Suppl. 4 (1937).
+    Of the C(n_a + n_b, n_a) equally likely divisions of the values, one has means as far apart in the observed direction. Both directions
+    count equally, also if n_a and n_b differ: 2 / C(n_a + n_b, n_a). It is 1 for equal means, and NaN with one value of either. Pitman,
+    J. R. Stat. Soc. Suppl. 4 (1937).
     """
     if min(a.n, b.n) <= 1:
         return math.nan
-    return 1.0 if a.mean == b.mean else min(1.0, 2 / math.comb(a.n + b.n, a.n))
+    return 1.0 if a.mean == b.mean else 2 / math.comb(a.n + b.n, a.n)
 
 
 def p_value(mean: Estimate, value: float = 0.0) -> float:
