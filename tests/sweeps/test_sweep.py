@@ -374,7 +374,7 @@ def test_a_sweep_of_a_later_format_is_not_replaced(small_file: Path, tmp_path: P
         ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "s", out=tmp_path / "out")
     assert _file_contents(tmp_path / "out") == before
     header.write_text("{}")
-    with pytest.raises(ResultsError, match=r"the sweep is damaged, as it has no number of a format; fix: "):
+    with pytest.raises(ResultsError, match=r"the sweep is damaged, as it has no format number; fix: "):
         ecnlab.open_sweep(tmp_path / "out")
 
 

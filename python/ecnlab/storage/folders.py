@@ -73,10 +73,9 @@ def require_format(path: Path, what: str, found: object, readable: Sequence[int]
     if found in readable:
         return
     if not isinstance(found, int):
-        raise ResultsError(f"{path}: the {what} is damaged, as it has no number of a format; fix: {remedy}")
+        raise ResultsError(f"{path}: the {what} is damaged, as it has no format number; fix: {remedy}")
     numbers = f"format{'s' if len(readable) > 1 else ''} {' and '.join(map(str, readable))}"
-    newer = isinstance(found, int) and found > readable[-1]
-    fix = f"upgrade ecnlab, or {remedy}" if newer else remedy
+    fix = f"upgrade ecnlab, or {remedy}" if found > readable[-1] else remedy
     raise ResultsError(f"{path} is a {what} of format {found}, this ecnlab reads {numbers}; fix: {fix}")
 
 
