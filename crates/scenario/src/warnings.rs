@@ -195,13 +195,10 @@ fn check_link_that_stays_down(reader: &mut Reader, root: &TableInput, edge: &Edg
 /// Warns of two changes of one quantity at one time.
 fn check_contradicting_changes(reader: &mut Reader, root: &TableInput, edge: &Edge) {
     let PipeOrQueue::Queue(queue) = &edge.spec.buffer else { return };
-    let contradicts = |one: &LinkChange, other: &LinkChange| {
-        let quantities =
-            [("rate", differ(one.rate, other.rate)), ("delay", differ(one.delay, other.delay)), ("state", differ(one.state, other.state))];
-        quantities.into_iter().find(|(_, differs)| *differs && one.time == other.time).map(|(key, _)| key)
-    };
-    let mut pairs = queue.changes.iter().enumerate().flat_map(|(at, one)| queue.changes[at + 1..].iter().map(move |other| (one, other)));
-    if let Some((key, at)) = pairs.find_map(|(one, other)| Some((contradicts(one, other)?, one.time))) {
+    let mut changes: Vec<&LinkChange> = queue.changes.iter().collect();
+    changes.sort_by_key(|change| change.time);
+    let mut of_one_time = changes.chunk_by(|one, other| one.time == other.time);
+    if let Some((key, at)) = of_one_time.find_map(|same| Some((quantity_with_two_values(same)?, same[0].time))) {
         let message = format!(
             "link \"{}\" gets two values of {key} at {} s, and keeps only one of them; fix: leave out one",
             edge.name,
@@ -211,9 +208,18 @@ fn check_contradicting_changes(reader: &mut Reader, root: &TableInput, edge: &Ed
     }
 }
 
-/// Whether both are given and not equal.
-fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
-    one.zip(other).is_some_and(|(one, other)| one != other)
+/// The quantity of which changes of one time give two values.
+fn quantity_with_two_values(changes: &[&LinkChange]) -> Option<&'static str> {
+    let quantities = [
+        ("rate", differ(changes.iter().filter_map(|change| change.rate))),
+        ("delay", differ(changes.iter().filter_map(|change| change.delay))),
+        ("state", differ(changes.iter().filter_map(|change| change.state))),
+    ];
+    quantities.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+}
+
+fn differ<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
+    values.next().is_some_and(|first| values.any(|value| value != first))
 }
 
 fn check_late_starts(reader: &mut Reader, group: &Group, duration: Span) {

@@ -138,6 +138,17 @@ fn two_changes_of_a_link_at_one_time_are_warned_of_if_they_contradict() {
 }
 
 #[test]
+fn many_changes_of_a_link_are_compared_in_little_time() {
+    let times: Vec<_> = (0..40_000).map(|at| format!("\"{} us\"", 1_000_000 + at)).collect();
+    let change = |set: &str| format!("[[change]]\nat = [{}]\nlink = \"bottleneck\"\n{set}\n", times.join(", "));
+    let text = format!("{NO_WARNINGS}\n{}{}{}", change("rate = \"5 Mbps\""), change("delay = \"2 ms\""), change("rate = \"2 Mbps\""));
+    let begun = std::time::Instant::now();
+    let found = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap().warnings;
+    assert!(begun.elapsed().as_secs() < 20, "{:?}: without comparing all pairs it is a fraction of a second", begun.elapsed());
+    assert!(found.iter().any(|warning| warning.message.contains("gets two values of rate at 1 s")), "{found:?}");
+}
+
+#[test]
 fn a_parameter_of_a_shared_table_that_the_algorithm_leaves_unread_is_warned_of() {
     let queue = "{ aqm = \"ecnm\", limit = 120, min_th = 10, max_th = 30, mark_limit = 0.5 }";
     let found = warnings(&[("link.bottleneck.queue", queue)]);
