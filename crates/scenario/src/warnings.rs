@@ -105,11 +105,15 @@ fn check_shaped_link(reader: &mut Reader, edge: &Edge) {
     }
 }
 
-/// Warns of a target delay that the queue never reaches, or that each waiting packet exceeds. A link whose rate varies is not checked.
+/// Warns of a target delay that the queue never reaches, or that each waiting packet exceeds. A link whose rate varies is not checked, nor
+/// one that ACKs or replies cross too, since its packets differ in size.
 fn check_target_delay(reader: &mut Reader, edges: &[Edge], at: usize, groups: &[Group]) {
     let edge = &edges[at];
     let PipeOrQueue::Queue(spec) = &edge.spec.buffer else { return };
     if !spec.changes.is_empty() || spec.delivery_trace.is_some() || spec.bursts.is_some() {
+        return;
+    }
+    if groups.iter().any(|group| group.route.routes.back.contains(&at)) {
         return;
     }
     let crossing = groups.iter().filter(|group| group.route.routes.forward.contains(&at));
@@ -141,8 +145,8 @@ fn check_target_delay(reader: &mut Reader, edges: &[Edge], at: usize, groups: &[
     let message = if is_served_in_order && target_s >= full_s {
         let key = if of_aqm.as_ref().unwrap_or(&given).has("target") { "target" } else { "limit" };
         let message = format!(
-            "the queueing delay never reaches the target of {target_s} s, since a full buffer waits {full_s:.3} s at {} bps: nothing is \
-             signalled before packets overflow; fix: give a lower target or a larger limit",
+            "the queueing delay never reaches the target of {target_s} s, since a full buffer waits {full_s:.3} s at {} bps, so it \
+             causes no signal before packets overflow; fix: give a lower target or a larger limit",
             rate.bps()
         );
         (key, message)

@@ -121,6 +121,18 @@ fn a_target_delay_that_the_buffer_cannot_reach_is_warned_of() {
     ] {
         assert_eq!(0, places(queue).len(), "{queue}");
     }
+    let opposite = NO_WARNINGS
+        .split("[[flows]]")
+        .nth(1)
+        .unwrap()
+        .replace("near", "back")
+        .replace(", ecn = true", "")
+        .replace("router", "x")
+        .replace("sink", "router");
+    let text = format!("{NO_WARNINGS}\n[[flows]]{}", opposite.replace("\"x\"", "\"sink\""));
+    let pie = [("link.bottleneck.queue", "{ aqm = \"pie\", limit = 100, target = \"500 ms\" }")];
+    let found = reading::read(&text, &pie).unwrap().warnings;
+    assert!(found.is_empty(), "packets of the link differ in size if ACKs cross it too: {found:?}");
 }
 
 #[test]
