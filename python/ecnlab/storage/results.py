@@ -294,7 +294,8 @@ class Result:
             reason = f"transmission and propagation of a packet and its ACK take at least {shortest_s:g} s over the empty links"
             return [Problem("duration", None, f"{what}: {reason}; fix: check rate and delay of the links, or give a longer duration")]
         if any(self.values("sent")):
-            return [Problem("link", None, f"{what}, though senders sent; fix: check losses, impairments and changes of the links")]
+            fix = "measure for longer than a packet is on its way, or check losses, impairments and changes of the links"
+            return [Problem("link", None, f"{what}, though senders sent; fix: {fix}")]
         return [Problem("measure_from", None, f"{what}: no sender sent; fix: measure earlier, or give more data or earlier starts")]
 
     @cached_property
