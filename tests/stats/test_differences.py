@@ -74,6 +74,17 @@ def test_samples_of_different_sizes_without_spread_have_twice_the_p_value_of_one
         assert found.p_value == pytest.approx(2 * one_direction, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "mean"),
+    [([0.1, 0.3], [0.2, 0.4], 0.1), ([0.3, 0.2, 0.7], [0.4, 0.3, 0.8], 0.1), ([0.3, 1.0], [0.1 + 0.2, 1.0], 0.0)],
+)
+def test_differences_that_are_equal_but_for_rounding_have_no_spread(a: list[float], b: list[float], mean: float) -> None:
+    found = difference_of_samples(_sample_from(a), _sample_from(b))
+    assert (found.change.sd, found.change.half_width) == (0.0, 0.0)
+    assert found.change.mean == pytest.approx(mean, rel=1e-12)
+    assert found.p_value == pytest.approx(2.0 ** (1 - len(a)) if mean else math.nan, nan_ok=True)
+
+
 def test_identical_seeds_in_both_have_no_interval() -> None:
     found = difference_of_samples(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, alike=True))
     assert (found.change.mean, found.is_apart) == (0.5, True)

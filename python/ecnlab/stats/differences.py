@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ecnlab.stats.estimates import (
     CONFIDENCE,
@@ -19,6 +20,8 @@ from ecnlab.stats.estimates import (
 )
 
 _MIN_PAIRS = 2
+# Share of the largest value up to which differences of rounded values are equal.
+_ROUNDING_SHARE = 8 * sys.float_info.epsilon
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,20 @@ def difference_of_samples(a: SampleBySeed, b: SampleBySeed, confidence: float = 
     if can_pair_by_seed(a.values, b.values):
         shared = sorted(a.values.keys() & b.values.keys())
         of_a, of_b = ([sample.values[seed] for seed in shared] for sample in (a, b))
-        change = paired_difference(of_b, of_a, confidence, alike=a.alike and b.alike)
+        change = _without_rounding_error(
+            paired_difference(of_b, of_a, confidence, alike=a.alike and b.alike), max(map(abs, [*of_a, *of_b]))
+        )
         return QuantityDifference(_estimate_of_sample(of_a, confidence, a), _estimate_of_sample(of_b, confidence, b), change, True)
     mean_a, mean_b = (_estimate_of_sample(list(sample.values.values()), confidence, sample) for sample in (a, b))
     return QuantityDifference(mean_a, mean_b, _unpaired_difference(mean_a, mean_b, confidence, alike=a.alike and b.alike), False)
+
+
+def _without_rounding_error(change: Estimate, largest: float) -> Estimate:
+    """The mean difference of values up to `largest`, with no spread where they differ by rounding alone, as 0.2 - 0.1 and 0.4 - 0.3 do."""
+    if not 0 < change.sd <= _ROUNDING_SHARE * largest:
+        return change
+    mean = 0.0 if abs(change.mean) <= _ROUNDING_SHARE * largest else change.mean
+    return replace(change, mean=mean, sd=0.0, half_width=0.0 * change.half_width)
 
 
 def can_pair_by_seed(a: Mapping[int, object], b: Mapping[int, object]) -> bool:
