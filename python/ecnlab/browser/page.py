@@ -5,7 +5,7 @@ section `ecnlab-build` holds the digest of the engine's sources. A module of oth
 keys.
 
 In a single file all scripts and styles are inline: a browser opens it without a server. The module is gzip in base 85, which is 6 % shorter
-than base64. Scripts have no lines of comments there, but for the texts of AQMs, which the page shows.
+than base64. Scripts have no lines of comments and no indents there, but for the texts of AQMs, which the page shows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAGIC_NUMBER = b"\0asm"
 _BUILD_SECTION = "ecnlab-build"
 _CONFIG = re.compile(r'(<script type="application/json" id="ecnlab-config">)[^<]*(</script>)')
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"/]+\.css)" */?>')
-_COMMENT_LINE = re.compile(r"^[ \t]*(?://.*|/\*\*.*\*/)\n", re.MULTILINE)
+_COMMENT_LINE_OR_INDENT = re.compile(r"^[ \t]*(?://.*|/\*\*.*\*/)\n|^[ \t]+", re.MULTILINE)
 _SCRIPT = re.compile(r'<script src="([^"/]+\.js)"></script>')
 
 
@@ -146,7 +146,7 @@ def single_file(config: dict[str, Any]) -> str:
     page = _SCRIPT.sub(lambda found: _inline_script_element(found[1]), page)
     # The digit "<" would begin a tag; a comma is no digit.
     module = base64.b85encode((folder / PACKED_MODULE).read_bytes()).decode("ascii").replace("<", ",")
-    worker = _COMMENT_LINE.sub("", _read_element_content(WORKER, "</script"))
+    worker = _COMMENT_LINE_OR_INDENT.sub("", _read_element_content(WORKER, "</script"))
     licences = "\n\n".join(f"{path.name}\n\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*LICENSE*")))
     inline = "".join(
         f'<script type="text/plain" id="{name}">{text}</script>\n'
@@ -160,7 +160,7 @@ def _inline_script_element(name: str) -> str:
     """A script as an element; the worker takes that of the engine by its identifier."""
     identifier = ' id="ecnlab-engine"' if name == ENGINE else ""
     text = _read_element_content(name, "</script")
-    return f"<script{identifier}>\n{text if name == AQM_TEXTS else _COMMENT_LINE.sub('', text)}</script>"
+    return f"<script{identifier}>\n{text if name == AQM_TEXTS else _COMMENT_LINE_OR_INDENT.sub('', text)}</script>"
 
 
 def _read_element_content(name: str, end: str) -> str:
