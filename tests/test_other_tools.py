@@ -163,7 +163,7 @@ def test_a_row_of_tc_is_a_link_that_runs(command: str) -> None:
         f"`{name} = {json.dumps(one)}`" for name, one in part.items() if name not in ("limit", "kind", "discipline", "aqm", "queue")
     ]
     assert [fragment for fragment in fragments if fragment not in row] == []
-    link = {**FROM_TC["link"][0], "rate": "100 Mbps", "reverse": {}, key: value}
+    link = {**FROM_TC["link"][0], "rate": "50 Mbps", "reverse": {}, key: value}
     scenario = ecnlab.scenario({**FROM_TC, "duration": "1 s", "measure_from": "0 s", "link": [link]})
     assert scenario.warnings == []
     assert ecnlab.run(scenario).queues["departures"][0] > 0

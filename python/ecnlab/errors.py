@@ -30,6 +30,8 @@ _MAX_LISTED_FAILURES = 40
 _MAX_LISTED_NAMES = 200
 # Share of equal letters from which a name is suggested: two of three, as "fra" has of "far".
 _SIMILARITY_CUTOFF = 0.65
+# Letters from which the beginning of a name is enough, as "cwnd" of "cwnd_packets".
+_MIN_PREFIX_LETTERS = 3
 
 
 class EcnlabError(Exception):
@@ -284,6 +286,8 @@ def _unknown_name_hint(name: str, names: list[str]) -> str:
 
     lower = {known.lower(): known for known in reversed(names)}
     nearest = get_close_matches(name.lower(), lower, n=1, cutoff=_SIMILARITY_CUTOFF)
+    if not nearest and len(name) >= _MIN_PREFIX_LETTERS:
+        nearest = [known for known in lower if known.startswith(name.lower())]
     if nearest:
         return f"did you mean {lower[nearest[0]]!r}?"
     if not names:
