@@ -1,6 +1,7 @@
-//! Queues by their names in tc, ns-2 and ns-3, each with its form in a scenario.
+//! Names that other tools have: queues of tc, ns-2 and ns-3, each with its form in a scenario, and congestion controls of kernels alone.
 
-use crate::scenario::UML_CONTROLS;
+/// Congestion controls that every UML kernel has and the simulator lacks under this name.
+pub const UML_CONTROLS: [&str; 6] = ["abe", "bbr", "bic", "dctcp", "htcp", "westwood"];
 
 /// Names without case, dashes and underscores, and what to write for them.
 const QUEUES: &[(&[&str], &str)] = &[

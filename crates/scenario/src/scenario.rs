@@ -8,6 +8,7 @@ use ecnlab_transport::settings::{CongestionControlName, KernelControlName};
 use ecnlab_units::{Span, Time};
 use serde_json::Value as Json;
 
+use crate::other_tools::UML_CONTROLS;
 use crate::problem::{Problem, near_name_text};
 use crate::read::{Reader, TableInput};
 use crate::sections::change;
@@ -155,9 +156,6 @@ impl Scenario {
         format!("{hash:032x}")
     }
 }
-
-/// Congestion controls that every UML kernel has and the simulator lacks under this name.
-pub const UML_CONTROLS: [&str; 6] = ["abe", "bbr", "bic", "dctcp", "htcp", "westwood"];
 
 /// Message about a congestion control that the simulator does not have.
 fn kernel_control_message(name: &str) -> String {
