@@ -42,6 +42,7 @@ __all__ = [
     "die_with_parent",
     "enter_network",
     "exp",
+    "fix_for_other_tools_name",
     "gain_capabilities",
     "has_capabilities",
     "join",
